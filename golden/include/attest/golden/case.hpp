@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attest/dtype.hpp"
+#include "attest/spec.hpp"
+
+namespace attest::golden {
+
+/// Names one evaluation of an equation completely: drawing it again gives the same inputs, bit for bit, everywhere.
+struct Case {
+  const Spec* spec = nullptr;
+  Sizes sizes;
+  Parameters parameters;
+  std::string flag = "random";
+  std::string exact = "bf16";                  // every drawn real number is one of this dtype
+  std::vector<std::string> with;               // optional inputs that are given
+  std::uint64_t seed = 1;
+  std::map<std::string, std::uint64_t> seeds;  // of tensors that are drawn from another seed than `seed`
+};
+
+/// The cases that an equation's golden file holds, in file order.
+std::vector<Case> stored_cases(const Spec& spec);
+
+/// "attest:linear.causal:f32;n=129;c=16;m=16;chunk=64;flag=random;seed=7": the one name of a case, everywhere.
+std::string query(const Case& c, std::string_view profile);
+
+/// A case and its profile back from a query; throws SpecError that says which part is wrong and what is allowed.
+std::pair<Case, std::string> parse_query(std::string_view text);
+
+/// The case's inputs, drawn with integer arithmetic on std::mt19937_64; no standard distribution.
+Problem draw(const Case& c);
+
+/// One array by recipe ("normal", "winner -1 8", ...); throws SpecError on an unknown recipe.
+Array draw_array(const std::string& recipe, std::vector<Index> shape, DType exact, std::uint64_t seed, std::string_view stream);
+
+/// A cotangent for every output, for vector-Jacobian products.
+Arrays draw_cotangents(const Case& c);
+
+/// True when every real input is a number of the dtype, so that a kernel of that dtype gets what the case means.
+bool exact_in(const Problem& problem, DType dtype);
+
+}  // namespace attest::golden

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attest/dtype.hpp"
+#include "attest/reference/rounding.hpp"
+#include "attest/spec.hpp"
+
+namespace attest::golden {
+
+/// What a kernel claims: how it stores, and the unit of each rounding channel. No other number decides a verdict.
+struct Profile {
+  std::string name;
+  DType storage = DType::f64;  // of inputs and outputs
+  DType state = DType::f64;    // of tensors that carry a state from call to call
+  reference::PerChannel units{};
+  std::string meaning;
+
+  /// Units as they apply to one output: a state is stored in the state's format.
+  reference::PerChannel units_of(const TensorDeclaration& output) const;
+};
+
+const std::vector<Profile>& profiles();
+
+/// Throws SpecError that lists the profiles.
+const Profile& profile(std::string_view name);
+
+/// The profile that a kernel of that dtype is judged by unless told otherwise.
+const Profile& default_profile(DType dtype);
+
+/// The two sets of units that stored bounds are valid for: `wide` covers every profile, `narrow` float32 and finer.
+const reference::PerChannel& wide_units();
+const reference::PerChannel& narrow_units();
+
+/// Whether bounds taken at `limit` hold for a profile.
+bool covers(const reference::PerChannel& limit, const reference::PerChannel& units);
+
+}  // namespace attest::golden

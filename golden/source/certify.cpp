@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+#include "attest/golden/certify.hpp"
+
+#include "attest/golden/case.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "attest/reference/evaluate.hpp"
+
+namespace attest::golden {
+namespace {
+
+using namespace reference;
+
+template <class T>
+using Values = std::map<std::string, std::vector<T>>;
+
+/// Outputs of one form in number type T.
+template <class T>
+Values<T> outputs_of(const Problem& problem, const std::string& form, const typename Bundle<T>::Lift& lift) {
+  Bundle<T> bundle(problem, lift);
+  evaluate(problem, form, bundle);
+  Values<T> values;
+  for (const auto& output : problem.spec->outputs) {
+    values[output.name] = bundle.values(output.name);
+    values[output.name].pop_back();
+  }
+  return values;
+}
+
+/// Outputs and vector-Jacobian products of one form: Tape over T.
+template <class T>
+Values<T> with_gradients(const Problem& problem, const std::string& form, const Arrays& cotangents,
+                         const std::function<T(double)>& lift) {
+  const Spec& spec = *problem.spec;
+  const auto differentiated = [&](const TensorDeclaration& input) {
+    return std::find(spec.gradient.begin(), spec.gradient.end(), input.name) != spec.gradient.end();
+  };
+  Recording<T> recording;
+  Bundle<Tape<T>> bundle(problem, [&](const TensorDeclaration& input, Index, double x) {
+    return differentiated(input) ? Tape<T>::variable(lift(x)) : Tape<T>(lift(x));
+  });
+  evaluate(problem, form, bundle);
+  Values<T> values;
+  std::vector<std::pair<Index, T>> seeds;
+  for (const auto& output : spec.outputs) {
+    const auto& elements = bundle.values(output.name);
+    const auto& cotangent = cotangents.at(output.name).values;
+    for (std::size_t i = 0; i + 1 < elements.size(); ++i) {
+      values[output.name].push_back(elements[i].value());
+      if (std::isfinite(approximate(elements[i].value()))) seeds.emplace_back(elements[i].index(), lift(cotangent[i]));
+    }
+    values.try_emplace(output.name);
+  }
+  const std::vector<T> adjoints = recording.adjoints(seeds);
+  for (const auto& name : spec.gradient) {
+    if (!problem.inputs.count(name)) continue;
+    auto& gradient = values["gradient." + name];
+    for (std::size_t i = 0; i < problem.inputs.at(name).values.size(); ++i)
+      gradient.push_back(adjoints[static_cast<std::size_t>(bundle.inputs(name)[i].index())]);
+  }
+  return values;
+}
+
+/// All that one form gives in number type T: outputs, and gradients when there are cotangents.
+template <class T>
+Values<T> run(const Problem& problem, const std::string& form, const Arrays& cotangents, const std::function<T(double)>& lift) {
+  if (cotangents.empty())
+    return outputs_of<T>(problem, form, [&](const TensorDeclaration&, Index, double x) { return lift(x); });
+  return with_gradients<T>(problem, form, cotangents, lift);
+}
+
+std::vector<Index> shape_of_result(const Problem& problem, const std::string& name) {
+  if (name.starts_with("gradient.")) return shape_of(*problem.spec->input(name.substr(9)), problem.sizes);
+  return shape_of(*problem.spec->output(name), problem.sizes);
+}
+
+/// The number that both ends of an enclosure round to, if they do.
+struct Decided {
+  double hi;
+  float lo;
+};
+
+std::optional<Decided> decide(const Ball& ball) {
+  if (!arb_is_finite(ball.get())) {
+    const double middle = approximate(ball);
+    if (std::isinf(middle) && mag_is_zero(arb_radref(ball.get()))) return Decided{middle, 0};
+    if (std::isnan(middle)) return Decided{std::numeric_limits<double>::quiet_NaN(), 0};
+    return std::nullopt;
+  }
+  struct Arf {
+    arf_t x;
+    Arf() { arf_init(x); }
+    ~Arf() { arf_clear(x); }
+  } low, high, hi;
+  const slong bits = 2 * Ball::precision() + 128;
+  arb_get_lbound_arf(low.x, ball.get(), bits);
+  arb_get_ubound_arf(high.x, ball.get(), bits);
+  const double first = arf_get_d(low.x, ARF_RND_NEAR) + 0.0, second = arf_get_d(high.x, ARF_RND_NEAR) + 0.0;
+  if (first != second) return std::nullopt;
+  arf_set_d(hi.x, first);
+  const auto rest = [&](Arf& end) {
+    arf_sub(end.x, end.x, hi.x, ARF_PREC_EXACT, ARF_RND_DOWN);
+    mpfr_t exact;
+    mpfr_init2(exact, std::max<mpfr_prec_t>(arf_bits(end.x), 2));
+    arf_get_mpfr(exact, end.x, MPFR_RNDN);
+    const float lo = mpfr_get_flt(exact, MPFR_RNDN) + 0.0f;  // + 0 turns -0 into 0
+    mpfr_clear(exact);
+    return lo;
+  };
+  const float low_rest = rest(low), high_rest = rest(high);
+  if (low_rest != high_rest) return std::nullopt;
+  return Decided{first, low_rest};
+}
+
+/// Rounded up to a bfloat16, so that two bytes hold it and it stays a bound.
+float up_to_bf16(double bound) {
+  if (bound == 0) return 0;
+  if (!std::isfinite(bound)) return std::numeric_limits<float>::infinity();
+  bound *= 1 + 0x1p-30;  // the model's own arithmetic
+  float single = static_cast<float>(bound);
+  if (static_cast<double>(single) < bound) single = std::nextafter(single, std::numeric_limits<float>::infinity());
+  std::uint32_t word = std::bit_cast<std::uint32_t>(single);
+  if (word & 0xffffu) word = (word & 0xffff0000u) + 0x10000u;
+  return std::bit_cast<float>(word);
+}
+
+void merge_model(CertifiedTensors& model, const Problem& problem, const Values<Rounding>& values) {
+  for (const auto& [name, elements] : values) {
+    auto& tensor = model[name];
+    const bool fresh = tensor.shape.empty() && tensor.bound[0].empty();
+    tensor.shape = shape_of_result(problem, name);
+    for (int c = 0; c < kChannels; ++c) {
+      auto& bound = tensor.bound[static_cast<std::size_t>(c)];
+      auto& rms = tensor.rms[static_cast<std::size_t>(c)];
+      if (fresh) bound.assign(elements.size(), 0), rms.assign(elements.size(), 0);
+      for (std::size_t i = 0; i < elements.size(); ++i) {
+        const Rounding stored = std::isfinite(elements[i].value()) ? elements[i].stored() : Rounding::exact(0);
+        const auto channel = static_cast<std::size_t>(c);
+        double b = stored.bound()[channel];
+        if (!(b >= 0)) b = std::numeric_limits<double>::infinity();
+        bound[i] = std::max(bound[i], up_to_bf16(b));
+        const double r = std::sqrt(stored.variance()[channel]);
+        rms[i] = std::max(rms[i], static_cast<float>(round_to(DType::bf16, std::isfinite(r) ? r : 0)));
+      }
+    }
+  }
+}
+
+double total(const CertifiedTensor& tensor, std::size_t element, const PerChannel& units) {
+  double sum = 0;
+  for (std::size_t c = 0; c < kChannels; ++c)
+    if (tensor.bound[c][element] != 0) sum += units[c] * static_cast<double>(tensor.bound[c][element]);
+  return sum;
+}
+
+/// Stored bounds serve every profile when that costs float32 at most a factor of two anywhere.
+bool wide_is_harmless(const CertifiedTensors& wide, const CertifiedTensors& narrow) {
+  for (const auto& [name, tensor] : wide)
+    for (std::size_t i = 0; i < tensor.bound[0].size(); ++i) {
+      const double w = total(tensor, i, narrow_units()), n = total(narrow.at(name), i, narrow_units());
+      if (!std::isfinite(w) || w > 2 * n) return false;
+    }
+  return true;
+}
+
+class Precisions {
+public:
+  Precisions(long bits) : ball_(bits), real_(2 * bits) {}
+
+private:
+  BallPrecision ball_;
+  RealPrecision real_;
+};
+
+/// Boost's MPFR, from another library and at twice the precision, must lie in every ball; every other form must overlap.
+void check_witnesses(const Problem& problem, const Values<Ball>& certified, const std::vector<bool>& take_other) {
+  const auto fail = [&](const std::string& witness, const std::string& name, std::size_t i) {
+    throw std::logic_error(fmt::format("{}: {} disagrees with the certified enclosure of {}[{}]", problem.spec->id, witness, name, i));
+  };
+  const std::string& first = problem.spec->forms[0].name;
+  const std::function<Real(double)> lift = [](double x) { return Real(x); };
+  Decisions log;
+  log.take_other = take_other;
+  decisions = &log;
+  const auto real = run<Real>(problem, first, {}, lift);
+  decisions = nullptr;
+  for (const auto& [name, values] : real)
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Ball& ball = certified.at(name)[i];
+      if (!arb_is_finite(ball.get())) continue;
+      arf_t value;
+      arf_init(value);
+      arf_set_mpfr(value, values[i].backend().data());
+      const bool inside = arb_contains_arf(ball.get(), value);
+      arf_clear(value);
+      if (!inside) fail("Boost's MPFR", name, i);
+    }
+  const BallPrecision elsewhere(Ball::precision() + 64);
+  for (const auto& form : problem.spec->forms) {
+    if (form.name == first || !applies(form, problem)) continue;
+    Decisions again;
+    again.take_other = take_other;
+    decisions = &again;
+    const auto other = run<Ball>(problem, form.name, {}, [](double x) { return Ball(x); });
+    decisions = nullptr;
+    for (const auto& [name, values] : other)
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const Ball& ball = certified.at(name)[i];
+        if (!arb_is_finite(ball.get()) && !arb_is_finite(values[i].get())) continue;
+        if (!arb_overlaps(ball.get(), values[i].get())) fail("form " + form.name, name, i);
+      }
+  }
+}
+
+/// Ziv's loop: raises the precision until every element is decided.
+CertifiedTensors decide_all(const Problem& problem, const Arrays& cotangents, const CertifyOptions& options,
+                            const std::vector<bool>& take_other, std::vector<double>& margin, long& precision) {
+  std::string undecided = "a branch";
+  for (long bits = 128; bits <= options.precision_limit; bits *= 2) {
+    const Precisions scope(bits);
+    Decisions log;
+    log.take_other = take_other;
+    Values<Ball> values;
+    try {
+      decisions = &log;
+      values = run<Ball>(problem, problem.spec->forms[0].name, cotangents, [](double x) { return Ball(x); });
+      decisions = nullptr;
+      CertifiedTensors tensors;
+      bool all = true;
+      for (const auto& [name, elements] : values) {
+        auto& tensor = tensors[name];
+        tensor.shape = shape_of_result(problem, name);
+        for (std::size_t i = 0; all && i < elements.size(); ++i) {
+          const auto decided = decide(elements[i]);
+          if (!decided) {
+            all = false;
+            undecided = fmt::format("{}[{}]", name, i);
+            break;
+          }
+          tensor.hi.push_back(decided->hi);
+          tensor.lo.push_back(decided->lo);
+        }
+      }
+      if (!all) continue;
+      if (options.check_witnesses) check_witnesses(problem, values, take_other);
+      margin = log.margin;
+      precision = bits;
+      return tensors;
+    } catch (const Undecided& branch) {
+      decisions = nullptr;
+      undecided = fmt::format("the branch '{}'", branch.what());
+    }
+  }
+  throw Uncertifiable(fmt::format("{}: {} is not decided at {} bits, the limit", problem.spec->id, undecided, options.precision_limit));
+}
+
+}  // namespace
+
+bool applies(const FormDeclaration& form, const Problem& problem) {
+  return holds(form.when, *problem.spec, problem.sizes, problem.parameters);
+}
+
+CertifiedTensors error_model(const Problem& problem, const Arrays& cotangents, const PerChannel& largest_units) {
+  const PerChannel before = std::exchange(Rounding::largest_units(), largest_units);
+  CertifiedTensors model;
+  bool any_gradient_form = false;
+  for (const auto& form : problem.spec->forms) {
+    if (form.numeric || !applies(form, problem)) continue;
+    merge_model(model, problem, run<Rounding>(problem, form.name, cotangents, [](double x) { return Rounding::exact(x); }));
+    any_gradient_form = true;
+  }
+  Rounding::largest_units() = before;
+  if (!any_gradient_form) throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
+  return model;
+}
+
+Certified certify(const Problem& problem, const Arrays& cotangents, const CertifyOptions& options) {
+  check(problem);
+  Certified result;
+  result.outputs = decide_all(problem, cotangents, options, {}, result.margin, result.precision_bits);
+
+  const auto narrow = error_model(problem, cotangents, narrow_units());
+  CertifiedTensors model = narrow;
+  if (exact_in(problem, DType::bf16) || exact_in(problem, DType::f16)) {
+    auto wide = error_model(problem, cotangents, wide_units());
+    if (wide_is_harmless(wide, narrow)) model = std::move(wide), result.units = "wide";
+  }
+  for (auto& [name, tensor] : result.outputs) tensor.bound = model.at(name).bound, tensor.rms = model.at(name).rms;
+
+  if (!result.margin.empty()) {
+    const PerChannel before = std::exchange(Rounding::largest_units(), result.units == "wide" ? wide_units() : narrow_units());
+    Decisions log;
+    decisions = &log;
+    run<Rounding>(problem, problem.spec->forms[0].name, {}, [](double x) { return Rounding::exact(x); });
+    decisions = nullptr;
+    Rounding::largest_units() = before;
+    std::vector<bool> close(result.margin.size());
+    bool any = false;
+    for (std::size_t i = 0; i < close.size(); ++i) any |= (close[i] = result.margin[i] <= log.error[i]);
+    if (any) {
+      std::vector<double> margin;
+      long precision;
+      result.alternatives = decide_all(problem, cotangents, options, close, margin, precision);
+      for (auto& [name, tensor] : result.alternatives) tensor.bound = model.at(name).bound, tensor.rms = model.at(name).rms;
+    }
+  }
+  return result;
+}
+
+Arrays evaluate_in_double(const Problem& problem, const std::string& form, const Arrays& cotangents) {
+  Arrays arrays;
+  for (auto& [name, values] : run<double>(problem, form, cotangents, [](double x) { return x; }))
+    arrays[name] = {shape_of_result(problem, name), values};
+  return arrays;
+}
+
+Enclosure enclose(const Problem& problem, const std::string& form, long precision_bits) {
+  const BallPrecision scope(precision_bits);
+  Enclosure result;
+  for (const auto& [name, values] : run<Ball>(problem, form, {}, [](double x) { return Ball(x); })) {
+    auto& middle = result.middle[name];
+    auto& radius = result.radius[name];
+    middle.shape = radius.shape = shape_of_result(problem, name);
+    for (const Ball& ball : values) {
+      const double m = approximate(ball);
+      middle.values.push_back(m);
+      // the enclosure around its rounded midpoint
+      radius.values.push_back(std::isfinite(m) ? mag_get_d(arb_radref(ball.get())) + std::abs(m) * 0x1p-53 : 0);
+    }
+  }
+  return result;
+}
+
+}  // namespace attest::golden

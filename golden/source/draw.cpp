@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <sstream>
+
+#include "attest/golden/case.hpp"
+
+namespace attest::golden {
+namespace {
+
+/// One stream of numbers per seed and tensor name.
+class Stream {
+public:
+  Stream(std::uint64_t seed, std::string_view name) {
+    std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a of the name, then the seed mixed in (splitmix64's finaliser)
+    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    hash += seed * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
+    hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;
+    engine_.seed(hash ^ (hash >> 31));
+  }
+
+  /// Sum of eight uniform 16-bit integers, standardised: close to normal, bounded by 4.9, integer arithmetic.
+  double normal() {
+    std::int64_t total = 0;
+    for (int word = 0; word < 2; ++word)
+      for (std::uint64_t bits = engine_(), part = 0; part < 4; ++part, bits >>= 16) total += static_cast<std::int64_t>(bits & 0xffff);
+    return static_cast<double>(2 * total - 8 * 65535) / 107019.0;  // twice the sum has standard deviation 2^17 sqrt(8/12)
+  }
+  /// In (0, 1].
+  double uniform() { return static_cast<double>((engine_() >> 11) + 1) * 0x1p-53; }
+  Index below(Index n) { return static_cast<Index>(engine_() % static_cast<std::uint64_t>(n)); }
+
+private:
+  std::mt19937_64 engine_;
+};
+
+struct Recipe {
+  std::string name;
+  std::vector<double> arguments;
+
+  double at(std::size_t i, double fallback) const { return i < arguments.size() ? arguments[i] : fallback; }
+  double at(std::size_t i) const {
+    if (i >= arguments.size()) throw SpecError(fmt::format("recipe '{}' needs {} argument(s)", name, i + 1));
+    return arguments[i];
+  }
+};
+
+Recipe parse_recipe(const std::string& text) {
+  std::istringstream in(text);
+  Recipe recipe;
+  in >> recipe.name;
+  for (std::string word; in >> word;) {
+    char* end = nullptr;
+    recipe.arguments.push_back(std::strtod(word.c_str(), &end));
+    if (end == word.c_str() || *end) throw SpecError(fmt::format("recipe '{}': '{}' is not a number", text, word));
+  }
+  return recipe;
+}
+
+/// An element's place: its row along the first axis and its column in the flattened rest.
+using Fill = std::function<double(Stream&, Index row, Index column)>;
+
+constexpr double kSmall = 0.25;
+
+Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
+  const auto row_of = [rows](double number) { return number < 0 ? rows + static_cast<Index>(number) : static_cast<Index>(number); };
+  const auto column_of = [columns](double number) { return number < 0 ? columns + static_cast<Index>(number) : static_cast<Index>(number); };
+  const std::string& name = recipe.name;
+  const auto along = [](Index i, Index n, double from, double to) {
+    return n < 2 ? from : from + (to - from) * static_cast<double>(i) / static_cast<double>(n - 1);
+  };
+  if (name == "normal") return [g = recipe.at(0, 1)](Stream& s, Index, Index) { return g * s.normal(); };
+  if (name == "shifted") return [c = recipe.at(0)](Stream& s, Index, Index) { return c + s.normal(); };
+  if (name == "tiny") return [](Stream& s, Index, Index) { return 0x1p-20 * s.normal(); };
+  if (name == "uniform") return [a = recipe.at(0), b = recipe.at(1)](Stream& s, Index, Index) { return a + (b - a) * s.uniform(); };
+  if (name == "positive") return [](Stream& s, Index, Index) { return 2 * s.uniform(); };
+  if (name == "integers")
+    return [a = static_cast<Index>(recipe.at(0)), b = static_cast<Index>(recipe.at(1))](Stream& s, Index, Index) {
+      return static_cast<double>(a + s.below(b - a + 1));
+    };
+  if (name == "zeros") return [](Stream&, Index, Index) { return 0.0; };
+  if (name == "constant") return [c = recipe.at(0)](Stream&, Index, Index) { return c; };
+  if (name == "labels")
+    return [](Stream&, Index row, Index column) { return column == 0 ? static_cast<double>(row + 1) : static_cast<double>((row * 7 + column * 3) % 16) / 8; };
+  if (name == "axis") return [a = recipe.at(0)](Stream& s, Index, Index column) { return column == 0 ? a : kSmall * s.normal(); };
+  if (name == "winner")
+    return [winner = row_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index row, Index column) {
+      return column == 0 ? (row == winner ? g : 0.0) : kSmall * s.normal();
+    };
+  if (name == "winner_entry")
+    return [winner = column_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index, Index column) { return column == winner ? g : s.normal(); };
+  if (name == "ramp")
+    return [=, a = recipe.at(0), b = recipe.at(1)](Stream& s, Index row, Index column) {
+      return column == 0 ? along(row, rows, a, b) : kSmall * s.normal();
+    };
+  if (name == "ramp_entries")
+    return [=, a = recipe.at(0), b = recipe.at(1)](Stream&, Index, Index column) { return along(column, columns, a, b); };
+  if (name == "some_minus_infinity")
+    return [p = recipe.at(0)](Stream& s, Index, Index column) {
+      const double x = s.normal();
+      return s.uniform() <= p && column > 0 ? -std::numeric_limits<double>::infinity() : x;
+    };
+  if (name == "visible") return [p = recipe.at(0)](Stream& s, Index, Index) { return s.uniform() <= p ? 1.0 : 0.0; };
+  if (name == "empty_rows") return [=](Stream& s, Index row, Index) { return row != 0 && row != rows - 1 && s.uniform() <= 0.7 ? 1.0 : 0.0; };
+  if (name == "padding")
+    return [=, p = recipe.at(0)](Stream&, Index, Index column) { return static_cast<double>(column) < std::ceil(p * static_cast<double>(columns)) ? 1.0 : 0.0; };
+  if (name == "hide_first") return [](Stream&, Index, Index column) { return column == 0 ? 0.0 : 1.0; };
+  if (name == "positions")
+    return [start = recipe.at(0), step = recipe.at(1)](Stream&, Index row, Index) { return start + step * static_cast<double>(row); };
+  throw SpecError(fmt::format("unknown recipe '{}' for drawing inputs", name));
+}
+
+}  // namespace
+
+Array draw_array(const std::string& text, std::vector<Index> shape, DType exact, std::uint64_t seed, std::string_view stream_name) {
+  const Recipe recipe = parse_recipe(text);
+  const Index total = count(shape);
+  const Index rows = shape.empty() ? 1 : shape[0];
+  const Index columns = rows == 0 ? 0 : total / rows;
+  Array array{std::move(shape), std::vector<double>(static_cast<std::size_t>(total))};
+  Stream stream(seed, stream_name);
+  if (recipe.name == "repeat_rows" || recipe.name == "some_zero_rows") {
+    // Whole rows: all equal to the first, or some of them zero.
+    const Fill normal = fill_of({"normal", {}}, rows, columns);
+    for (Index row = 0; row < rows; ++row) {
+      const bool zero = recipe.name == "some_zero_rows" && stream.uniform() <= recipe.at(0);
+      for (Index column = 0; column < columns; ++column) {
+        auto& x = array.values[static_cast<std::size_t>(row * columns + column)];
+        if (recipe.name == "repeat_rows" && row > 0) x = array.values[static_cast<std::size_t>(column)];
+        else x = zero ? 0.0 : round_to(exact, normal(stream, row, column));
+      }
+    }
+    return array;
+  }
+  const Fill fill = fill_of(recipe, rows, columns);
+  for (Index row = 0; row < rows; ++row)
+    for (Index column = 0; column < columns; ++column)
+      array.values[static_cast<std::size_t>(row * columns + column)] = round_to(exact, fill(stream, row, column));
+  return array;
+}
+
+Problem draw(const Case& c) {
+  const Spec& spec = *c.spec;
+  const auto* group = spec.group(c.flag);
+  Problem problem{&spec, c.sizes, c.parameters, {}};
+  for (const auto& input : spec.inputs) {
+    if (input.optional && std::find(c.with.begin(), c.with.end(), input.name) == c.with.end()) continue;
+    std::string recipe = input.draw;
+    if (group)
+      if (const auto at = group->fill.find(input.name); at != group->fill.end()) recipe = at->second;
+    const auto seed = c.seeds.find(input.name);
+    const DType exact = input.element == Element::real ? dtype_from(c.exact) : DType::f64;
+    problem.inputs[input.name] =
+        draw_array(recipe, shape_of(input, c.sizes), exact, seed == c.seeds.end() ? c.seed : seed->second, input.name);
+  }
+  check(problem);
+  return problem;
+}
+
+Arrays draw_cotangents(const Case& c) {
+  Arrays cotangents;
+  if (c.spec->gradient.empty()) return cotangents;
+  for (const auto& output : c.spec->outputs)
+    cotangents[output.name] =
+        draw_array("normal", shape_of(output, c.sizes), dtype_from(c.exact), c.seed, "cotangent." + output.name);
+  return cotangents;
+}
+
+}  // namespace attest::golden

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+#include "attest/golden/store.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <toml++/toml.h>
+
+#include "attest/golden/files.hpp"
+#include "attest/golden/safetensors.hpp"
+
+namespace attest::golden {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kChannelNames = "accumulate,operand,function,store,underflow";
+
+std::string prefix(std::size_t index) { return fmt::format("{:03}/", index); }
+
+void put(Safetensors& file, const std::string& at, const CertifiedTensor& tensor) {
+  file.tensors[at + "/hi"] = store(DType::f64, {tensor.shape, tensor.hi});
+  file.tensors[at + "/lo"] = store(DType::f32, {tensor.shape, {tensor.lo.begin(), tensor.lo.end()}});
+  std::vector<Index> shape{reference::kChannels};
+  shape.insert(shape.end(), tensor.shape.begin(), tensor.shape.end());
+  const auto stacked = [&](const ChannelValues& channels) {
+    Array array{shape, {}};
+    for (const auto& channel : channels) array.values.insert(array.values.end(), channel.begin(), channel.end());
+    return store(DType::bf16, array);
+  };
+  file.tensors[at + "/bound"] = stacked(tensor.bound);
+  file.tensors[at + "/rms"] = stacked(tensor.rms);
+}
+
+class Reader {
+public:
+  Reader(const Safetensors& file, std::string origin) : file_(file), origin_(std::move(origin)) {}
+
+  [[noreturn]] void fail(const std::string& message) const { throw std::runtime_error(origin_ + ": " + message); }
+
+  Array array(const std::string& name, const std::vector<Index>& shape) {
+    const auto at = file_.tensors.find(name);
+    if (at == file_.tensors.end()) fail(fmt::format("tensor '{}' is missing", name));
+    used_.insert(name);
+    Array array = load(at->second);
+    if (array.shape != shape) fail(fmt::format("tensor '{}' has the wrong shape", name));
+    return array;
+  }
+  bool has(const std::string& name) const { return file_.tensors.count(name) > 0; }
+
+  CertifiedTensor certified(const std::string& at, const std::vector<Index>& shape) {
+    CertifiedTensor tensor;
+    tensor.shape = shape;
+    tensor.hi = array(at + "/hi", shape).values;
+    const Array lo = array(at + "/lo", shape);
+    tensor.lo.assign(lo.values.begin(), lo.values.end());
+    std::vector<Index> stacked{reference::kChannels};
+    stacked.insert(stacked.end(), shape.begin(), shape.end());
+    const auto split = [&](const Array& all, ChannelValues& channels) {
+      const auto n = static_cast<std::ptrdiff_t>(tensor.hi.size());
+      for (std::size_t c = 0; c < channels.size(); ++c) {
+        const auto first = all.values.begin() + static_cast<std::ptrdiff_t>(c) * n;
+        channels[c].assign(first, first + n);
+      }
+    };
+    split(array(at + "/bound", stacked), tensor.bound);
+    split(array(at + "/rms", stacked), tensor.rms);
+    return tensor;
+  }
+  void finish() const {
+    for (const auto& [name, _] : file_.tensors)
+      if (!used_.count(name)) fail(fmt::format("tensor '{}' belongs to no case", name));
+  }
+
+private:
+  const Safetensors& file_;
+  std::string origin_;
+  std::set<std::string> used_;
+};
+
+std::vector<std::string> results_of(const Problem& problem, const Arrays& cotangents) {
+  std::vector<std::string> names;
+  for (const auto& output : problem.spec->outputs) names.push_back(output.name);
+  if (!cotangents.empty())
+    for (const auto& name : problem.spec->gradient)
+      if (problem.inputs.count(name)) names.push_back("gradient." + name);
+  return names;
+}
+
+std::vector<Index> shape_of_result(const Problem& problem, const std::string& name) {
+  if (name.starts_with("gradient.")) return shape_of(*problem.spec->input(name.substr(9)), problem.sizes);
+  return shape_of(*problem.spec->output(name), problem.sizes);
+}
+
+/// The header and, once each, everything of the project that it includes.
+void collect(const fs::path& project, const fs::path& header, std::map<std::string, std::string>& sources) {
+  const std::string key = header.generic_string();
+  if (sources.count(key)) return;
+  const std::string text = read_file(project / header);
+  sources[key] = text;
+  static const std::regex include("#include \"(attest/[^\"]+)\"");
+  for (std::sregex_iterator at(text.begin(), text.end(), include), end; at != end; ++at)
+    for (const char* root : {"reference/include", "specs/include", "golden/include"})
+      if (const fs::path file = fs::path(root) / (*at)[1].str(); fs::exists(project / file)) collect(project, file, sources);
+}
+
+struct ManifestEntry {
+  std::string sha256, sources;
+  std::size_t cases = 0, values = 0;
+};
+
+std::string manifest_text(const std::map<std::string, ManifestEntry>& entries) {
+  std::string text =
+      "# Written by `attest golden regenerate`. sha256 is of the file; sources is of everything its values come from.\n";
+  for (const auto& [file, entry] : entries)
+    text += fmt::format("\n[\"{}\"]\nsha256  = \"{}\"\nsources = \"{}\"\ncases   = {}\nvalues  = {}\n", file, entry.sha256,
+                        entry.sources, entry.cases, entry.values);
+  return text;
+}
+
+std::map<std::string, ManifestEntry> read_manifest(const fs::path& folder) {
+  const fs::path path = folder / "MANIFEST.toml";
+  toml::table root;
+  try {
+    root = toml::parse(read_file(path), path.string());
+  } catch (const toml::parse_error& error) {
+    throw std::runtime_error(fmt::format("{}:{}: {}", path.string(), error.source().begin.line, error.description()));
+  }
+  std::map<std::string, ManifestEntry> entries;
+  for (const auto& [file, node] : root) {
+    const auto* table = node.as_table();
+    if (!table || !(*table)["sha256"].is_string() || !(*table)["sources"].is_string() || !(*table)["cases"].is_integer() ||
+        !(*table)["values"].is_integer() || table->size() != 4)
+      throw std::runtime_error(fmt::format("{}: entry '{}' must have exactly sha256, sources, cases and values", path.string(), file.str()));
+    entries[std::string(file.str())] = {**(*table)["sha256"].as_string(), **(*table)["sources"].as_string(),
+                                        static_cast<std::size_t>(**(*table)["cases"].as_integer()),
+                                        static_cast<std::size_t>(**(*table)["values"].as_integer())};
+  }
+  return entries;
+}
+
+std::size_t value_count(const GoldenCase& c) {
+  std::size_t values = 0;
+  for (const auto& [_, tensor] : c.certified.outputs) values += tensor.hi.size();
+  return values;
+}
+
+}  // namespace
+
+GoldenCase certify_case(const Case& c, const CertifyOptions& options) {
+  GoldenCase golden{c, draw(c), draw_cotangents(c), {}};
+  try {
+    golden.certified = certify(golden.problem, golden.cotangents, options);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(fmt::format("{}: {}", query(c, "f64"), error.what()));
+  }
+  return golden;
+}
+
+std::string serialize(const Spec& spec, const std::vector<GoldenCase>& cases) {
+  Safetensors file;
+  nlohmann::json list = nlohmann::json::array();
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const GoldenCase& c = cases[i];
+    const std::string at = prefix(i);
+    for (const auto& [name, array] : c.problem.inputs) {
+      const Element element = spec.input(name)->element;
+      DType dtype = element == Element::real ? dtype_from(c.name.exact) : element == Element::boolean ? DType::boolean : DType::i64;
+      file.tensors[at + "input/" + name] = store(dtype, array);
+    }
+    for (const auto& [name, array] : c.cotangents) file.tensors[at + "cotangent/" + name] = store(dtype_from(c.name.exact), array);
+    for (const auto& [name, tensor] : c.certified.outputs) put(file, at + "output/" + name, tensor);
+    for (const auto& [name, tensor] : c.certified.alternatives) put(file, at + "alternative/" + name, tensor);
+    if (!c.certified.margin.empty())
+      file.tensors[at + "margin"] = store(DType::f64, {{static_cast<Index>(c.certified.margin.size())}, c.certified.margin});
+    list.push_back({{"query", query(c.name, "any")}, {"flag", c.name.flag}, {"units", c.certified.units}});
+  }
+  file.metadata = {{"attest", "golden 1"}, {"equation", spec.id}, {"channels", std::string(kChannelNames)}, {"cases", list.dump()}};
+  return golden::serialize(file);
+}
+
+std::vector<GoldenCase> parse_golden(const Spec& spec, const std::string& bytes, const std::string& origin) {
+  const Safetensors file = parse_safetensors(bytes, origin);
+  Reader reader(file, origin);
+  const auto meta = [&](const std::string& key) {
+    const auto at = file.metadata.find(key);
+    return at == file.metadata.end() ? std::string() : at->second;
+  };
+  if (meta("attest") != "golden 1") reader.fail("is not a golden file of this version");
+  if (meta("equation") != spec.id) reader.fail(fmt::format("holds '{}', not '{}'", meta("equation"), spec.id));
+  if (meta("channels") != kChannelNames) reader.fail("names other rounding channels");
+  const auto list = nlohmann::json::parse(meta("cases"), nullptr, false);
+  const auto expected = stored_cases(spec);
+  if (!list.is_array() || list.size() != expected.size())
+    reader.fail(fmt::format("is stale: it holds {} cases, the spec lists {}; run `attest golden regenerate`", list.is_array() ? list.size() : 0, expected.size()));
+  std::vector<GoldenCase> cases;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    GoldenCase c;
+    c.name = expected[i];
+    const std::string wanted = query(expected[i], "any");
+    if (!list[i].is_object() || list[i].value("query", "") != wanted)
+      reader.fail(fmt::format("is stale: case {} is '{}', the spec says '{}'; run `attest golden regenerate`", i, list[i].is_object() ? list[i].value("query", "") : "", wanted));
+    c.problem = draw(c.name);
+    c.cotangents = draw_cotangents(c.name);
+    const std::string at = prefix(i);
+    for (const auto& [name, array] : c.problem.inputs)
+      if (reader.array(at + "input/" + name, array.shape).values != array.values)
+        reader.fail(fmt::format("input '{}' of case {} is not what its query draws", name, i));
+    for (const auto& [name, array] : c.cotangents)
+      if (reader.array(at + "cotangent/" + name, array.shape).values != array.values)
+        reader.fail(fmt::format("cotangent '{}' of case {} is not what its query draws", name, i));
+    const auto names = results_of(c.problem, c.cotangents);
+    for (const auto& name : names) c.certified.outputs[name] = reader.certified(at + "output/" + name, shape_of_result(c.problem, name));
+    if (!names.empty() && reader.has(at + "alternative/" + names[0] + "/hi"))
+      for (const auto& name : names)
+        c.certified.alternatives[name] = reader.certified(at + "alternative/" + name, shape_of_result(c.problem, name));
+    if (reader.has(at + "margin")) c.certified.margin = reader.array(at + "margin", load(file.tensors.at(at + "margin")).shape).values;
+    c.certified.units = list[i].value("units", "");
+    if (c.certified.units != "wide" && c.certified.units != "narrow") reader.fail(fmt::format("case {} has unknown units", i));
+    cases.push_back(std::move(c));
+  }
+  reader.finish();
+  return cases;
+}
+
+fs::path file_of(const Spec& spec) { return fs::path(spec.family()) / (spec.stem() + ".safetensors"); }
+
+std::string source_hash(const Spec& spec, const fs::path& project) {
+  std::map<std::string, std::string> sources;
+  collect(project, fs::path("reference/include/attest/reference") / spec.family() / (spec.stem() + ".hpp"), sources);
+  collect(project, "reference/include/attest/reference/evaluate.hpp", sources);
+  for (const char* room : {"golden/source", "golden/include/attest/golden"})
+    for (const auto& file : fs::directory_iterator(project / room)) collect(project, fs::path(room) / file.path().filename(), sources);
+  std::string all = spec.text;
+  for (const auto& [name, text] : sources) all += fmt::format("\n{} {}\n{}", name, text.size(), text);
+  return sha256(all);
+}
+
+void regenerate(const std::vector<const Spec*>& specs, const fs::path& project, const fs::path& folder, const Progress& progress) {
+  struct Job {
+    std::size_t spec, index;
+    Case name;
+  };
+  std::vector<Job> jobs;
+  std::vector<std::vector<GoldenCase>> cases(specs.size());
+  for (std::size_t s = 0; s < specs.size(); ++s) {
+    const auto names = stored_cases(*specs[s]);
+    cases[s].resize(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) jobs.push_back({s, i, names[i]});
+  }
+  std::exception_ptr failure;
+  std::size_t done = 0;
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    bool stop;
+#pragma omp critical(attest_regenerate)
+    stop = failure != nullptr;
+    if (stop) continue;
+    try {
+      cases[jobs[j].spec][jobs[j].index] = certify_case(jobs[j].name);
+#pragma omp critical(attest_regenerate)
+      if (progress) progress(++done, jobs.size(), specs[jobs[j].spec]->id);
+    } catch (...) {
+#pragma omp critical(attest_regenerate)
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+
+  std::map<std::string, ManifestEntry> entries;
+  if (fs::exists(folder / "MANIFEST.toml") && specs.size() < attest::specs().size()) entries = read_manifest(folder);
+  for (std::size_t s = 0; s < specs.size(); ++s) {
+    const std::string bytes = serialize(*specs[s], cases[s]);
+    const fs::path file = folder / file_of(*specs[s]);
+    std::error_code error;
+    fs::create_directories(file.parent_path(), error);
+    if (error) throw std::runtime_error(fmt::format("{}: {}", file.parent_path().string(), error.message()));
+    write_file_atomically(file, bytes);
+    std::size_t values = 0;
+    for (const auto& c : cases[s]) values += value_count(c);
+    entries[file_of(*specs[s]).generic_string()] = {sha256(bytes), source_hash(*specs[s], project), cases[s].size(), values};
+  }
+  write_file_atomically(folder / "MANIFEST.toml", manifest_text(entries));
+}
+
+std::vector<std::string> verify(const fs::path& project, const fs::path& folder) {
+  std::vector<std::string> faults;
+  std::map<std::string, ManifestEntry> manifest;
+  try {
+    manifest = read_manifest(folder);
+    const std::string text = read_file(folder / "MANIFEST.toml");
+    if (text != manifest_text(manifest)) faults.push_back("MANIFEST.toml is not as `attest golden regenerate` writes it");
+  } catch (const std::exception& error) {
+    return {error.what()};
+  }
+  for (const auto& [id, spec] : attest::specs()) {
+    const std::string name = file_of(spec).generic_string();
+    const auto entry = manifest.find(name);
+    if (entry == manifest.end()) {
+      faults.push_back(fmt::format("{} is not in the manifest; run `attest golden regenerate`", name));
+      continue;
+    }
+    try {
+      const std::string bytes = read_file(folder / name);
+      if (sha256(bytes) != entry->second.sha256) {
+        faults.push_back(fmt::format("{} is damaged: its SHA-256 is not the manifest's", name));
+        continue;
+      }
+      const auto cases = parse_golden(spec, bytes, (folder / name).string());
+      std::size_t values = 0;
+      for (const auto& c : cases) values += value_count(c);
+      if (cases.size() != entry->second.cases || values != entry->second.values)
+        faults.push_back(fmt::format("{} does not hold the number of cases or values that the manifest says", name));
+      if (source_hash(spec, project) != entry->second.sources)
+        faults.push_back(fmt::format("{} is stale: its spec, reference or generator has changed; run `attest golden regenerate`", name));
+    } catch (const std::exception& error) {
+      faults.push_back(error.what());
+    }
+  }
+  for (const auto& [name, _] : manifest) {
+    std::string id = name.substr(0, name.rfind(".safetensors"));
+    std::replace(id.begin(), id.end(), '/', '.');
+    if (!attest::specs().count(id)) faults.push_back(fmt::format("{} in the manifest has no spec", name));
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = fs::relative(entry.path(), folder).generic_string();
+    if (entry.path().extension() == ".safetensors" && !manifest.count(name)) faults.push_back(fmt::format("{} is not in the manifest", name));
+  }
+  return faults;
+}
+
+std::vector<GoldenCase> load_golden(const Spec& spec, const fs::path& folder) {
+  const auto manifest = read_manifest(folder);
+  const std::string name = file_of(spec).generic_string();
+  const auto entry = manifest.find(name);
+  if (entry == manifest.end()) throw std::runtime_error(fmt::format("{}: not in the manifest; run `attest golden regenerate`", (folder / name).string()));
+  const std::string bytes = read_file(folder / name);
+  if (sha256(bytes) != entry->second.sha256)
+    throw std::runtime_error(fmt::format("{}: its SHA-256 is not the manifest's: damaged or stale; run `attest golden regenerate`", (folder / name).string()));
+  return parse_golden(spec, bytes, (folder / name).string());
+}
+
+}  // namespace attest::golden

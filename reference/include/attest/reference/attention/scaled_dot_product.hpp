@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+
+#include "attest/reference/attention/softmax.hpp"
+#include "attest/spec/attention/scaled_dot_product.hpp"
+
+namespace attest::reference::attention::scaled_dot_product {
+
+using attest::spec::attention::scaled_dot_product::In;
+using attest::spec::attention::scaled_dot_product::Out;
+
+/// S_i in ascending order: not masked, not in the future, not hidden by a bias of -inf.
+template <class I>
+std::vector<Index> visible(const I& in, Index i) {
+  const Index n = in.q.extent(0), s = in.k.extent(0);
+  std::vector<Index> keys;
+  for (Index j = 0; j < s; ++j)
+    if ((!in.causal || j <= i + (s - n)) && (!in.mask || in.mask(i, j)) && (!in.bias || !hides(in.bias(i, j)))) keys.push_back(j);
+  return keys;
+}
+
+/// The given scale, or 1/sqrt(d).
+template <class T, class I>
+T scale_of(const I& in) {
+  return in.scale ? T(*in.scale) : T(1) / sqrt(T(in.q.extent(1)));
+}
+
+/// l_ij = scale q_i . k_j + bias_ij over the visible keys.
+template <class T, class I>
+Vector<T> logits(const I& in, const T& scale, Index i, const std::vector<Index>& keys) {
+  return tabulate(static_cast<Index>(keys.size()), [&](Index t) {
+    const Index j = keys[static_cast<std::size_t>(t)];
+    const T l = scale * dot<T>(in.q[i], in.k[j]);
+    return in.bias ? T(l + in.bias(i, j)) : l;
+  });
+}
+
+/// Those rows of x, without a copy when they are consecutive.
+template <class T>
+class Rows {
+public:
+  Rows(View<const T, 2> x, const std::vector<Index>& rows) {
+    const Index count = static_cast<Index>(rows.size());
+    if (count == 0 || rows.back() - rows.front() + 1 == count) {
+      view_ = x.rows(count == 0 ? 0 : rows.front(), count);
+      return;
+    }
+    copy_.emplace(count, x.extent(1));
+    for (Index t = 0; t < count; ++t)
+      for (Index c = 0; c < x.extent(1); ++c) (*copy_)(t, c) = x(rows[static_cast<std::size_t>(t)], c);
+    view_ = std::as_const(*copy_).view();
+  }
+  View<const T, 1> column(Index c) const { return view_.column(c); }
+
+private:
+  std::optional<Matrix<T>> copy_;
+  View<const T, 2> view_;
+};
+
+/// C3: the output of a query that sees nothing.
+template <class T>
+void empty_row(const In<T>& in, const Out<T>& out, Index i) {
+  const auto [s, m] = in.v.extents();
+  for (Index c = 0; c < m; ++c)
+    out.o(i, c) = in.empty_row == "nan"    ? T(std::nan(""))
+                  : in.empty_row == "mean" ? T(sum(s, [&](Index j) { return T(in.v(j, c)); }) / T(s))
+                                           : T(0);
+}
+
+/// Every form: `row(i, keys, l, v)` fills out.o[i] from the logits and the values of the visible keys.
+template <class T, class F>
+void each_row(const In<T>& in, const Out<T>& out, F&& row) {
+  const T scale = scale_of<T>(in);
+  for (Index i = 0; i < in.q.extent(0); ++i) {
+    const auto keys = visible(in, i);
+    if (keys.empty()) {
+      empty_row(in, out, i);
+      continue;
+    }
+    row(i, logits(in, scale, i, keys), Rows<T>(in.v, keys));
+  }
+}
+
+/// o_i = sum_{j in S_i} a_ij v_j,  a_ij = e^l_ij / sum_r e^l_ir      [Vaswani et al. 2017, eq. 1]
+template <class T>
+void dense(const In<T>& in, const Out<T>& out) {
+  each_row(in, out, [&](Index i, const Vector<T>& l, const Rows<T>& v) {
+    const auto e = tabulate(l.extent(), [&](Index t) { return exp(l(t)); });
+    const T z = sum(e.extent(), [&](Index t) { return e(t); });
+    const auto a = tabulate(e.extent(), [&](Index t) { return e(t) / z; });
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot<T>(a, v.column(c));
+  });
+}
+
+/// The same weights with the row's maximum subtracted from its logits.
+template <class T>
+void max_shift(const In<T>& in, const Out<T>& out) {
+  each_row(in, out, [&](Index i, const Vector<T>& l, const Rows<T>& v) {
+    const auto a = softmax::shifted(l).first;
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot<T>(a, v.column(c));
+  });
+}
+
+/// o_i = sum_{j in S_i} e^l_ij v_j / sum_{j in S_i} e^l_ij, no weights in between.
+template <class T>
+void gather(const In<T>& in, const Out<T>& out) {
+  each_row(in, out, [&](Index i, const Vector<T>& l, const Rows<T>& v) {
+    const auto e = tabulate(l.extent(), [&](Index t) { return exp(l(t)); });
+    const T z = sum(e.extent(), [&](Index t) { return e(t); });
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot<T>(e, v.column(c)) / z;
+  });
+}
+
+/// The expectation of v under e^(l - lse).
+template <class T>
+void per_query(const In<T>& in, const Out<T>& out) {
+  each_row(in, out, [&](Index i, const Vector<T>& l, const Rows<T>& v) {
+    const T lse = softmax::shifted(l).second;
+    const auto a = tabulate(l.extent(), [&](Index t) { return exp(l(t) - lse); });
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot<T>(a, v.column(c));
+  });
+}
+
+/// What is known after some keys: their maximum, sum_j e^(l_j - m) and sum_j e^(l_j - m) v_j.
+template <class T>
+struct Partial {
+  T m, l;
+  Vector<T> o;
+};
+
+template <class T>
+Partial<T> partial(const Vector<T>& l, const Rows<T>& v, Index first, Index count, Index width) {
+  const T m = pivot_max(count, [&](Index t) { return l(first + t); });
+  const auto e = tabulate(count, [&](Index t) { return exp(l(first + t) - m); });
+  return {m, sum(count, [&](Index t) { return e(t); }), tabulate(width, [&](Index c) {
+            const View<const T, 1> column = v.column(c);
+            return dot<T>(e, View<const T, 1>(column.data() + first * column.stride(0), {count}, {column.stride(0)}));
+          })};
+}
+
+/// The two sets of keys together.
+template <class T>
+Partial<T> merged(const Partial<T>& a, const Partial<T>& b) {
+  const T m = approximate(a.m) > approximate(b.m) ? a.m : b.m;
+  const T keep_a = exp(a.m - m), keep_b = exp(b.m - m);
+  return {m, a.l * keep_a + b.l * keep_b, tabulate(a.o.extent(), [&](Index c) { return T(a.o(c) * keep_a + b.o(c) * keep_b); })};
+}
+
+/// Blocks of keys in order, the running result rescaled whenever the maximum rises.
+template <class T>
+void online_blocked(const In<T>& in, const Out<T>& out) {
+  const Index m = in.v.extent(1);
+  each_row(in, out, [&](Index i, const Vector<T>& l, const Rows<T>& v) {
+    auto state = partial(l, v, 0, std::min(in.block, l.extent()), m);
+    for (Index first = in.block; first < l.extent(); first += in.block)
+      state = merged(state, partial(l, v, first, std::min(in.block, l.extent() - first), m));
+    for (Index c = 0; c < m; ++c) out.o(i, c) = state.o(c) / state.l;
+  });
+}
+
+/// Shards of keys on their own, merged as a tree.
+template <class T>
+void split_k(const In<T>& in, const Out<T>& out) {
+  const Index m = in.v.extent(1);
+  each_row(in, out, [&](Index i, const Vector<T>& l, const Rows<T>& v) {
+    std::vector<Partial<T>> shards;
+    for (Index first = 0; first < l.extent(); first += in.block)
+      shards.push_back(partial(l, v, first, std::min(in.block, l.extent() - first), m));
+    while (shards.size() > 1) {
+      std::vector<Partial<T>> next;
+      for (std::size_t t = 0; t < shards.size(); t += 2)
+        next.push_back(t + 1 < shards.size() ? merged(shards[t], shards[t + 1]) : shards[t]);
+      shards = std::move(next);
+    }
+    for (Index c = 0; c < m; ++c) out.o(i, c) = shards[0].o(c) / shards[0].l;
+  });
+}
+
+}  // namespace attest::reference::attention::scaled_dot_product

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// specgen SPECS_DIR OUT_DIR: validates every spec and derives from it what the other rooms compile against:
+//   contract/attest/spec/<family>/<stem>.hpp   In<T>, Out<T> and how to fill them
+//   specs.cpp                                  the specs themselves, for attest::specs()
+//   reference/<id>.cpp, reference.cpp          every form in every reading, and their table
+//   openmp/<id>.cpp, openmp.cpp                every kernel behind the C interface, and its plugin table
+//   bridge/<id>.cpp ...                        the reference in double behind the same interface
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "attest/spec.hpp"
+
+namespace fs = std::filesystem;
+using namespace attest;
+
+const std::map<std::string, Spec>& attest::specs() {
+  static const std::map<std::string, Spec> none;
+  return none;
+}
+
+namespace {
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Leaves the file alone when it would not change, so that nothing is rebuilt for nothing.
+void write(const fs::path& path, const std::string& text) {
+  if (fs::exists(path) && read(path) == text) return;
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string view(const TensorDeclaration& tensor, bool output) {
+  const auto rank = tensor.shape.size();
+  const std::string element = tensor.element == Element::real      ? "T"
+                              : tensor.element == Element::boolean ? "bool"
+                                                                   : "std::int64_t";
+  return fmt::format("View<{}{}, {}>", output ? "" : "const ", element, rank);
+}
+
+std::string field_type(const ParameterDeclaration& parameter) {
+  using Type = ParameterDeclaration::Type;
+  const std::string type = parameter.type == Type::boolean   ? "bool"
+                           : parameter.type == Type::integer ? "Index"
+                           : parameter.type == Type::real    ? "double"
+                                                             : "std::string";
+  return parameter.fallback ? type : fmt::format("std::optional<{}>", type);
+}
+
+std::string initial(const ParameterDeclaration& parameter) {
+  if (!parameter.fallback) return "";
+  if (const auto* flag = std::get_if<bool>(&*parameter.fallback)) return *flag ? " = true" : " = false";
+  if (const auto* integer = std::get_if<Index>(&*parameter.fallback)) return fmt::format(" = {}", *integer);
+  if (const auto* real = std::get_if<double>(&*parameter.fallback)) return fmt::format(" = {:.17g}", *real);
+  return fmt::format(" = \"{}\"", std::get<std::string>(*parameter.fallback));
+}
+
+std::string getter(const ParameterDeclaration& parameter) {
+  using Type = ParameterDeclaration::Type;
+  const std::string kind = parameter.type == Type::boolean   ? "boolean"
+                           : parameter.type == Type::integer ? "integer"
+                           : parameter.type == Type::real    ? "real"
+                                                             : "choice";
+  return fmt::format("source.{}_parameter(\"{}\")", parameter.fallback ? kind : "optional_" + kind, parameter.name);
+}
+
+std::string contract(const Spec& spec) {
+  std::string text = "// Generated from specs/" + spec.family() + "/" + spec.stem() + ".toml; do not edit.\n#pragma once\n\n";
+  text += "#include <cstdint>\n#include <optional>\n#include <string>\n#include <string_view>\n\n#include \"attest/view.hpp\"\n\n";
+  text += fmt::format("namespace attest::spec::{}::{} {{\n\ninline constexpr std::string_view id = \"{}\";\n\n", spec.family(), spec.stem(), spec.id);
+  text += "template <class T>\nstruct In {\n";
+  for (const auto& input : spec.inputs)
+    text += fmt::format("  {} {};  // [{}]{} {}\n", view(input, false), input.name, fmt::join(input.shape, ", "),
+                        input.optional ? " optional;" : "", input.meaning);
+  for (const auto& parameter : spec.parameters)
+    text += fmt::format("  {} {}{};{}\n", field_type(parameter), parameter.name, initial(parameter),
+                        parameter.fallback ? "" : "  // default: " + parameter.fallback_text);
+  text += "};\n\ntemplate <class T>\nstruct Out {\n";
+  for (const auto& output : spec.outputs)
+    text += fmt::format("  {} {};  // [{}] {}\n", view(output, true), output.name, fmt::join(output.shape, ", "), output.meaning);
+  text += "};\n\n/// Fills In from anything that has tensors and parameters by name.\ntemplate <class T, class Source>\nIn<T> read(Source&& source) {\n  return {\n";
+  for (const auto& input : spec.inputs)
+    text += fmt::format("      .{0} = source.template {1}<{2}{3}>(\"{0}\"),\n", input.name,
+                        input.element == Element::real ? "input" : input.element == Element::boolean ? "boolean_input" : "integer_input",
+                        input.element == Element::real ? "T, " : "", input.shape.size());
+  for (const auto& parameter : spec.parameters) text += fmt::format("      .{} = {},\n", parameter.name, getter(parameter));
+  text += "  };\n}\n\ntemplate <class T, class Source>\nOut<T> write(Source&& source) {\n  return {\n";
+  for (const auto& output : spec.outputs)
+    text += fmt::format("      .{0} = source.template output<T, {1}>(\"{0}\"),\n", output.name, output.shape.size());
+  text += fmt::format("  }};\n}}\n\n}}  // namespace attest::spec::{}::{}\n", spec.family(), spec.stem());
+  return text;
+}
+
+std::string symbol(const Spec& spec) {
+  std::string name = spec.id;
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+std::string reference_unit(const Spec& spec) {
+  std::string text = fmt::format(
+      "// Generated; every form of {0} in every reading.\n#include \"attest/reference/{1}/{2}.hpp\"\n#include \"attest/reference/evaluate.hpp\"\n\n"
+      "namespace attest::reference {{\nnamespace {{\n\nstruct Forms {{\n  template <class T>\n  static void run(std::string_view form, Bundle<T>& bundle) {{\n"
+      "    const auto in = attest::spec::{1}::{2}::read<T>(bundle);\n    const auto out = attest::spec::{1}::{2}::write<T>(bundle);\n",
+      spec.id, spec.family(), spec.stem());
+  for (const auto& form : spec.forms)
+    text += fmt::format("    if (form == \"{0}\") return {1}::{2}::{0}<T>(in, out);\n", form.name, spec.family(), spec.stem());
+  text += fmt::format("    unknown_form(\"{}\", form);\n  }}\n}};\n\n}}  // namespace\n\nextern const Readings readings_{};\n"
+                      "const Readings readings_{} = readings_of<Forms>();\n\n}}  // namespace attest::reference\n",
+                      spec.id, symbol(spec), symbol(spec));
+  return text;
+}
+
+std::string reference_table(const std::vector<Spec>& specs) {
+  std::string text = "// Generated.\n#include \"attest/reference/evaluate.hpp\"\n\nnamespace attest::reference {\n\n";
+  for (const auto& spec : specs) text += fmt::format("extern const Readings readings_{};\n", symbol(spec));
+  text += "\nconst std::map<std::string, const Readings*, std::less<>>& all_readings() {\n"
+          "  static const std::map<std::string, const Readings*, std::less<>> table{\n";
+  for (const auto& spec : specs) text += fmt::format("      {{\"{}\", &readings_{}}},\n", spec.id, symbol(spec));
+  text += "  };\n  return table;\n}\n\n}  // namespace attest::reference\n";
+  return text;
+}
+
+std::vector<std::string> kernel_forms(const Spec& spec) {
+  std::vector<std::string> forms;
+  for (const auto& form : spec.forms)
+    if (form.kernel) forms.push_back(form.name);
+  return forms;
+}
+
+/// The C interface around one equation's OpenMP kernels.
+std::string openmp_unit(const Spec& spec) {
+  std::string text = fmt::format(
+      "// Generated; the C interface of {0}.\n#include \"attest/spec/{1}/{2}.hpp\"\n#include \"attest/openmp/plugin.hpp\"\n\n"
+      "namespace attest::openmp {{\nnamespace {1}::{2} {{\n\nnamespace contract = attest::spec::{1}::{2};\n",
+      spec.id, spec.family(), spec.stem());
+  for (const auto& form : kernel_forms(spec))
+    text += fmt::format("template <class T>\nvoid {}(const contract::In<T>& in, const contract::Out<T>& out);\n", form);
+  text += fmt::format("\n}}  // namespace {}::{}\n\nnamespace {{\n", spec.family(), spec.stem());
+  for (const auto& form : kernel_forms(spec))
+    text += fmt::format(
+        "\ntemplate <class T>\nint run_{0}(const attest_call* call) {{\n  return over_heads<T>(call, [](auto& head) {{\n"
+        "    {1}::{2}::{0}<T>(attest::spec::{1}::{2}::read<T>(head), attest::spec::{1}::{2}::write<T>(head));\n  }});\n}}\n",
+        form.c_str(), spec.family(), spec.stem());
+  text += fmt::format("\n}}  // namespace\n\nextern const std::vector<attest_kernel> kernels_{0};\nconst std::vector<attest_kernel> kernels_{0} = {{\n", symbol(spec));
+  const auto backend = spec.backends.find("openmp");
+  for (const auto& form : kernel_forms(spec))
+    for (const auto& dtype : backend->second)
+      text += fmt::format("    kernel<{}>(\"{}\", \"{}\", run_{}<{}>),\n", dtype == "f32" ? "float" : "double", spec.id, form, form,
+                          dtype == "f32" ? "float" : "double");
+  text += "};\n\n}  // namespace attest::openmp\n";
+  return text;
+}
+
+std::string openmp_table(const std::vector<Spec>& specs) {
+  std::string text = "// Generated.\n#include \"attest/openmp/plugin.hpp\"\n\nnamespace attest::openmp {\n\n";
+  for (const auto& spec : specs) text += fmt::format("extern const std::vector<attest_kernel> kernels_{};\n", symbol(spec));
+  text += "\nstd::vector<attest_kernel> all_kernels() {\n  std::vector<attest_kernel> all;\n  for (const auto* kernels : {\n";
+  for (const auto& spec : specs) text += fmt::format("           &kernels_{},\n", symbol(spec));
+  text += "       })\n    all.insert(all.end(), kernels->begin(), kernels->end());\n  return all;\n}\n\n}  // namespace attest::openmp\n";
+  return text;
+}
+
+/// `R"~(` cannot occur in a spec: specgen refuses it.
+std::string spec_texts(const std::vector<Spec>& specs) {
+  std::string text = "// Generated.\n#include \"attest/spec.hpp\"\n\nnamespace attest {\n\nconst std::map<std::string, Spec>& specs() {\n"
+                     "  static const std::map<std::string, Spec> all = [] {\n    std::map<std::string, Spec> all;\n";
+  for (const auto& spec : specs) {
+    std::string pieces;
+    for (std::size_t at = 0; at < spec.text.size(); at += 8000)  // compilers limit the length of one literal
+      pieces += "R\"~(" + spec.text.substr(at, 8000) + ")~\"\n";
+    text += fmt::format("    all.emplace(\"{}\", parse_spec({}, \"{}/{}.toml\"));\n", spec.id, pieces, spec.family(), spec.stem());
+  }
+  text += "    return all;\n  }();\n  return all;\n}\n\n}  // namespace attest\n";
+  return text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 3) {
+    std::cerr << "usage: specgen SPECS_DIR OUT_DIR\n";
+    return 2;
+  }
+  const fs::path root = argv[1], out = argv[2];
+  std::vector<Spec> specs;
+  std::vector<fs::path> files;
+  for (const auto& folder : fs::directory_iterator(root))
+    if (folder.is_directory())
+      for (const auto& file : fs::directory_iterator(folder))
+        if (file.path().extension() == ".toml") files.push_back(fs::relative(file.path(), root));
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) {
+    const std::string text = read(root / file);
+    if (text.find(")~\"") != std::string::npos) throw SpecError(fmt::format("specs/{}: must not contain )~\"", file.string()));
+    Spec spec = parse_spec(text, file.generic_string());
+    for (const auto& other : specs)
+      if (other.id == spec.id) throw SpecError(fmt::format("specs/{}: id '{}' is taken already", file.string(), spec.id));
+    specs.push_back(std::move(spec));
+  }
+  for (const auto& spec : specs) {
+    write(out / "contract/attest/spec" / spec.family() / (spec.stem() + ".hpp"), contract(spec));
+    write(out / "reference" / (spec.id + ".cpp"), reference_unit(spec));
+  }
+  write(out / "reference.cpp", reference_table(specs));
+  std::vector<Spec> with_openmp;
+  for (const auto& spec : specs)
+    if (spec.backends.count("openmp")) with_openmp.push_back(spec);
+  for (const auto& spec : with_openmp) write(out / "openmp" / (spec.id + ".cpp"), openmp_unit(spec));
+  write(out / "openmp.cpp", openmp_table(with_openmp));
+  write(out / "specs.cpp", spec_texts(specs));
+  return 0;
+} catch (const std::exception& error) {
+  std::cerr << error.what() << "\n";
+  return 1;
+}

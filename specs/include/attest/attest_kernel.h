@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The interface between attest and a kernel. C11; a plugin needs this header and DLPack's, and links nothing.
+ *
+ * A plugin is a shared library that exports one function,
+ *
+ *     const attest_plugin* attest_plugin_v1(void);
+ *
+ * which returns a table of kernels. attest loads the library in a child process, allocates every tensor, and calls
+ * kernel->run once or more per case. A kernel writes all elements of every output and nothing else.
+ */
+#ifndef ATTEST_KERNEL_H
+#define ATTEST_KERNEL_H
+
+#include <dlpack/dlpack.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ATTEST_ABI_VERSION 1
+
+#if defined(_WIN32)
+#define ATTEST_EXPORT __declspec(dllexport)
+#else
+#define ATTEST_EXPORT __attribute__((visibility("default")))
+#endif
+
+/* A tensor with the name that the equation's page gives it ("q", "grad_k", ...). tensor.data already includes
+ * byte_offset == 0; strides are never NULL and count elements; they need not be dense. */
+typedef struct attest_tensor {
+  const char* name;
+  DLTensor tensor;
+} attest_tensor;
+
+/* A parameter of the equation. `given` is 0 where the case leaves it at a default that depends on the sizes
+ * (a scale of 1/sqrt(d), say). Booleans use integer 0 and 1. */
+typedef struct attest_parameter {
+  const char* name;
+  int given;
+  double real;
+  int64_t integer;
+  const char* text; /* the choice, for a parameter that names one of several conventions; else NULL */
+} attest_parameter;
+
+typedef struct attest_call {
+  size_t struct_size; /* sizeof(attest_call) of the caller: fields may be appended in later versions */
+  const char* equation;
+  const char* form;
+  const attest_tensor* inputs; /* optional tensors that a case does not give are not in the list */
+  size_t input_count;
+  const attest_tensor* outputs;
+  size_t output_count;
+  const attest_parameter* parameters;
+  size_t parameter_count;
+  void* workspace; /* of the size that kernel->workspace asked for, 64-byte aligned; NULL when 0 */
+  size_t workspace_size;
+  void* stream; /* a cudaStream_t for kDLCUDA kernels, else NULL */
+  char* error;  /* write a message here before returning non-zero */
+  size_t error_size;
+} attest_call;
+
+typedef struct attest_kernel {
+  const char* equation; /* "attention.scaled_dot_product" */
+  const char* form;     /* a form of the equation's page, for reports; "" when it has no name there */
+  const char* reading;  /* "value", or "gradient": the vector-Jacobian product. A gradient kernel gets the inputs of
+                           the equation and "cotangent.NAME" for each output NAME, and writes "gradient.NAME". */
+  DLDataType dtype;     /* of the real tensors; states are kept in float32 by 16-bit kernels */
+  DLDeviceType device;  /* kDLCPU or kDLCUDA */
+  const char* layout;   /* "nd": one head per call. "bhnd", "bnhd": every tensor has batch and head axes as well */
+  /* What the kernel can do, as conditions on sizes and parameters joined by ';'. NULL or "": everything.
+   *     "d in {64, 128}; n % 64 == 0; n <= 4096; causal == true; align == 64"
+   * Cases are drawn inside them. */
+  const char* capabilities;
+  size_t (*workspace)(const attest_call* call); /* bytes; may be NULL */
+  int (*run)(const attest_call* call);          /* 0 on success */
+} attest_kernel;
+
+typedef struct attest_plugin {
+  uint32_t abi_version; /* ATTEST_ABI_VERSION */
+  const char* name;
+  const char* version;
+  size_t kernel_count;
+  const attest_kernel* kernels;
+} attest_plugin;
+
+typedef const attest_plugin* (*attest_plugin_function)(void);
+
+/* The one symbol that a plugin exports. */
+ATTEST_EXPORT const attest_plugin* attest_plugin_v1(void);
+
+/* Look-ups by name; NULL when the case does not give the tensor or the equation has no such parameter. */
+static inline const DLTensor* attest_input(const attest_call* call, const char* name) {
+  for (size_t i = 0; i < call->input_count; ++i)
+    if (strcmp(call->inputs[i].name, name) == 0) return &call->inputs[i].tensor;
+  return NULL;
+}
+
+static inline const DLTensor* attest_output(const attest_call* call, const char* name) {
+  for (size_t i = 0; i < call->output_count; ++i)
+    if (strcmp(call->outputs[i].name, name) == 0) return &call->outputs[i].tensor;
+  return NULL;
+}
+
+static inline const attest_parameter* attest_parameter_of(const attest_call* call, const char* name) {
+  for (size_t i = 0; i < call->parameter_count; ++i)
+    if (strcmp(call->parameters[i].name, name) == 0) return &call->parameters[i];
+  return NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ATTEST_KERNEL_H */

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace attest {
+
+/// What a variable of an expression can be: a number (true is 1, false is 0) or the name of a choice.
+using Value = std::variant<double, std::string>;
+
+/// The condition or count that a spec or a kernel states over sizes and parameters, as in
+///
+///     not causal or n <= s          d in {64, 128} and n % block == 0
+///     empty_row != 'nan'            n * (n + 1) / 2 * (d + m)
+///
+/// From loosest to tightest: implies (groups to the right), or, and, not, comparisons == != < <= > >= and
+/// `x in {a, b}` (they do not chain), + -, * / %, unary minus, ^ (groups to the right). Operands are decimal numbers,
+/// names [a-z_][a-z0-9_]*, true, false, sqrt(x), floor(x), ceil(x), min(x, y), max(x, y), parentheses, and choices in
+/// single quotes, which can only be compared with a variable by ==, != or in. Any number but 0 is true. `%` takes
+/// integers and gives a result in [0, |divisor|). `and`, `or` and `implies` leave the right side alone when the left
+/// one decides, so that `block > 0 and n % block == 0` is safe.
+class Expression {
+public:
+  /// Looks up a variable; nothing when there is none of that name.
+  using Variables = std::function<std::optional<Value>(std::string_view)>;
+
+  /// Throws std::invalid_argument that shows the text, the place, what stands there and what was expected.
+  static Expression parse(std::string_view text);
+
+  /// The value. Throws std::invalid_argument on an unknown variable, on a choice where a number is needed (or the other
+  /// way round), and on an undefined value: division by 0, a root or power that is no real number, % of fractions.
+  double evaluate(const Variables& variable) const;
+
+  /// evaluate(), read as true or false; NaN is neither and throws.
+  bool holds(const Variables& variable) const;
+
+  /// Names of the variables, each once, in order of appearance.
+  std::vector<std::string> variables() const;
+
+  /// What parse() was given.
+  const std::string& text() const;
+
+private:
+  struct Tree;
+  friend class ExpressionParser;
+  friend class ExpressionEvaluation;
+
+  explicit Expression(std::shared_ptr<const Tree> tree) : tree_(std::move(tree)) {}
+
+  std::shared_ptr<const Tree> tree_;  // never changes, so copies share it
+};
+
+/// The conditions of a list separated by ';'. Empty pieces are ignored.
+std::vector<Expression> parse_conditions(std::string_view text);
+
+}  // namespace attest

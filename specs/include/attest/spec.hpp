@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "attest/array.hpp"
+#include "attest/expression.hpp"
+
+namespace attest {
+
+/// A spec, a query or a set of arrays that breaks the law of its equation. The message says what, where and what is
+/// allowed.
+class SpecError : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+using ParameterSetting = std::variant<bool, Index, double, std::string>;
+using Sizes = std::map<std::string, Index>;
+using Parameters = std::map<std::string, ParameterSetting>;
+
+/// What a tensor's elements mean; decides the dtype that a kernel of some precision gets.
+enum class Element { real, integer, boolean };
+
+/// Which axes a batched call gives a tensor: one per head, one per group of heads that share keys, one per batch entry.
+enum class Sharing { head, group, batch };
+
+struct SizeSpec {
+  std::string name;
+  std::string meaning;
+  Index smallest = 1, largest = 64;  // what generators may draw
+  bool tokens = false;               // an axis of tokens: layout bnhd puts the heads behind it
+};
+
+struct TensorDeclaration {
+  std::string name;
+  std::string meaning;
+  std::vector<std::string> shape;  // names of sizes
+  Element element = Element::real;
+  Sharing sharing = Sharing::head;
+  bool optional = false;  // an input that a case, or an output that a kernel, may leave out
+  bool state = false;     // kept in the accumulator's precision by 16-bit kernels
+  std::string draw;       // inputs only: default recipe of the input generator
+};
+
+struct ParameterDeclaration {
+  enum class Type { boolean, integer, real, choice };
+  std::string name;
+  std::string meaning;
+  Type type = Type::real;
+  std::optional<ParameterSetting> fallback;  // absent: `fallback_text` says which function of the sizes it is
+  std::string fallback_text;
+  std::vector<std::string> choices;
+};
+
+struct FormDeclaration {
+  std::string name;
+  std::string meaning;
+  bool numeric = false;  // equal over the reals, unstable in floating point: not part of the error model
+  bool kernel = true;    // false: stands in the reference only
+  std::string when;      // expression under which the form exists; empty: always
+};
+
+struct Constraint {
+  std::string label;  // "C1"
+  std::string text;
+  std::optional<Expression> require;  // over sizes and parameters; absent: a condition on data, checked where it arises
+};
+
+struct LawClaim {
+  std::string law;  // name of a header in tests/laws
+  std::vector<std::string> of;
+  std::string along;
+  std::string when;  // expression over sizes and parameters under which the law is claimed; empty: always
+  std::string note;
+};
+
+/// One flag's golden cases.
+struct VectorGroup {
+  std::string flag;
+  std::string exact = "bf16";               // the smallest dtype that holds every drawn input
+  std::map<std::string, std::string> fill;  // input -> recipe, where it differs from the tensor's own
+  std::vector<std::string> with;            // optional inputs that are given
+  struct Entry {
+    Sizes sizes;
+    Parameters parameters;
+    int seeds = 1;
+  };
+  std::vector<Entry> entries;
+};
+
+struct Cost {
+  std::string form;
+  std::string operation;  // "mac", "exp", ...
+  Expression count;
+  std::string when;
+};
+
+struct Spec {
+  std::string id;  // "linear.causal_chunked"
+  std::string title, about, formula;
+  std::vector<std::string> source;
+  std::vector<SizeSpec> sizes;
+  std::vector<TensorDeclaration> inputs, outputs;
+  std::vector<ParameterDeclaration> parameters;
+  std::vector<FormDeclaration> forms;  // the first is the definition
+  std::vector<Constraint> constraints;
+  std::vector<LawClaim> laws;
+  std::vector<std::string> gradient;  // inputs that the vector-Jacobian product is taken for; empty: none
+  std::vector<VectorGroup> vectors;
+  std::vector<Cost> costs;
+  std::map<std::string, std::vector<std::string>> backends;  // "openmp" -> dtypes
+  std::vector<std::string> errata, notes;
+  std::string text;  // the TOML itself
+
+  std::string family() const { return id.substr(0, id.find('.')); }
+  std::string stem() const { return id.substr(id.find('.') + 1); }
+  const SizeSpec* size(std::string_view name) const;
+  const TensorDeclaration* input(std::string_view name) const;
+  const TensorDeclaration* output(std::string_view name) const;
+  const ParameterDeclaration* parameter(std::string_view name) const;
+  const FormDeclaration* form(std::string_view name) const;
+  const VectorGroup* group(std::string_view flag) const;
+};
+
+/// Parses one spec. `path` is "family/stem.toml" and must spell the id. Throws SpecError naming path, line, key.
+Spec parse_spec(std::string_view toml, const std::string& path);
+
+/// Every spec that was compiled in, by id.
+const std::map<std::string, Spec>& specs();
+
+/// The spec of that id; throws SpecError that offers near names.
+const Spec& find_spec(std::string_view id);
+
+/// One evaluation of an equation: concrete sizes, parameters and inputs.
+struct Problem {
+  const Spec* spec = nullptr;
+  Sizes sizes;
+  Parameters parameters;  // those given; the rest are defaults
+  Arrays inputs;          // those given
+};
+
+/// The setting of a parameter: given, or its default; nothing when the default depends on the sizes.
+std::optional<ParameterSetting> setting(const Problem& problem, std::string_view name);
+
+/// Whether an expression over sizes and parameters holds; an empty one does.
+bool holds(const std::string& when, const Spec& spec, const Sizes& sizes, const Parameters& parameters);
+
+/// Value of a size or parameter inside expressions.
+std::optional<Value> lookup(const Spec& spec, const Sizes& sizes, const Parameters& parameters, std::string_view name);
+
+/// Extents of a tensor.
+std::vector<Index> shape_of(const TensorDeclaration& tensor, const Sizes& sizes);
+
+/// Checks sizes and parameters against the spec's types and constraints; throws SpecError with the label.
+void check_sizes(const Spec& spec, const Sizes& sizes, const Parameters& parameters);
+
+/// check_sizes, plus every input: declared, of its shape, free of NaN and infinities (-inf where the spec allows it).
+void check(const Problem& problem);
+
+std::string_view name(Element element);
+
+/// Names close to `wanted`, nearest first, as ", did you mean 'a' or 'b'?"; empty when none is near.
+std::string near_names(std::string_view wanted, const std::vector<std::string>& names);
+
+}  // namespace attest

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attest/expression.hpp"
+#include "attest/golden/case.hpp"
+#include "attest/golden/profile.hpp"
+#include "attest/judge/process.hpp"
+
+namespace attest::judge {
+
+/// What a kernel said it can do: conditions over sizes, parameters and a few words of the harness.
+class Capabilities {
+public:
+  Capabilities() = default;
+  /// Throws SpecError when a condition does not parse or names something that the equation does not have.
+  Capabilities(const Spec& spec, const std::string& text);
+
+  bool allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters) const;
+
+  /// The nearest sizes and parameters that are allowed; nothing when none is found.
+  std::optional<std::pair<Sizes, Parameters>> adapted(const Spec& spec, Sizes sizes, Parameters parameters) const;
+
+  std::size_t alignment() const { return alignment_; }        // "align == 64"
+  bool deterministic() const { return deterministic_; }       // "deterministic == false" waives the repeat test
+  bool gives(const std::string& output) const;                // "lse == false": an optional output it does not have
+  const std::string& text() const { return text_; }
+
+private:
+  std::vector<Expression> conditions_;
+  std::vector<std::string> missing_outputs_;
+  std::size_t alignment_ = 0;
+  bool deterministic_ = true;
+  std::string text_;
+};
+
+struct Kernel {
+  std::size_t index = 0;  // in the plugin's table
+  KernelInfo info;
+  const Spec* spec = nullptr;
+  Capabilities capabilities;
+
+  std::string name() const;  // "linear.causal chunked f32"
+};
+
+/// A batch of heads of one shape: problems[b * heads + h]. Heads of one group share the tensors that are per group.
+struct Batch {
+  std::vector<Problem> problems;
+  std::vector<Arrays> cotangents;  // per problem, for gradient kernels
+  Index batch = 1, heads = 1, groups = 1;
+};
+
+/// The tensors of a batch as a layout lays them out.
+Request assemble(const Batch& batch, const Kernel& kernel, const golden::Profile& profile);
+
+/// The outputs of each problem of the batch back from the bytes of a response.
+std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const Request& request,
+                                const std::vector<std::vector<std::byte>>& outputs);
+
+/// A plugin whose kernels were matched with the equations.
+class Candidate {
+public:
+  /// "openmp", "reference", or the path of a shared library; throws InvalidCandidate.
+  explicit Candidate(const std::string& name);
+
+  const std::string& name() const { return name_; }
+  PluginProcess& process() { return *process_; }
+  const std::vector<Kernel>& kernels() const { return kernels_; }
+
+private:
+  std::string name_;
+  std::unique_ptr<PluginProcess> process_;
+  std::vector<Kernel> kernels_;
+};
+
+}  // namespace attest::judge

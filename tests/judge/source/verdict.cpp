@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/verdict.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <limits>
+
+namespace attest::judge {
+namespace {
+
+using golden::CertifiedTensor;
+
+/// A gradient is stored like an output.
+const TensorDeclaration& declaration_of(const Spec& spec, const std::string& name) {
+  return name.starts_with("gradient.") ? *spec.input(name.substr(9)) : *spec.output(name);
+}
+
+double bound_of(const CertifiedTensor& tensor, std::size_t i, const reference::PerChannel& units) {
+  double bound = 0;
+  for (std::size_t c = 0; c < units.size(); ++c)
+    if (tensor.bound[c][i] != 0) bound += units[c] * static_cast<double>(tensor.bound[c][i]);
+  return bound;
+}
+
+Element judge(const std::string& name, const CertifiedTensor& tensor, std::size_t i, double got, const reference::PerChannel& units) {
+  Element element;
+  element.output = name;
+  element.flat = static_cast<Index>(i);
+  element.got = got;
+  element.expected = tensor.hi[i];
+  if (std::isfinite(tensor.hi[i])) {
+    element.error = std::abs((got - tensor.hi[i]) - static_cast<double>(tensor.lo[i]));
+    element.bound = bound_of(tensor, i, units);
+  } else {  // a convention asks for an infinity or a NaN: that and nothing else
+    const bool same = std::isnan(tensor.hi[i]) ? std::isnan(got) : got == tensor.hi[i];
+    element.error = same ? 0 : std::numeric_limits<double>::infinity();
+  }
+  return element;
+}
+
+bool within(const Element& element) { return element.error <= element.bound; }  // NaN fails
+
+}  // namespace
+
+double Element::ratio() const {
+  if (error == 0) return 0;
+  const double quotient = error / bound;
+  return quotient >= 0 ? quotient : std::numeric_limits<double>::infinity();
+}
+
+std::string Element::text() const {
+  if (!std::isfinite(expected)) return fmt::format("{}({}): got {}, expected {}", output, fmt::join(at, ", "), got, expected);
+  return fmt::format("{}({}): got {:.9g}, expected {:.9g}, error {:.3g} is {:.3g} times the bound {:.3g}", output, fmt::join(at, ", "), got,
+                     expected, error, ratio(), bound);
+}
+
+Comparison compare(const Problem& problem, const golden::Certified& certified, const Arrays& got, const golden::Profile& profile) {
+  const Spec& spec = *problem.spec;
+  Comparison result;
+  std::vector<std::string> names;
+  for (const auto& output : spec.outputs) names.push_back(output.name);
+  for (const auto& input : spec.gradient) names.push_back("gradient." + input);
+  double worst = -1;
+  for (const auto& name : names) {
+    const auto expected = certified.outputs.find(name);
+    const auto mine = got.find(name);
+    if (expected == certified.outputs.end() || mine == got.end()) continue;
+    const CertifiedTensor& tensor = expected->second;
+    const auto units = profile.units_of(declaration_of(spec, name));
+    const auto other = certified.alternatives.find(name);
+    const std::size_t width = tensor.shape.empty() ? 1 : static_cast<std::size_t>(std::max<Index>(tensor.shape.back(), 1));
+    for (std::size_t row = 0; row < tensor.hi.size(); row += width) {
+      std::vector<Element> elements;
+      bool all = true;
+      for (std::size_t i = row; i < row + width; ++i) {
+        elements.push_back(judge(name, tensor, i, mine->second.values[i], units));
+        all = all && within(elements.back());
+      }
+      if (!all && other != certified.alternatives.end()) {
+        std::vector<Element> alternative;
+        bool matches = true;
+        for (std::size_t i = row; i < row + width; ++i) {
+          alternative.push_back(judge(name, other->second, i, mine->second.values[i], units));
+          matches = matches && within(alternative.back());
+        }
+        if (matches) elements = std::move(alternative);
+      }
+      for (auto& element : elements) {
+        ++result.compared;
+        Index rest = element.flat;
+        element.at.assign(tensor.shape.size(), 0);
+        for (std::size_t axis = tensor.shape.size(); axis-- > 0; rest /= tensor.shape[axis]) element.at[axis] = rest % tensor.shape[axis];
+        if (!within(element)) {
+          ++result.failed;
+          if (!result.first) result.first = element;
+        }
+        if (element.ratio() > worst) worst = element.ratio(), result.worst = element;
+      }
+    }
+  }
+  return result;
+}
+
+golden::Certified with_bounds_for(const Problem& problem, const Arrays& cotangents, const golden::Certified& certified,
+                                  const golden::Profile& profile) {
+  const auto& limit = certified.units == "wide" ? golden::wide_units() : golden::narrow_units();
+  if (golden::covers(limit, profile.units)) return certified;
+  golden::Certified result = certified;
+  const auto model = golden::error_model(problem, cotangents, profile.units);
+  for (auto* tensors : {&result.outputs, &result.alternatives})
+    for (auto& [name, tensor] : *tensors) tensor.bound = model.at(name).bound, tensor.rms = model.at(name).rms;
+  return result;
+}
+
+}  // namespace attest::judge

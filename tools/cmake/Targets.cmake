@@ -1,0 +1,21 @@
+# What every target of the project gets: C++20, warnings, no contraction of a*b+c, no fast-math anywhere.
+function(attest_setup target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off)
+  if(ATTEST_WARNINGS_AS_ERRORS)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(${target} PRIVATE -Wno-unused-lambda-capture)
+  endif()
+endfunction()
+
+# attest_library(name SOURCES ... LINK ... INCLUDE dir): a static room with its own include root.
+function(attest_library name)
+  cmake_parse_arguments(ARG "" "INCLUDE" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(attest_${name} STATIC ${ARG_SOURCES})
+  add_library(attest::${name} ALIAS attest_${name})
+  set_target_properties(attest_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(attest_${name} PUBLIC ${ARG_INCLUDE})
+  target_link_libraries(attest_${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
+  attest_setup(attest_${name})
+endfunction()
