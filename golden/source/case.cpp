@@ -113,7 +113,7 @@ std::pair<Case, std::string> parse_query(std::string_view text) {
     } else {
       std::vector<std::string> names{"flag", "exact", "with", "seed"};
       for (const auto& size : spec.sizes) names.push_back(size.name);
-      for (const auto& parameter : spec.parameters) names.push_back(parameter.name);
+      for (const auto& known : spec.parameters) names.push_back(known.name);
       throw SpecError(fmt::format("query: unknown key '{}'{}; keys of {}: {}", key, near_names(key, names), spec.id, fmt::join(names, ", ")));
     }
   }

@@ -184,11 +184,10 @@ void check_witnesses(const Problem& problem, const Values<Ball>& certified, cons
     throw std::logic_error(fmt::format("{}: {} disagrees with the certified enclosure of {}[{}]", problem.spec->id, witness, name, i));
   };
   const std::string& first = problem.spec->forms[0].name;
-  const std::function<Real(double)> lift = [](double x) { return Real(x); };
   Decisions log;
   log.take_other = take_other;
   decisions = &log;
-  const auto real = run<Real>(problem, first, {}, lift);
+  const auto real = outputs_of<Real>(problem, first, [](const TensorDeclaration&, Index, double x) { return Real(x); });
   decisions = nullptr;
   for (const auto& [name, values] : real)
     for (std::size_t i = 0; i < values.size(); ++i) {

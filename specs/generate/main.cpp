@@ -163,7 +163,7 @@ std::string openmp_unit(const Spec& spec) {
 std::string openmp_table(const std::vector<Spec>& specs) {
   std::string text = "// Generated.\n#include \"attest/openmp/plugin.hpp\"\n\nnamespace attest::openmp {\n\n";
   for (const auto& spec : specs) text += fmt::format("extern const std::vector<attest_kernel> kernels_{};\n", symbol(spec));
-  text += "\nstd::vector<attest_kernel> all_kernels() {\n  std::vector<attest_kernel> all;\n  for (const auto* kernels : {\n";
+  text += "\nstd::vector<attest_kernel> all_kernels() {\n  std::vector<attest_kernel> all;\n  for (const auto* kernels : std::initializer_list<const std::vector<attest_kernel>*>{\n";
   for (const auto& spec : specs) text += fmt::format("           &kernels_{},\n", symbol(spec));
   text += "       })\n    all.insert(all.end(), kernels->begin(), kernels->end());\n  return all;\n}\n\n}  // namespace attest::openmp\n";
   return text;
@@ -172,14 +172,14 @@ std::string openmp_table(const std::vector<Spec>& specs) {
 /// `R"~(` cannot occur in a spec: specgen refuses it.
 std::string spec_texts(const std::vector<Spec>& specs) {
   std::string text = "// Generated.\n#include \"attest/spec.hpp\"\n\nnamespace attest {\n\nconst std::map<std::string, Spec>& specs() {\n"
-                     "  static const std::map<std::string, Spec> all = [] {\n    std::map<std::string, Spec> all;\n";
+                     "  static const std::map<std::string, Spec> table = [] {\n    std::map<std::string, Spec> all;\n";
   for (const auto& spec : specs) {
     std::string pieces;
     for (std::size_t at = 0; at < spec.text.size(); at += 8000)  // compilers limit the length of one literal
       pieces += "R\"~(" + spec.text.substr(at, 8000) + ")~\"\n";
     text += fmt::format("    all.emplace(\"{}\", parse_spec({}, \"{}/{}.toml\"));\n", spec.id, pieces, spec.family(), spec.stem());
   }
-  text += "    return all;\n  }();\n  return all;\n}\n\n}  // namespace attest\n";
+  text += "    return all;\n  }();\n  return table;\n}\n\n}  // namespace attest\n";
   return text;
 }
 

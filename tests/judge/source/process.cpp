@@ -531,9 +531,14 @@ struct PluginProcess::State {
   void fill(const std::vector<Region>& regions, const Request& request, unsigned char byte) const {
     for (std::size_t i = 0; i < regions.size(); ++i) {
       const Region& region = regions[i];
-      poison(region, byte);
-      if (region.role == Role::input && region.size != 0)
-        std::memcpy(memory.at(region.file + region.front), request.inputs[i].bytes.data(), region.size);
+      if (region.role != Role::input) {
+        poison(region, byte);
+      } else if (region.size != 0) {
+        unsigned char* bytes = memory.at(region.file);
+        std::fill(bytes, bytes + region.front, byte);
+        std::memcpy(bytes + region.front, request.inputs[i].bytes.data(), region.size);
+        std::fill(bytes + region.front + region.size, bytes + region.mapped, byte);
+      }
     }
   }
 

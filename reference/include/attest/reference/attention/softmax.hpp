@@ -83,7 +83,7 @@ void log_sum_exp(const In<T>& in, const Out<T>& out) {
 template <class T>
 void online(const In<T>& in, const Out<T>& out) {
   each_row(in, out, [](const Vector<T>& x) {
-    T m = pivot(x(0)), l = T(1);
+    T m = pivot(x(0)), l = exp(x(0) - m);
     for (Index t = 1; t < x.extent(); ++t) {
       const T next = approximate(x(t)) > approximate(m) ? T(pivot(x(t))) : m;
       l = l * exp(m - next) + exp(x(t) - next);

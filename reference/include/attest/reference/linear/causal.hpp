@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "attest/reference/linear/causal_chunked.hpp"
+#include "attest/spec/linear/causal.hpp"
+
+namespace attest::reference::linear::causal {
+
+using attest::spec::linear::causal::In;
+using attest::spec::linear::causal::Out;
+using causal_chunked::add_chunk;
+using causal_chunked::read_chunk;
+using causal_step::State;
+
+/// o = tril(phi_q phi_k^T) v, every row divided by the sum of its weights; the carried state is one more term of both.
+template <class T>
+void parallel_masked(const In<T>& in, const Out<T>& out) {
+  State<T> state(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1));
+  read_chunk(in, state, in.phi_q, in.phi_k, in.v, out.o);
+  add_chunk(state, in.phi_k, in.v);
+  state.write(out);
+}
+
+/// S_i = S_{i-1} + phi_k_i v_i^T,  Z_i = Z_{i-1} + phi_k_i,  o_i = phi_q_i^T S_i / (phi_q_i^T Z_i)
+///                                                              [Katharopoulos et al. 2020, eq. 10 to 12]
+template <class T>
+void recurrent(const In<T>& in, const Out<T>& out) {
+  causal_chunked::each_token<T>(in, out);
+}
+
+/// The rows of every chunk in order: `use(first, count)`; the last one is shorter.
+template <class I, class F>
+void each_chunk(const I& in, F&& use) {
+  const Index n = in.v.extent(0);
+  for (Index first = 0; first < n; first += in.chunk) use(first, std::min(in.chunk, n - first));  // C1
+}
+
+/// Chunk after chunk with the state of those before it.
+template <class T>
+void chunked(const In<T>& in, const Out<T>& out) {
+  State<T> state(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1));
+  each_chunk(in, [&](Index first, Index count) {
+    const auto phi_k = in.phi_k.rows(first, count), v = in.v.rows(first, count);
+    read_chunk(in, state, in.phi_q.rows(first, count), phi_k, v, out.o.rows(first, count));
+    add_chunk(state, phi_k, v);
+  });
+  state.write(out);
+}
+
+/// States form a monoid: what a, then b, leave behind.
+template <class T>
+State<T> combined(State<T> a, const State<T>& b) {
+  for (Index r = 0; r < a.S.extent(0); ++r) {
+    for (Index s = 0; s < a.S.extent(1); ++s) a.S(r, s) = a.S(r, s) + b.S(r, s);
+    a.Z(r) = a.Z(r) + b.Z(r);
+  }
+  return a;
+}
+
+/// Inclusive prefix sums over a tree: neighbours are paired, the pairs scanned, and the places between them filled in.
+template <class T>
+std::vector<State<T>> prefix_sums(std::vector<State<T>> x) {
+  if (x.size() < 2) return x;
+  std::vector<State<T>> pairs;
+  for (std::size_t t = 0; t + 1 < x.size(); t += 2) pairs.push_back(combined(x[t], x[t + 1]));
+  pairs = prefix_sums(std::move(pairs));
+  for (std::size_t t = 1; t < x.size(); ++t) x[t] = t % 2 == 1 ? pairs[t / 2] : combined(pairs[t / 2 - 1], x[t]);
+  return x;
+}
+
+/// All (S_i, Z_i) at once: prefix sums of (phi_k_j v_j^T, phi_k_j), the carried state in front.
+template <class T>
+void scan(const In<T>& in, const Out<T>& out) {
+  const auto [n, m] = in.v.extents();
+  const Index c = in.phi_k.extent(1);
+  std::vector<State<T>> state{State<T>(in.S, in.Z, c, m)};
+  for (Index i = 0; i < n; ++i) {
+    state.emplace_back(c, m);
+    state.back().add(in.phi_k[i], in.v[i]);
+  }
+  state = prefix_sums(std::move(state));
+  for (Index i = 0; i < n; ++i) causal_step::read(in, state[static_cast<std::size_t>(i + 1)], in.phi_q[i], out.o[i]);
+  state.back().write(out);
+}
+
+/// Chunk totals, the state before every chunk from their scan, then all chunks on their own.
+template <class T>
+void two_level(const In<T>& in, const Out<T>& out) {
+  const Index c = in.phi_k.extent(1), m = in.v.extent(1);
+  std::vector<State<T>> before{State<T>(in.S, in.Z, c, m)};
+  each_chunk(in, [&](Index first, Index count) {
+    before.emplace_back(c, m);
+    add_chunk(before.back(), in.phi_k.rows(first, count), in.v.rows(first, count));
+  });
+  before = prefix_sums(std::move(before));
+  each_chunk(in, [&](Index first, Index count) {
+    read_chunk(in, before[static_cast<std::size_t>(first / in.chunk)], in.phi_q.rows(first, count), in.phi_k.rows(first, count),
+               in.v.rows(first, count), out.o.rows(first, count));
+  });
+  before.back().write(out);
+}
+
+}  // namespace attest::reference::linear::causal

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attest/golden/store.hpp"
+#include "attest/judge/candidate.hpp"
+#include "attest/judge/laws.hpp"
+#include "attest/judge/verdict.hpp"
+
+namespace attest::judge {
+
+enum class Status { pass, fail, crashed, invalid };
+
+/// "PASS", "FAIL", "CRASH", "INVALID".
+std::string_view name(Status status);
+
+/// Exit status of a command that ends with this verdict: 0 pass, 1 fail, 3 crashed, hung or invalid.
+int exit_code(Status status);
+
+/// The verdict on one case (or one batch of cases) or one law.
+struct Finding {
+  Status status = Status::pass;
+  std::string query;    // reproduces it
+  std::string message;  // what was wrong; empty when it passed
+  Comparison comparison;
+};
+
+/// The verdict on one kernel.
+struct Row {
+  std::string equation, form, reading, dtype, profile, layout;
+  int cases = 0, cases_passed = 0;
+  int stored = 0, drawn = 0;          // of the cases: from the golden file, or certified on the fly
+  int skipped = 0;                    // golden cases outside of the kernel's precision or capabilities
+  int laws = 0, laws_held = 0, laws_vacuous = 0;
+  Index elements = 0;                 // compared
+  Element worst;                      // error / bound, also when everything passes
+  std::string worst_query;
+  std::vector<Finding> failures;
+  Status status = Status::pass;
+};
+
+struct Report {
+  std::string candidate, version;
+  std::vector<Row> rows;
+  Status status() const;
+};
+
+struct CheckOptions {
+  std::string only = "*";                // glob over "equation" or "equation.form"
+  std::optional<std::string> profile;    // default: the kernel's dtype
+  std::filesystem::path golden;          // folder of the golden files
+  int law_draws = 6;                     // per law
+  int property_draws = 6;
+  std::uint64_t seed = 1;
+  std::chrono::milliseconds time_limit{20000};
+};
+
+using Progress = std::function<void(std::size_t done, std::size_t total, const std::string& current)>;
+
+/// Judges every kernel of a candidate: contract (T0), hard bounds (T2), laws and properties.
+Report check(Candidate& candidate, const CheckOptions& options, const Progress& progress = {});
+
+/// Judges one case by its query; the row of each kernel that does it.
+Report reproduce(Candidate& candidate, const std::string& query, const CheckOptions& options);
+
+/// True where a pattern with * and ? matches the whole text.
+bool matches(std::string_view pattern, std::string_view text);
+
+/// The cases that a kernel is judged by: those of `golden` that it can do, then drawn ones where too few fit.
+struct Selection {
+  std::vector<golden::GoldenCase> cases;
+  int stored = 0, drawn = 0, skipped = 0;
+};
+Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
+                 const std::vector<golden::GoldenCase>& stored);
+
+/// Fewer cases than this prove nothing: the verdict is INVALID.
+inline constexpr int kFewestCases = 3;
+
+nlohmann::json to_json(const Report& report);
+
+/// One law (or property) on something that evaluates problems, over drawn cases; shrunk when it breaks.
+struct LawRun {
+  int draws = 0, vacuous = 0;
+  std::optional<std::string> broken;  // what was seen
+  std::string query;                  // of the smallest case that breaks it
+};
+LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std::string& form, const Capabilities& capabilities,
+               const golden::Profile& profile, const laws::Evaluate& evaluate, bool bitwise, int draws, std::uint64_t seed);
+
+/// Evaluates a form of the reference over enclosures, for laws on the reference itself.
+laws::Evaluate over_enclosures(const std::string& form, long precision_bits = 192);
+
+}  // namespace attest::judge

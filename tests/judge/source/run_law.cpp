@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <rapidcheck.h>
+#include <rapidcheck/detail/TestListenerAdapter.h>
+
+#include <memory>
+#include <unordered_map>
+
+#include "attest/judge/check.hpp"
+
+namespace attest::judge {
+namespace {
+
+/// Quiet: what is to be said is said by the report.
+class NoListener : public rc::detail::TestListenerAdapter {};
+
+}  // namespace
+
+LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std::string& form, const Capabilities& capabilities,
+               const golden::Profile& profile, const laws::Evaluate& evaluate, bool bitwise, int draws, std::uint64_t seed) {
+  // Parameters and recipes come from the spec's own cases; sizes and seeds are free.
+  struct Origin {
+    const VectorGroup* group;
+    const VectorGroup::Entry* entry;
+  };
+  std::vector<Origin> origins;
+  for (const auto& group : spec.vectors)
+    for (const auto& entry : group.entries) origins.push_back({&group, &entry});
+
+  LawRun run;
+  const auto property = [&] {
+    const Origin origin = origins[static_cast<std::size_t>(*rc::gen::inRange<int>(0, static_cast<int>(origins.size())))];
+    golden::Case c{&spec, {}, origin.entry->parameters, origin.group->flag, origin.group->exact, origin.group->with, 1, {}};
+    for (const auto& size : spec.sizes) c.sizes[size.name] = *rc::gen::inRange<Index>(size.smallest, std::min<Index>(size.largest, 40) + 1);
+    c.seed = static_cast<std::uint64_t>(*rc::gen::inRange<int>(1, 1 << 20));
+    const auto adapted = capabilities.adapted(spec, c.sizes, c.parameters);
+    RC_PRE(adapted.has_value());
+    std::tie(c.sizes, c.parameters) = *adapted;
+    RC_PRE(holds(claim.when, spec, c.sizes, c.parameters));
+    if (const auto* declared = spec.form(form)) RC_PRE(holds(declared->when, spec, c.sizes, c.parameters));
+    Problem problem;
+    try {
+      problem = golden::draw(c);
+    } catch (const SpecError&) {
+      RC_DISCARD("the drawn sizes break a constraint on data");
+    }
+    RC_PRE(golden::exact_in(problem, profile.storage));
+    const laws::Finding finding = law({claim, problem, evaluate, c.seed, dtype_from(c.exact), bitwise});
+    ++run.draws;
+    if (finding.kind == laws::Finding::Kind::vacuous) ++run.vacuous;
+    if (finding.kind == laws::Finding::Kind::broken) {
+      run.broken = finding.text;
+      run.query = golden::query(c, profile.name);  // the last failure that shrinking visits is the smallest
+      RC_FAIL(finding.text);
+    }
+  };
+  rc::detail::TestMetadata metadata;
+  metadata.id = metadata.description = spec.id + " " + claim.law;
+  rc::detail::TestParams parameters;
+  parameters.seed = seed;
+  parameters.maxSuccess = draws;
+  parameters.maxSize = 100;
+  parameters.maxDiscardRatio = 50;
+  NoListener listener;
+  const auto result = rc::detail::checkTestable(property, metadata, parameters, listener, std::unordered_map<std::string, rc::detail::Reproduce>{});
+  rc::detail::FailureResult failure;
+  if (!run.broken && result.match(failure)) {
+    run.broken = failure.description;
+    run.query = fmt::format("seed {}", seed);
+  }
+  return run;
+}
+
+laws::Evaluate over_enclosures(const std::string& form, long precision_bits) {
+  return [form, precision_bits](const Problem& problem) {
+    auto enclosure = std::make_shared<golden::Enclosure>(golden::enclose(problem, form, precision_bits));
+    laws::Outcome outcome;
+    outcome.values = enclosure->middle;
+    outcome.bounds = [enclosure]() -> const Arrays& { return enclosure->radius; };
+    return outcome;
+  };
+}
+
+}  // namespace attest::judge

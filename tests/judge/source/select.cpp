@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include <set>
+
+#include "attest/judge/check.hpp"
+
+namespace attest::judge {
+namespace {
+
+constexpr int kEnough = 12;             // cases: no more are drawn beyond the golden ones
+constexpr double kMostWork = 2.0e7;     // product of sizes above which a case is not certified on the fly
+
+bool form_applies(const Spec& spec, const std::string& form, const Sizes& sizes, const Parameters& parameters) {
+  const auto* declared = spec.form(form);
+  return !declared || holds(declared->when, spec, sizes, parameters);
+}
+
+double work(const Sizes& sizes) {
+  double product = 1;
+  for (const auto& [_, size] : sizes) product *= static_cast<double>(std::max<Index>(size, 1));
+  return product;
+}
+
+}  // namespace
+
+Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
+                 const std::vector<golden::GoldenCase>& stored) {
+  Selection selection;
+  std::vector<const golden::GoldenCase*> unfit;
+  for (const auto& c : stored) {
+    if (!form_applies(spec, form, c.problem.sizes, c.problem.parameters) || !golden::exact_in(c.problem, profile.storage)) {
+      ++selection.skipped;
+    } else if (capabilities.allow(spec, c.problem.sizes, c.problem.parameters)) {
+      selection.cases.push_back(c);
+      ++selection.stored;
+    } else {
+      ++selection.skipped;
+      unfit.push_back(&c);
+    }
+  }
+  // What the kernel cannot do as stored is moved to the nearest sizes and parameters that it can do.
+  std::set<std::string> seen;
+  for (const auto& c : selection.cases) seen.insert(golden::query(c.name, ""));
+  for (const auto* c : unfit) {
+    if (selection.stored + selection.drawn >= kEnough) break;
+    golden::Case moved = c->name;
+    const auto adapted = capabilities.adapted(spec, moved.sizes, moved.parameters);
+    if (!adapted || work(adapted->first) > kMostWork) continue;
+    std::tie(moved.sizes, moved.parameters) = *adapted;
+    if (!form_applies(spec, form, moved.sizes, moved.parameters) || !seen.insert(golden::query(moved, "")).second) continue;
+    golden::GoldenCase certified;
+    try {
+      certified = golden::certify_case(moved, {.check_witnesses = false});
+    } catch (const SpecError&) {
+      continue;  // a condition on data that the moved sizes break
+    }
+    if (!golden::exact_in(certified.problem, profile.storage)) continue;
+    selection.cases.push_back(std::move(certified));
+    ++selection.drawn;
+  }
+  return selection;
+}
+
+}  // namespace attest::judge

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <numeric>
+
+#include "attest/judge/laws.hpp"
+
+namespace attest::laws {
+
+/// A prefix, its final states carried, then the rest: the same as all at once. The carried states are rounded as any
+/// output is, so they enter the second call as they came.
+inline Finding state_split(const Context& c) {
+  const Index n = c.problem.sizes.at(c.claim.along);
+  if (n < 2) return Finding::vacuous();
+  Index unit = 1;
+  if (c.problem.spec->parameter("segment")) {  // may only be split between segments
+    const auto segment = setting(c.problem, "segment");
+    if (!segment) return Finding::vacuous();
+    unit = std::get<Index>(*segment);
+  }
+  if (n <= unit) return Finding::vacuous();
+  const Index parts = (n - 1) / unit;
+  const Index split = unit * (1 + choose(c, 1, parts));
+  std::vector<Index> first(static_cast<std::size_t>(split)), second(static_cast<std::size_t>(n - split));
+  std::iota(first.begin(), first.end(), Index{0});
+  std::iota(second.begin(), second.end(), split);
+  const Outcome whole = c.evaluate(c.problem), head = c.evaluate(take_rows(c.problem, c.claim.along, first));
+  Problem rest = take_rows(c.problem, c.claim.along, second);
+  if (c.problem.spec->parameter("offset")) {
+    const auto offset = setting(c.problem, "offset");
+    rest.parameters["offset"] = (offset ? std::get<Index>(*offset) : 0) + split;
+  }
+  bool carried = false;
+  for (const auto& output : c.problem.spec->outputs) {
+    if (!output.state || !c.problem.spec->input(output.name)) continue;
+    if (!head.values.count(output.name)) return Finding::vacuous();  // the kernel does not give its state
+    rest.inputs[output.name] = head.values.at(output.name);
+    carried = true;
+  }
+  if (!carried) return Finding::vacuous();
+  const Outcome tail = c.evaluate(rest);
+  for (const auto& output : c.problem.spec->outputs) {
+    if (!whole.values.count(output.name)) continue;
+    Array joined = tail.values.at(output.name), bound = tail.bounds().at(output.name);
+    if (!output.shape.empty() && output.shape[0] == c.claim.along) {
+      const Array &before = head.values.at(output.name), &before_bound = head.bounds().at(output.name);
+      joined.values.insert(joined.values.begin(), before.values.begin(), before.values.end());
+      bound.values.insert(bound.values.begin(), before_bound.values.begin(), before_bound.values.end());
+    }
+    // The second call's own bound starts from the state it was given; the whole run's bound covers the state's error.
+    Array wide = whole.bounds().at(output.name);
+    for (double& x : wide.values) x *= 2;
+    const auto finding = same(c, output.name, joined, bound, whole.values.at(output.name), wide, "split after " + std::to_string(split) + " " + c.claim.along);
+    if (finding.kind == Finding::Kind::broken) return finding;
+  }
+  return {};
+}
+
+}  // namespace attest::laws

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "attest/judge/check.hpp"
+
+namespace attest::cli {
+
+/// A wrong command line: exit status 2.
+class UsageError : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The source tree that specs, golden files and headers are read from.
+std::filesystem::path project_folder();
+
+/// Bar on standard error when it is a terminal; nothing otherwise.
+judge::Progress progress_bar(const std::string& verb);
+
+/// Each flag's explanation, from golden/flags.toml.
+std::map<std::string, std::string> flag_explanations();
+
+int list();
+int show(const std::string& id);
+int check(const std::string& candidate, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
+int reproduce(const std::string& query, const std::string& candidate, const judge::CheckOptions& options);
+int golden_regenerate(const std::optional<std::filesystem::path>& into, const std::string& only);
+int golden_verify();
+
+struct EmitOptions {
+  std::string id, profile = "f32", capabilities, layout = "nd";
+  std::filesystem::path to;
+  std::filesystem::path golden;
+};
+int emit(const EmitOptions& options);
+
+/// Judges the outputs that a program left in an emitted folder, by the emitted profile or another one.
+int judge_folder(const std::filesystem::path& folder, const std::optional<std::string>& profile, const judge::CheckOptions& options,
+                 const std::optional<std::filesystem::path>& json);
+
+/// Prints a report as a table of at most 100 columns, with what went wrong and how to reproduce it.
+void print(const judge::Report& report);
+
+}  // namespace attest::cli

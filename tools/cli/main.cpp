@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "attest/judge/process.hpp"
+#include "commands.hpp"
+
+int main(int argc, char** argv) {
+  attest::judge::serve_if_worker(argc, argv);
+  using namespace attest;
+  CLI::App app{"attest: is this attention kernel right? Certified reference values, hard bounds, laws."};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", ATTEST_VERSION);
+  int status = 0;
+
+  judge::CheckOptions options;
+  options.golden = cli::project_folder() / "golden";
+  std::string candidate = "openmp", id, query, profile, only = "*";
+  std::string json, into, folder;
+  double seconds = 20;
+  cli::EmitOptions emit;
+  emit.golden = options.golden;
+  const auto optional_path = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional<std::filesystem::path>(text); };
+
+  auto* list = app.add_subcommand("list", "Equations, with their forms and golden cases");
+  list->callback([&] { status = cli::list(); });
+
+  auto* show = app.add_subcommand("show", "The page of one equation");
+  show->add_option("ID", id, "as in linear.causal")->required();
+  show->callback([&] { status = cli::show(id); });
+
+  auto* check = app.add_subcommand("check", "Judge every kernel of a candidate");
+  check->add_option("CANDIDATE", candidate, "openmp, reference, or the path of a plugin library")->required();
+  check->add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM, as in 'linear.*'");
+  check->add_option("--profile", profile, "precision to judge by (default: the kernel's dtype)");
+  check->add_option("--json", json, "write the report to this file as well");
+  check->add_option("--seed", options.seed, "seed of the drawn laws");
+  check->add_option("--laws", options.law_draws, "cases drawn per law; 0 skips the laws")->check(CLI::Range(0, 100000));
+  check->add_option("--time-limit", seconds, "seconds per call")->check(CLI::Range(0.01, 3600.0));
+  check->callback([&] {
+    if (!profile.empty()) options.profile = golden::profile(profile).name;
+    options.property_draws = options.law_draws;
+    options.time_limit = std::chrono::milliseconds(static_cast<long>(seconds * 1000));
+    status = cli::check(candidate, options, optional_path(json));
+  });
+
+  auto* reproduce = app.add_subcommand("reproduce", "Judge one case by its query string");
+  reproduce->add_option("QUERY", query, "as printed by a failing check")->required();
+  reproduce->add_option("CANDIDATE", candidate, "openmp, reference, or the path of a plugin library (default: openmp)");
+  reproduce->callback([&] { status = cli::reproduce(query, candidate, options); });
+
+  auto* golden = app.add_subcommand("golden", "The golden vectors");
+  golden->require_subcommand(1);
+  auto* regenerate = golden->add_subcommand("regenerate", "Certify every golden case and write the files and their manifest");
+  regenerate->add_option("--into", into, "folder to write into (default: the project's golden/)");
+  regenerate->add_option("--only", only, "glob over equations");
+  regenerate->callback([&] { status = cli::golden_regenerate(optional_path(into), only); });
+  auto* verify = golden->add_subcommand("verify", "Check files, manifest and sources against each other");
+  verify->callback([&] { status = cli::golden_verify(); });
+
+  auto* emit_command = app.add_subcommand("emit", "Write an equation's cases as .npy files for any program");
+  emit_command->add_option("ID", emit.id)->required();
+  emit_command->add_option("--to", emit.to, "folder; must not exist or be empty")->required();
+  emit_command->add_option("--profile", emit.profile, "precision of the inputs (default f32)");
+  emit_command->add_option("--capabilities", emit.capabilities, "conditions on sizes and parameters, as in 'd in {64, 128}; causal == true'");
+  emit_command->add_option("--layout", emit.layout, "nd, bhnd or bnhd")->check(CLI::IsMember({"nd", "bhnd", "bnhd"}));
+  emit_command->callback([&] { status = cli::emit(emit); });
+
+  auto* judge_command = app.add_subcommand("judge", "Judge what a program wrote into an emitted folder");
+  judge_command->add_option("DIR", folder)->required();
+  judge_command->add_option("--profile", profile, "precision to judge by (default: the emitted one)");
+  judge_command->add_option("--json", json, "write the report to this file as well");
+  judge_command->callback([&] {
+    status = cli::judge_folder(folder, profile.empty() ? std::nullopt : std::optional(profile), options, optional_path(json));
+  });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : 2;
+  } catch (const cli::UsageError& error) {
+    fmt::print(stderr, "attest: {}\n", error.what());
+    return 2;
+  } catch (const SpecError& error) {
+    fmt::print(stderr, "attest: {}\n", error.what());
+    return 2;
+  } catch (const judge::InvalidCandidate& error) {
+    fmt::print(stderr, "attest: INVALID: {}\n", error.what());
+    return 3;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "attest: {}\n", error.what());
+    return 1;
+  }
+  return status;
+}
