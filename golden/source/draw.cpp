@@ -92,6 +92,8 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
     return [winner = row_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index row, Index column) {
       return column == 0 ? (row == winner ? g : 0.0) : kSmall * s.normal();
     };
+  if (name == "positive_winner")
+    return [winner = row_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index row, Index) { return 2 * s.uniform() * (row == winner ? g : 1.0); };
   if (name == "winner_entry")
     return [winner = column_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index, Index column) { return column == winner ? g : s.normal(); };
   if (name == "ramp")

@@ -376,14 +376,6 @@ Spec parse_spec(std::string_view text, const std::string& path) {
   return spec;
 }
 
-const Spec& find_spec(std::string_view id) {
-  const auto at = specs().find(std::string(id));
-  if (at != specs().end()) return at->second;
-  std::vector<std::string> names;
-  for (const auto& [name, _] : specs()) names.push_back(name);
-  throw SpecError(fmt::format("no equation is called '{}'{}; `attest list` shows all", id, near_names(id, names)));
-}
-
 std::optional<ParameterSetting> setting(const Problem& problem, std::string_view name) {
   if (const auto at = problem.parameters.find(std::string(name)); at != problem.parameters.end()) return at->second;
   const auto* declared = problem.spec->parameter(name);

@@ -28,7 +28,8 @@ struct Tokens {
   RowMajor<T> q, k, v;
 
   explicit Tokens(const In<T>& in) : q(matrix(in.phi_q)), k(matrix(in.phi_k)), v(in.v.extent(0), in.v.extent(1) + 1) {
-    v << matrix(in.v), Column<T>::Ones(in.v.extent(0));
+    v.leftCols(in.v.extent(1)) = matrix(in.v);
+    v.col(in.v.extent(1)).setOnes();
   }
 };
 

@@ -90,8 +90,10 @@ void augmented(const In<T>& in, const Out<T>& out) {
   const Index n = in.v.extent(0), m = in.v.extent(1), c = in.S.extent(0);
   const RowMajor<T> q = openmp::matrix(in.phi_q), k = openmp::matrix(in.phi_k);
   RowMajor<T> v(n, m + 1), state(c, m + 1);
-  v << openmp::matrix(in.v), Column<T>::Ones(n);
-  state << openmp::matrix(in.S), vector(in.Z);
+  v.leftCols(m) = openmp::matrix(in.v);
+  v.col(m).setOnes();
+  state.leftCols(m) = openmp::matrix(in.S);
+  state.col(m) = vector(in.Z);
   each_tile(n, [&](Index first, Index count) {
     RowMajor<T> w = q.middleRows(first, count) * state;
     w.noalias() += masked_scores(q, k, first, count) * v.topRows(first + count);

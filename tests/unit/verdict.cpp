@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "attest/golden/store.hpp"
+
+namespace attest::judge {
+namespace {
+
+constexpr const char* kQuery = "attest:attention.scaled_dot_product:f32;n=4;s=9;d=4;m=3;flag=random;seed=5";
+
+struct Verdict : testing::Test {
+  golden::GoldenCase c = golden::certify_case(golden::parse_query(kQuery).first);
+  const golden::Profile& f32 = golden::profile("f32");
+  Arrays right() const {
+    const auto& o = c.certified.outputs.at("o");
+    return {{"o", {o.shape, o.hi}}};
+  }
+  double bound(std::size_t i) const {
+    const auto& o = c.certified.outputs.at("o");
+    double total = 0;
+    for (std::size_t ch = 0; ch < f32.units.size(); ++ch) total += f32.units[ch] * static_cast<double>(o.bound[ch][i]);
+    return total;
+  }
+};
+
+TEST_F(Verdict, TheTruthPasses) {
+  const auto result = compare(c.problem, c.certified, right(), f32);
+  EXPECT_TRUE(result.passed());
+  EXPECT_EQ(result.compared, 12);
+}
+
+TEST_F(Verdict, JustInsideTheBoundPassesAndJustOutsideFails) {
+  for (std::size_t i = 0; i < 12; ++i) {
+    Arrays inside = right(), outside = right();
+    inside["o"].values[i] += 0.99 * bound(i);
+    outside["o"].values[i] -= 1.01 * bound(i);
+    EXPECT_TRUE(compare(c.problem, c.certified, inside, f32).passed()) << i;
+    const auto failed = compare(c.problem, c.certified, outside, f32);
+    EXPECT_EQ(failed.failed, 1) << i;
+    ASSERT_TRUE(failed.first);
+    EXPECT_EQ(failed.first->flat, static_cast<Index>(i));
+    EXPECT_NEAR(failed.first->ratio(), 1.01, 0.01);
+  }
+}
+
+TEST_F(Verdict, NaNAndInfinityFailWhereverTheyStand) {
+  for (std::size_t i = 0; i < 12; ++i)
+    for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}) {
+      Arrays got = right();
+      got["o"].values[i] = bad;
+      const auto result = compare(c.problem, c.certified, got, f32);
+      EXPECT_EQ(result.failed, 1);
+      EXPECT_TRUE(std::isinf(result.worst.ratio()));
+    }
+}
+
+TEST_F(Verdict, EveryWrongElementIsCountedNotOnlyTheLastColumn) {
+  Arrays got = right();
+  for (double& x : got["o"].values) x += 1;
+  EXPECT_EQ(compare(c.problem, c.certified, got, f32).failed, 12);
+}
+
+TEST_F(Verdict, NothingComparedIsNotAPass) { EXPECT_FALSE(compare(c.problem, c.certified, {}, f32).passed()); }
+
+TEST_F(Verdict, ANaNInTheBoundFails) {
+  auto damaged = c.certified;
+  damaged.outputs["o"].bound[0][3] = std::nanf("");
+  Arrays got = right();
+  got["o"].values[3] += 1e-9;
+  EXPECT_FALSE(compare(c.problem, damaged, got, f32).passed());
+}
+
+TEST_F(Verdict, AConventionOfNaNIsNoWildcard) {
+  auto convention = c.certified;
+  convention.outputs["o"].hi[0] = std::nan("");
+  Arrays number = right(), nan = right();
+  nan["o"].values[0] = std::nan("");
+  EXPECT_FALSE(compare(c.problem, convention, number, f32).passed());
+  EXPECT_TRUE(compare(c.problem, convention, nan, f32).passed());
+  nan["o"].values[1] = std::nan("");
+  EXPECT_FALSE(compare(c.problem, convention, nan, f32).passed());
+}
+
+TEST_F(Verdict, AnAlternativeIsAcceptedByWholeRowsOnly) {
+  auto two = c.certified;
+  two.alternatives = two.outputs;
+  for (double& x : two.alternatives["o"].hi) x += 1;
+  Arrays other = right(), mixed = right();
+  for (std::size_t i = 3; i < 6; ++i) other["o"].values[i] += 1;  // row 1 takes the other branch
+  mixed["o"].values[4] += 1;                                       // half of row 1 does
+  EXPECT_TRUE(compare(c.problem, two, other, f32).passed());
+  EXPECT_FALSE(compare(c.problem, two, mixed, f32).passed());
+}
+
+TEST_F(Verdict, ACoarserProfileHasLargerBounds) {
+  Arrays got = right();
+  for (double& x : got["o"].values) x = round_to(DType::bf16, x);
+  const auto& bf16 = golden::profile("bf16");
+  EXPECT_TRUE(compare(c.problem, with_bounds_for(c.problem, {}, c.certified, bf16), got, bf16).passed());
+  EXPECT_FALSE(compare(c.problem, c.certified, got, f32).passed());
+}
+
+TEST(Profiles, AnUnknownNameListsThem) {
+  try {
+    golden::profile("fp32");
+    FAIL();
+  } catch (const SpecError& error) {
+    EXPECT_NE(std::string(error.what()).find("f64, f32, tf32, bf16, f16"), std::string::npos);
+  }
+}
+
+TEST(StoredBounds, AreWhatTheErrorModelSays) {
+  const auto c = golden::certify_case(golden::parse_query(kQuery).first);
+  ASSERT_EQ(c.certified.units, "wide");
+  const auto model = golden::error_model(c.problem, c.cotangents, golden::wide_units());
+  EXPECT_EQ(model.at("o").bound, c.certified.outputs.at("o").bound);
+}
+
+}  // namespace
+}  // namespace attest::judge
