@@ -2,78 +2,124 @@
 #include "attest/golden/files.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <openssl/evp.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
 
 namespace attest::golden {
 namespace {
 
-[[noreturn]] void fail(const std::filesystem::path& path, const char* doing) {
-  throw std::runtime_error(path.string() + ": cannot " + doing + ": " + std::strerror(errno));
+[[noreturn]] void fail(std::string_view action, const std::filesystem::path& path, int error) {
+  throw std::runtime_error(fmt::format("cannot {} {}: {}", action, path.string(), std::strerror(error)));
 }
+
+/// An open file, closed on every way out.
+class Descriptor {
+public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int number() const { return number_; }
+
+  /// Some file systems report a failed write only here. The number is free afterwards even when this fails.
+  int close() {
+    const int number = number_;
+    number_ = -1;
+    return ::close(number);
+  }
+
+private:
+  int number_;
+};
+
+/// A file that disappears unless it was renamed.
+class TemporaryFile {
+public:
+  explicit TemporaryFile(std::filesystem::path path) : path_(std::move(path)) {}
+  ~TemporaryFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  void renamed() { path_.clear(); }
+
+private:
+  std::filesystem::path path_;
+};
 
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
-  errno = 0;
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) fail(path, "open");
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number() < 0) fail("open", path, errno);
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0) fail("read", path, errno);
+
+  // The size is only a first guess (pipes have none): reading goes on to the end of the file. One byte more lets the
+  // read that finds the end fit without growing.
   std::string bytes;
-  char buffer[1 << 16];
+  bytes.resize(S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) + 1 : 65536);
+  std::size_t filled = 0;
   for (;;) {
-    const ssize_t got = ::read(file, buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      const int reason = errno;
-      ::close(file);
-      errno = reason;
-      fail(path, "read");
-    }
-    if (got == 0) break;
-    bytes.append(buffer, static_cast<std::size_t>(got));
+    if (filled == bytes.size()) bytes.resize(2 * bytes.size());
+    const ssize_t count = ::read(file.number(), bytes.data() + filled, bytes.size() - filled);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("read", path, errno);
+    if (count == 0) break;
+    filled += static_cast<std::size_t>(count);
   }
-  ::close(file);
+  bytes.resize(filled);
   return bytes;
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
-  std::filesystem::path beside = path;
-  beside += ".tmp-" + std::to_string(::getpid());
-  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) fail(path, "write");
-  const auto give_up = [&](const char* doing, bool open) {
-    const int reason = errno;
-    if (open) ::close(file);
-    ::unlink(beside.c_str());
-    errno = reason;
-    fail(path, doing);
-  };
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t put = ::write(file, bytes.data() + done, bytes.size() - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) give_up("write", true);
-    done += static_cast<std::size_t>(put);
+  // Renaming onto /dev/null as root would replace the device for the whole machine.
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    if (S_ISDIR(status.st_mode)) fail("write", path, EISDIR);
+    throw std::runtime_error(fmt::format("cannot write {}: not a regular file", path.string()));
   }
-  if (::fsync(file) != 0) give_up("write", true);
-  if (::close(file) != 0) give_up("write", false);
-  if (::rename(beside.c_str(), path.c_str()) != 0) give_up("replace", false);
+
+  std::filesystem::path beside = path;
+  beside += fmt::format(".tmp-{}", ::getpid());
+  // Not O_EXCL: in a container a killed run's process id, and so its left-over name, comes back.
+  Descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (file.number() < 0) fail("write", path, errno);
+  TemporaryFile temporary(beside);
+
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file.number(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("write", path, errno);
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  // Without the sync, a crash after the rename could leave the new name on empty contents.
+  if (::fsync(file.number()) != 0) fail("write", path, errno);
+  if (file.close() != 0) fail("write", path, errno);
+  if (std::rename(beside.c_str(), path.c_str()) != 0) fail("write", path, errno);
+  temporary.renamed();
 }
 
 std::string sha256(std::string_view bytes) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr) != 1) throw std::runtime_error("SHA-256 is not available");
-  std::string text;
-  constexpr char digits[] = "0123456789abcdef";
-  for (unsigned int i = 0; i < size; ++i) {
-    text += digits[digest[i] >> 4];
-    text += digits[digest[i] & 15];
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
+    throw std::runtime_error("OpenSSL cannot compute SHA-256");
   }
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;
 }
 

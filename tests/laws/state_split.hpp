@@ -47,9 +47,10 @@ inline Finding state_split(const Context& c) {
       joined.values.insert(joined.values.begin(), before.values.begin(), before.values.end());
       bound.values.insert(bound.values.begin(), before_bound.values.begin(), before_bound.values.end());
     }
-    // The second call's own bound starts from the state it was given; the whole run's bound covers the state's error.
+    // The second call's own bound starts from the state it was given; the whole run's bound covers that state's error.
     Array wide = whole.bounds().at(output.name);
-    for (double& x : wide.values) x *= 2;
+    const Array carrying = carrying_allowance(c, output.name);
+    for (std::size_t i = 0; i < wide.values.size(); ++i) wide.values[i] = 2 * wide.values[i] + carrying.values[i];
     const auto finding = same(c, output.name, joined, bound, whole.values.at(output.name), wide, "split after " + std::to_string(split) + " " + c.claim.along);
     if (finding.kind == Finding::Kind::broken) return finding;
   }

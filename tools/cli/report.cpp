@@ -67,10 +67,10 @@ void print(const judge::Report& report) {
       if (!failure.query.empty()) fmt::print("      attest reproduce '{}'\n", failure.query);
     }
   }
-  fmt::print("\n{} {}: {} of {} kernels pass, {} elements compared; {} golden cases outside a kernel's precision or\n"
-             "capabilities were skipped, {} laws had nothing to say. Verdict: {}\n",
-             report.candidate, report.version, passed, report.rows.size(), elements, skipped, vacuous,
-             coloured(judge::name(report.status()), report.status() == judge::Status::pass));
+  fmt::print("\n{} {}: {} of {} kernels pass, {} elements compared\n", clipped(report.candidate, 40), clipped(report.version, 12), passed,
+             report.rows.size(), elements);
+  fmt::print("{} golden cases are outside a kernel's precision or capabilities, {} laws had nothing to say\n", skipped, vacuous);
+  fmt::print("Verdict: {}\n", coloured(judge::name(report.status()), report.status() == judge::Status::pass));
 }
 
 }  // namespace attest::cli

@@ -77,7 +77,8 @@ template <class T>
 void parallel_masked(const In<T>& in, const Out<T>& out) {
   const Tokens<T> x(in);
   const RowMajor<T> before = carried(in);
-  each_tile(in.v.extent(0), [&](Index first, Index count) { divide(in, attend(x, before, 0, first, count), first, out); });
+  each_tile(in.v.extent(0),
+            [&](Index first, Index count) { divide(in, attend(x, before, 0, first, count), first, out); });
   if (!out.S && !out.Z) return;
   RowMajor<T> state = before;
   each_tile(state.rows(), [&](Index first, Index count) {
@@ -163,7 +164,8 @@ void two_level(const In<T>& in, const Out<T>& out) {
 #pragma omp parallel for schedule(static)
   for (Index t = 0; t < chunks; ++t) {
     const Index first = t * chunk, count = std::min(chunk, n - first);
-    before[static_cast<std::size_t>(t + 1)].noalias() = x.k.middleRows(first, count).transpose() * x.v.middleRows(first, count);
+    before[static_cast<std::size_t>(t + 1)].noalias() =
+        x.k.middleRows(first, count).transpose() * x.v.middleRows(first, count);
   }
   for (std::size_t t = 1; t < before.size(); ++t) before[t] += before[t - 1];
 #pragma omp parallel for schedule(static)

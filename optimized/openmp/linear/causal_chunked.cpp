@@ -54,7 +54,8 @@ void matrix(const In<T>& in, const Out<T>& out) {
     divide(in, numerator, denominator, out.o.rows(first, count));
   });
   each_tile(in.S.extent(0), [&](Index first, Index count) {
-    openmp::matrix(out.S).middleRows(first, count) = S.middleRows(first, count) + k.middleCols(first, count).transpose() * v;
+    openmp::matrix(out.S).middleRows(first, count) =
+        S.middleRows(first, count) + k.middleCols(first, count).transpose() * v;
   });
   vector(out.Z) = z + k.colwise().sum().transpose();
 }

@@ -26,7 +26,8 @@ template <class T>
 Column<T> ratio(const In<T>& in, const Column<T>& numerator, T denominator) {
   denominator += static_cast<T>(in.eps);
   if (denominator == 0)  // C1
-    return Column<T>::Constant(numerator.size(), in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));
+    return Column<T>::Constant(numerator.size(),
+                               in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));
   return numerator / denominator;
 }
 

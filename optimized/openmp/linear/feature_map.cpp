@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "attest/spec/linear/feature_map.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "attest/openmp/eigen.hpp"
@@ -39,7 +38,10 @@ template <class T>
 void max_min(const In<T>& in, const Out<T>& out) {
   using Row = Eigen::Array<T, Eigen::Dynamic, 1>;
   enum class Kind { elu_plus_one, relu, identity, exp };
-  const Kind kind = in.kind == "relu" ? Kind::relu : in.kind == "identity" ? Kind::identity : in.kind == "exp" ? Kind::exp : Kind::elu_plus_one;
+  const Kind kind = in.kind == "relu"       ? Kind::relu
+                    : in.kind == "identity" ? Kind::identity
+                    : in.kind == "exp"      ? Kind::exp
+                                            : Kind::elu_plus_one;
   each_row(in, [&](Index i) {
     const Row x = vector(in.x[i]).array();
     const Row most = x.max(T(0)), least = x.min(T(0));

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <random>
 
+#include "attest/golden/profile.hpp"
+
 namespace attest::laws {
 
 Array take(const Array& array, const TensorDeclaration& declared, const std::string& along, const std::vector<Index>& order) {
@@ -43,6 +45,17 @@ Index choose(const Context& context, std::uint64_t salt, Index n) {
   std::mt19937_64 engine(context.seed * 1000 + salt);
   engine.discard(4);
   return static_cast<Index>(engine() % static_cast<std::uint64_t>(n));
+}
+
+Array carrying_allowance(const Context& context, const std::string& output) {
+  const auto& units = golden::profile("f64").units;
+  const auto model = golden::error_model(context.problem, {}, units);
+  const auto& tensor = model.at(output);
+  Array allowance{tensor.shape, std::vector<double>(tensor.bound[0].size())};
+  for (std::size_t c = 0; c < units.size(); ++c)
+    for (std::size_t i = 0; i < allowance.values.size(); ++i)
+      if (tensor.bound[c][i] != 0) allowance.values[i] += 4 * units[c] * static_cast<double>(tensor.bound[c][i]);
+  return allowance;
 }
 
 Finding same(const Context&, const std::string& output, const Array& a, const Array& a_bound, const Array& b, const Array& b_bound,

@@ -93,7 +93,7 @@ private:
   std::array<Index, Rank> extents(const TensorDeclaration& declared) const {
     const auto shape = shape_of(declared, problem_->sizes);
     std::array<Index, Rank> extents{};
-    std::copy(shape.begin(), shape.end(), extents.begin());
+    for (std::size_t axis = 0; axis < extents.size(); ++axis) extents[axis] = shape[axis];
     return extents;
   }
   template <class U>

@@ -82,9 +82,10 @@ public:
   /// The largest magnitude that a computed value can have.
   double magnitude() const { return std::abs(value_) + error(); }
 
-  /// The same number written to memory in the storage format.
+  /// The same number written to memory in the storage format. A structural zero stays an exact zero.
   Rounding stored() const {
     Rounding x = *this;
+    if (value_ == 0 && error() == 0) return x;
     x.round(kStore, magnitude(), std::abs(value_));
     x.bound_[kUnderflow] += 1;
     return x;

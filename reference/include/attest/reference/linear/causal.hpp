@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "attest/reference/linear/causal_chunked.hpp"
 #include "attest/spec/linear/causal.hpp"
 
@@ -94,8 +97,8 @@ void two_level(const In<T>& in, const Out<T>& out) {
   });
   before = prefix_sums(std::move(before));
   each_chunk(in, [&](Index first, Index count) {
-    read_chunk(in, before[static_cast<std::size_t>(first / in.chunk)], in.phi_q.rows(first, count), in.phi_k.rows(first, count),
-               in.v.rows(first, count), out.o.rows(first, count));
+    read_chunk(in, before[static_cast<std::size_t>(first / in.chunk)], in.phi_q.rows(first, count),
+               in.phi_k.rows(first, count), in.v.rows(first, count), out.o.rows(first, count));
   });
   before.back().write(out);
 }

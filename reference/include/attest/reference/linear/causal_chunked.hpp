@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <utility>
+
 #include "attest/reference/linear/causal_step.hpp"
 #include "attest/spec/linear/causal_chunked.hpp"
 

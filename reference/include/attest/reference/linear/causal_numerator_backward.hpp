@@ -103,14 +103,16 @@ void chunked(const In<T>& in, const Out<T>& out) {
   for (Index t = 0; t < chunks; ++t) {
     const Index first = t * in.chunk, count = std::min(in.chunk, n - first);
     const auto phi_k = in.phi_k.rows(first, count), v = in.v.rows(first, count), G = in.grad_o.rows(first, count);
-    look_back(G, v, phi_k, [&](Index i, Index a, T inside) { out.grad_phi_q(first + i, a) = dot<T>(S[a], G[i]) + inside; });
+    look_back(G, v, phi_k,
+              [&](Index i, Index a, T inside) { out.grad_phi_q(first + i, a) = dot<T>(S[a], G[i]) + inside; });
     add_product(S, phi_k, v);
   }
   for (Index t = chunks - 1; t >= 0; --t) {
     const Index first = t * in.chunk, count = std::min(in.chunk, n - first);
     const auto phi_q = in.phi_q.rows(first, count), G = in.grad_o.rows(first, count);
     const auto phi_k = in.phi_k.rows(first, count), v = in.v.rows(first, count);
-    look_ahead(G, v, phi_q, [&](Index i, Index a, T inside) { out.grad_phi_k(first + i, a) = dot<T>(R[a], v[i]) + inside; });
+    look_ahead(G, v, phi_q,
+               [&](Index i, Index a, T inside) { out.grad_phi_k(first + i, a) = dot<T>(R[a], v[i]) + inside; });
     look_ahead(phi_q, phi_k, G,
                [&](Index i, Index b, T inside) { out.grad_v(first + i, b) = dot<T>(R.column(b), phi_k[i]) + inside; });
     add_product(R, phi_q, G);

@@ -87,12 +87,15 @@ nlohmann::json to_json(const Report& report);
 
 /// One law (or property) on something that evaluates problems, over drawn cases; shrunk when it breaks.
 struct LawRun {
-  int draws = 0, vacuous = 0;
+  int draws = 0, vacuous = 0;           // that the law judged, and that it had nothing to say about
   std::optional<std::string> broken;  // what was seen
   std::string query;                  // of the smallest case that breaks it
 };
 LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std::string& form, const Capabilities& capabilities,
                const golden::Profile& profile, const laws::Evaluate& evaluate, bool bitwise, int draws, std::uint64_t seed);
+
+/// Evaluates problems with a kernel, for laws on it. Keeps references to the candidate, the kernel and the profile.
+laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const CheckOptions& options);
 
 /// Evaluates a form of the reference over enclosures, for laws on the reference itself.
 laws::Evaluate over_enclosures(const std::string& form, long precision_bits = 192);

@@ -65,6 +65,9 @@ Array redrawn(const Context& context, const std::string& input, std::uint64_t sa
 /// A pseudo-random number below n from the context's seed.
 Index choose(const Context& context, std::uint64_t salt, Index n);
 
+/// What carrying a state from call to call in binary64 may cost an output: four times the error model's bound there.
+Array carrying_allowance(const Context& context, const std::string& output);
+
 /// Compares outputs of one name element by element: the same bits, or within the sum of both bounds. `transform`
 /// maps an element of `b` (value, bound) before it is compared.
 Finding same(const Context& context, const std::string& output, const Array& a, const Array& a_bound, const Array& b, const Array& b_bound,

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "attest/openmp/eigen.hpp"
+
+/// What the kernels of the compressive memory share.
+namespace attest::openmp::infini {
+
+/// Rows or columns that one thread works on at a time. Tiles never share a sum, so the number of threads changes no bit.
+constexpr Index kTile = 32;
+
+template <class F>
+void each_tile(Index n, F&& tile) {
+#pragma omp parallel for schedule(dynamic) if (n > kTile)
+  for (Index first = 0; first < n; first += kTile) tile(first, std::min(kTile, n - first));
+}
+
+/// phi of every element. Below 0 it is e^x itself: expm1(x) + 1 would turn the small features into 0.
+template <class T>
+RowMajor<T> features(const std::string& map, const View<const T, 2>& x) {
+  RowMajor<T> phi = matrix(x);
+  if (map == "identity") return phi;
+  if (map == "relu") return phi.cwiseMax(T(0));
+  const bool everywhere = map == "exp";
+  each_tile(phi.rows(), [&](Index first, Index count) {
+    for (Index t = first; t < first + count; ++t)
+      for (Index a = 0; a < phi.cols(); ++a) phi(t, a) = everywhere || phi(t, a) <= 0 ? std::exp(phi(t, a)) : phi(t, a) + 1;
+  });
+  return phi;
+}
+
+/// Divides each row by its denominator, and follows the convention where that is 0.
+template <class T, class Rows, class Denominators>
+void divide_rows(Rows&& numerator, const Denominators& denominator, const std::string& zero_denominator) {
+  for (Index i = 0; i < numerator.rows(); ++i) {
+    if (denominator(i) == 0)
+      numerator.row(i).setConstant(zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));
+    else
+      numerator.row(i) /= denominator(i);
+  }
+}
+
+/// phi memory / (phi z + eps) for a few rows.
+template <class T, class Phi>
+RowMajor<T> retrieve(const Phi& phi, const RowMajor<T>& memory, const Column<T>& z, T eps, const std::string& zero_denominator) {
+  RowMajor<T> answer = phi * memory;
+  const Column<T> denominator = (phi * z).array() + eps;
+  divide_rows<T>(answer, denominator, zero_denominator);
+  return answer;
+}
+
+/// memory and z. What is not given is zero.
+template <class T>
+struct State {
+  RowMajor<T> memory;
+  Column<T> z;
+};
+
+template <class T>
+State<T> carried(const View<const T, 2>& memory, const View<const T, 1>& z, Index d, Index m) {
+  State<T> state{RowMajor<T>::Zero(d, m), Column<T>::Zero(d)};
+  if (memory) state.memory = matrix(memory);
+  if (z) state.z = vector(z);
+  return state;
+}
+
+/// memory + phi^T v, z + sum_t phi_t: tiles of the memory's rows, each of which meets all tokens.
+template <class T, class Phi, class Values>
+void add(State<T>& state, const Phi& phi, const Values& v) {
+  each_tile(state.memory.rows(), [&](Index first, Index count) {
+    state.memory.middleRows(first, count).noalias() += phi.middleCols(first, count).transpose() * v;
+    state.z.segment(first, count) += phi.middleCols(first, count).colwise().sum().transpose();
+  });
+}
+
+/// The outputs that are asked for.
+template <class T>
+void write(const State<T>& state, const View<T, 2>& memory, const View<T, 1>& z) {
+  if (memory) matrix(memory) = state.memory;
+  if (z) vector(z) = state.z;
+}
+
+/// sigma(beta), from the exponential that cannot overflow.
+template <class T>
+T sigmoid(T beta) {
+  const T e = std::exp(-std::abs(beta));
+  return beta < 0 ? e / (1 + e) : 1 / (1 + e);
+}
+
+/// A segment's delta update as a map: memory -> A memory + B.
+template <class T>
+struct Affine {
+  RowMajor<T> A, B;
+};
+
+/// A = I - phi^T diag(1 / (phi z + eps)) phi,  B = phi^T v
+template <class T, class Phi, class Values>
+Affine<T> segment_map(const Phi& phi, const Values& v, const Column<T>& z, T eps, const std::string& zero_denominator) {
+  RowMajor<T> weighted = phi;
+  const Column<T> denominator = (phi * z).array() + eps;
+  divide_rows<T>(weighted, denominator, zero_denominator);
+  const Index d = phi.cols();
+  Affine<T> map{RowMajor<T>::Identity(d, d), RowMajor<T>(d, v.cols())};
+  each_tile(d, [&](Index first, Index count) {
+    map.A.middleRows(first, count).noalias() -= phi.middleCols(first, count).transpose() * weighted;
+    map.B.middleRows(first, count).noalias() = phi.middleCols(first, count).transpose() * v;
+  });
+  return map;
+}
+
+}  // namespace attest::openmp::infini

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "attest/reference/attention/scaled_dot_product.hpp"
+#include "attest/reference/tape.hpp"
+#include "attest/spec/attention/scaled_dot_product_backward.hpp"
+
+namespace attest::reference::attention::scaled_dot_product_backward {
+
+using attest::spec::attention::scaled_dot_product_backward::In;
+using attest::spec::attention::scaled_dot_product_backward::Out;
+using scaled_dot_product::logits;
+using scaled_dot_product::scale_of;
+using scaled_dot_product::visible;
+
+/// grad_q, grad_k, grad_v and grad_bias from the weights A and the gradients of the logits, both zero where invisible.
+/// `seen(i, j)` says where that is: there nothing is read.
+template <class T>
+void products(const In<T>& in, const Matrix<T>& A, const Matrix<T>& grad_l, const std::vector<std::vector<Index>>& keys,
+              const Out<T>& out) {
+  const auto [n, d] = in.q.extents();
+  const auto [s, m] = in.v.extents();
+  const T scale = scale_of<T>(in);
+  std::vector<std::vector<Index>> queries(static_cast<std::size_t>(s));
+  for (Index i = 0; i < n; ++i)
+    for (const Index j : keys[static_cast<std::size_t>(i)]) queries[static_cast<std::size_t>(j)].push_back(i);
+  const auto over = [](const std::vector<Index>& set, auto&& term) {
+    return sum(static_cast<Index>(set.size()), [&](Index t) { return T(term(set[static_cast<std::size_t>(t)])); });
+  };
+  for (Index i = 0; i < n; ++i)
+    for (Index a = 0; a < d; ++a)
+      out.grad_q(i, a) = scale * over(keys[static_cast<std::size_t>(i)], [&](Index j) { return grad_l(i, j) * in.k(j, a); });
+  for (Index j = 0; j < s; ++j) {
+    const auto& seen_by = queries[static_cast<std::size_t>(j)];
+    for (Index a = 0; a < d; ++a) out.grad_k(j, a) = scale * over(seen_by, [&](Index i) { return grad_l(i, j) * in.q(i, a); });
+    for (Index c = 0; c < m; ++c) out.grad_v(j, c) = over(seen_by, [&](Index i) { return A(i, j) * in.grad_o(i, c); });
+  }
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < s; ++j) out.grad_bias(i, j) = grad_l(i, j);
+}
+
+/// Weights and gradients of the logits, row by row; `weights(l)` gives the weights, `delta(i, keys, a, grad_a)` what is
+/// subtracted.
+template <class T, class W, class D>
+void each_row(const In<T>& in, const Out<T>& out, W&& weights, D&& delta) {
+  const Index n = in.q.extent(0), s = in.k.extent(0);
+  const T scale = scale_of<T>(in);
+  Matrix<T> A(n, s), grad_l(n, s);
+  std::vector<std::vector<Index>> keys;
+  for (Index i = 0; i < n; ++i) {
+    keys.push_back(visible(in, i));
+    const auto& mine = keys.back();
+    if (mine.empty()) continue;
+    const auto a = weights(logits(in, scale, i, mine));
+    const auto grad_a = tabulate(a.extent(), [&](Index t) { return dot<T>(in.grad_o[i], in.v[mine[static_cast<std::size_t>(t)]]); });
+    const T shared = delta(i, mine, a, grad_a);
+    for (Index t = 0; t < a.extent(); ++t) {
+      A(i, mine[static_cast<std::size_t>(t)]) = a(t);
+      grad_l(i, mine[static_cast<std::size_t>(t)]) = a(t) * (grad_a(t) - shared);
+    }
+  }
+  products(in, A, grad_l, keys, out);
+}
+
+/// grad_l_ij = a_ij (grad_a_ij - sum_r a_ir grad_a_ir)
+template <class T>
+void materialised(const In<T>& in, const Out<T>& out) {
+  each_row(
+      in, out, [](const Vector<T>& l) { return softmax::shifted(l).first; },
+      [](Index, const auto&, const Vector<T>& a, const Vector<T>& grad_a) { return dot<T>(a, grad_a); });
+}
+
+/// a_ij = e^(l_ij - lse_i), rebuilt from the log-sum-exp alone
+template <class T>
+void recompute(const In<T>& in, const Out<T>& out) {
+  each_row(
+      in, out,
+      [](const Vector<T>& l) {
+        const T lse = softmax::shifted(l).second;
+        return tabulate(l.extent(), [&](Index t) { return exp(l(t) - lse); });
+      },
+      [](Index, const auto&, const Vector<T>& a, const Vector<T>& grad_a) { return dot<T>(a, grad_a); });
+}
+
+/// delta_i = grad_o_i . o_i
+template <class T>
+void delta_from_output(const In<T>& in, const Out<T>& out) {
+  each_row(
+      in, out, [](const Vector<T>& l) { return softmax::shifted(l).first; },
+      [&](Index i, const std::vector<Index>& keys, const Vector<T>& a, const Vector<T>&) {
+        const scaled_dot_product::Rows<T> v(in.v, keys);
+        const auto o = tabulate(in.v.extent(1), [&](Index c) { return dot<T>(a, v.column(c)); });
+        return dot<T>(in.grad_o[i], o);
+      });
+}
+
+/// Reverse mode through the forward equation, in T's own arithmetic.
+template <class T>
+void tape(const In<T>& in, const Out<T>& out) {
+  using V = Tape<T>;
+  Recording<T> recording;
+  const auto lift = [](View<const T, 2> x) {
+    Matrix<V> lifted(x.extent(0), x.extent(1));
+    for (Index i = 0; i < x.extent(0); ++i)
+      for (Index j = 0; j < x.extent(1); ++j) lifted(i, j) = V::variable(x(i, j));
+    return lifted;
+  };
+  const auto [n, s] = std::pair(in.q.extent(0), in.k.extent(0));
+  const Matrix<V> q = lift(in.q), k = lift(in.k), v = lift(in.v);
+  // A bias of zero stands in for an absent one, so that its gradient exists.
+  Matrix<V> bias(n, s), o(n, in.v.extent(1));
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < s; ++j) bias(i, j) = V::variable(in.bias ? in.bias(i, j) : T(0));
+  scaled_dot_product::max_shift<V>(
+      {.q = q.view(), .k = k.view(), .v = v.view(), .mask = in.mask, .bias = std::as_const(bias).view(), .scale = in.scale,
+       .causal = in.causal, .empty_row = "zero", .block = in.block},
+      {.o = o.view()});
+  std::vector<std::pair<Index, T>> seeds;
+  for (Index i = 0; i < n; ++i)
+    for (Index c = 0; c < o.extent(1); ++c) seeds.emplace_back(o(i, c).index(), in.grad_o(i, c));
+  const auto adjoint = recording.adjoints(seeds);
+  const auto fill = [&](const Matrix<V>& x, View<T, 2> gradient) {
+    for (Index i = 0; i < x.extent(0); ++i)
+      for (Index j = 0; j < x.extent(1); ++j) gradient(i, j) = adjoint[static_cast<std::size_t>(x(i, j).index())];
+  };
+  fill(q, out.grad_q);
+  fill(k, out.grad_k);
+  fill(v, out.grad_v);
+  fill(bias, out.grad_bias);
+}
+
+}  // namespace attest::reference::attention::scaled_dot_product_backward

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attest/judge/laws.hpp"
+
+namespace attest::properties::linear::causal {
+
+using laws::Context;
+using laws::Finding;
+using laws::Outcome;
+
+inline std::vector<Index> range(Index first, Index last) {
+  std::vector<Index> rows(static_cast<std::size_t>(last - first));
+  std::iota(rows.begin(), rows.end(), first);
+  return rows;
+}
+
+/// Any split of the sequence into calls, each with a chunk size of its own, the state carried from call to call, equals
+/// one call: what chunks, calls and tokens are is the caller's affair.
+inline Finding any_split_into_calls(const Context& c) {
+  const Index n = c.problem.sizes.at("n");
+  if (n < 3) return Finding::vacuous();
+  std::vector<Index> ends;
+  for (std::uint64_t call = 0; call < 3; ++call) ends.push_back(1 + laws::choose(c, 10 + call, n));
+  ends.push_back(n);
+  std::sort(ends.begin(), ends.end());
+  const Outcome whole = c.evaluate(c.problem);
+  if (!whole.values.count("S") || !whole.values.count("Z")) return Finding::vacuous();
+  Arrays carried;
+  Array joined{{0, c.problem.sizes.at("m")}, {}}, bound = joined;
+  Index first = 0;
+  Outcome last;
+  for (std::size_t call = 0; call < ends.size(); ++call) {
+    if (ends[call] == first) continue;
+    Problem part = laws::take_rows(c.problem, "n", range(first, ends[call]));
+    part.parameters["chunk"] = 1 + laws::choose(c, 20 + call, 9);
+    for (const auto& [name, state] : carried) part.inputs[name] = state;
+    last = c.evaluate(part);
+    for (const char* state : {"S", "Z"}) carried[state] = last.values.at(state);
+    const auto append = [](Array& to, const Array& from) { to.values.insert(to.values.end(), from.values.begin(), from.values.end()); };
+    append(joined, last.values.at("o"));
+    append(bound, last.bounds().at("o"));
+    first = ends[call];
+  }
+  joined.shape[0] = n;
+  // Each call rounds the states that it hands on: at most four more roundings on the way of every term.
+  const auto allowed = [&](const std::string& output) {
+    Array wide = whole.bounds().at(output);
+    const Array carrying = laws::carrying_allowance(c, output);
+    for (std::size_t i = 0; i < wide.values.size(); ++i) wide.values[i] = 4 * wide.values[i] + carrying.values[i];
+    return wide;
+  };
+  auto finding = laws::same(c, "o", joined, bound, whole.values.at("o"), allowed("o"), "any split into calls");
+  for (const char* state : {"S", "Z"})
+    if (finding.kind == Finding::Kind::holds)
+      finding = laws::same(c, state, carried[state], last.bounds().at(state), whole.values.at(state), allowed(state), "any split into calls");
+  return finding;
+}
+
+/// The state is a monoid under addition: the state of a whole is the sum of the states of its parts, however they are
+/// grouped, and no state is its identity.
+inline Finding state_is_a_monoid(const Context& c) {
+  const Index n = c.problem.sizes.at("n");
+  if (n < 3) return Finding::vacuous();
+  Problem plain = c.problem;
+  plain.inputs.erase("S");
+  plain.inputs.erase("Z");
+  const Index a = 1 + laws::choose(c, 1, n - 2), b = a + 1 + laws::choose(c, 2, n - a - 1);
+  const auto state_of = [&](Index first, Index last) { return c.evaluate(laws::take_rows(plain, "n", range(first, last))); };
+  const Outcome whole = c.evaluate(plain), x = state_of(0, a), y = state_of(a, b), z = state_of(b, n), yz = state_of(a, n), xy = state_of(0, b);
+  Problem with_identity = plain;
+  for (const auto& input : plain.spec->inputs)
+    if (input.state) {
+      const auto shape = shape_of(input, plain.sizes);
+      with_identity.inputs[input.name] = {shape, std::vector<double>(static_cast<std::size_t>(count(shape)))};
+    }
+  const Outcome identity = c.evaluate(with_identity);
+  if (!whole.values.count("S") || !whole.values.count("Z")) return Finding::vacuous();
+  for (const char* state : {"S", "Z"}) {
+    const auto sum = [&](std::initializer_list<const Outcome*> parts, Array& bound) {
+      Array total = whole.values.at(state);
+      std::fill(total.values.begin(), total.values.end(), 0.0);
+      bound = total;
+      for (const Outcome* part : parts)
+        for (std::size_t i = 0; i < total.values.size(); ++i) {
+          total.values[i] += part->values.at(state).values[i];
+          bound.values[i] += part->bounds().at(state).values[i] + 0x1p-50 * std::abs(total.values[i]);
+        }
+      return total;
+    };
+    Array b1, b2, b3;
+    const Array left = sum({&xy, &z}, b1), right = sum({&x, &yz}, b2), three = sum({&x, &y, &z}, b3);
+    for (const auto& [parts, bound] : {std::pair(&left, &b1), std::pair(&right, &b2), std::pair(&three, &b3)}) {
+      const auto finding = laws::same(c, state, *parts, *bound, whole.values.at(state), whole.bounds().at(state), "the sum of the parts' states");
+      if (finding.kind == Finding::Kind::broken) return finding;
+    }
+    const auto finding = laws::same(c, state, identity.values.at(state), identity.bounds().at(state), whole.values.at(state), whole.bounds().at(state), "zero as initial state");
+    if (finding.kind == Finding::Kind::broken) return finding;
+  }
+  return {};
+}
+
+/// Folding linear.causal_step over the tokens, over enclosures, gives the same outputs and states.
+inline Finding equals_folded_steps(const Context& c) {
+  if (c.problem.parameters.count("eps")) return Finding::vacuous();
+  const Outcome whole = c.evaluate(c.problem);
+  const Index n = c.problem.sizes.at("n"), m = c.problem.sizes.at("m");
+  Problem step{&find_spec("linear.causal_step"), {{"c", c.problem.sizes.at("c")}, {"m", m}}, {}, {}};
+  if (const auto convention = c.problem.parameters.find("zero_denominator"); convention != c.problem.parameters.end()) step.parameters.insert(*convention);
+  for (const auto& input : step.spec->inputs) {
+    if (!input.state) continue;
+    const auto shape = shape_of(input, step.sizes);
+    step.inputs[input.name] = c.problem.inputs.count(input.name) ? c.problem.inputs.at(input.name)
+                                                                 : Array{shape, std::vector<double>(static_cast<std::size_t>(count(shape)))};
+  }
+  Array o{{n, m}, {}}, bound = o;
+  for (Index t = 0; t < n; ++t) {
+    for (const char* name : {"phi_q", "phi_k", "v"}) {
+      Array row = laws::take(c.problem.inputs.at(name), *c.problem.spec->input(name), "n", {t});
+      row.shape.erase(row.shape.begin());
+      step.inputs[name] = row;
+    }
+    const auto enclosure = golden::enclose(step, "update_then_read", 128);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(m); ++i) {
+      const double x = enclosure.middle.at("o").values[i];
+      o.values.push_back(x);
+      bound.values.push_back(enclosure.radius.at("o").values[i]);
+    }
+    for (const char* state : {"S", "Z"}) step.inputs[state] = enclosure.middle.at(state);
+  }
+  Array allowed = whole.bounds().at("o");
+  const Array carrying = laws::carrying_allowance(c, "o");
+  for (std::size_t i = 0; i < allowed.values.size(); ++i) allowed.values[i] += carrying.values[i];
+  return laws::same(c, "o", whole.values.at("o"), allowed, o, bound, "folded steps");
+}
+
+inline std::vector<laws::Property> properties() {
+  return {{"any split into calls", any_split_into_calls}, {"the state is a monoid", state_is_a_monoid}, {"equals folded steps", equals_folded_steps}};
+}
+
+}  // namespace attest::properties::linear::causal
