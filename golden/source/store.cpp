@@ -115,34 +115,29 @@ struct ManifestEntry {
   std::size_t cases = 0, values = 0;
 };
 
-std::string manifest_text(const std::map<std::string, ManifestEntry>& entries) {
-  std::string text =
-      "# Written by `attest golden regenerate`. sha256 is of the file; sources is of everything its values come from.\n";
-  for (const auto& [file, entry] : entries)
-    text += fmt::format("\n[\"{}\"]\nsha256  = \"{}\"\nsources = \"{}\"\ncases   = {}\nvalues  = {}\n", file, entry.sha256,
-                        entry.sources, entry.cases, entry.values);
-  return text;
+std::string manifest_text(const ManifestEntry& entry) {
+  return fmt::format("# Written by `attest golden regenerate`. sha256 is of the file; sources is of everything its values come from.\n"
+                     "sha256  = \"{}\"\nsources = \"{}\"\ncases   = {}\nvalues  = {}\n",
+                     entry.sha256, entry.sources, entry.cases, entry.values);
 }
 
-std::map<std::string, ManifestEntry> read_manifest(const fs::path& folder) {
-  const fs::path path = folder / "MANIFEST.toml";
+/// Each golden file has its own manifest beside it, so that an equation is added without editing a file.
+fs::path manifest_of(const Spec& spec) { return file_of(spec).replace_extension(".manifest.toml"); }
+
+ManifestEntry read_manifest(const fs::path& path) {
+  const std::string text = read_file(path);
   toml::table root;
   try {
-    root = toml::parse(read_file(path), path.string());
+    root = toml::parse(text, path.string());
   } catch (const toml::parse_error& error) {
     throw std::runtime_error(fmt::format("{}:{}: {}", path.string(), error.source().begin.line, error.description()));
   }
-  std::map<std::string, ManifestEntry> entries;
-  for (const auto& [file, node] : root) {
-    const auto* table = node.as_table();
-    if (!table || !(*table)["sha256"].is_string() || !(*table)["sources"].is_string() || !(*table)["cases"].is_integer() ||
-        !(*table)["values"].is_integer() || table->size() != 4)
-      throw std::runtime_error(fmt::format("{}: entry '{}' must have exactly sha256, sources, cases and values", path.string(), file.str()));
-    entries[std::string(file.str())] = {**(*table)["sha256"].as_string(), **(*table)["sources"].as_string(),
-                                        static_cast<std::size_t>(**(*table)["cases"].as_integer()),
-                                        static_cast<std::size_t>(**(*table)["values"].as_integer())};
-  }
-  return entries;
+  if (!root["sha256"].is_string() || !root["sources"].is_string() || !root["cases"].is_integer() || !root["values"].is_integer() || root.size() != 4)
+    throw std::runtime_error(fmt::format("{}: must hold exactly sha256, sources, cases and values", path.string()));
+  ManifestEntry entry{**root["sha256"].as_string(), **root["sources"].as_string(), static_cast<std::size_t>(**root["cases"].as_integer()),
+                      static_cast<std::size_t>(**root["values"].as_integer())};
+  if (text != manifest_text(entry)) throw std::runtime_error(fmt::format("{}: is not as `attest golden regenerate` writes it", path.string()));
+  return entry;
 }
 
 std::size_t value_count(const GoldenCase& c) {
@@ -154,7 +149,7 @@ std::size_t value_count(const GoldenCase& c) {
 }  // namespace
 
 GoldenCase certify_case(const Case& c, const CertifyOptions& options) {
-  GoldenCase golden{c, draw(c), draw_cotangents(c), {}};
+  GoldenCase golden{c, draw(c), options.gradients ? draw_cotangents(c) : Arrays(), {}};
   try {
     golden.certified = certify(golden.problem, golden.cotangents, options);
   } catch (const std::exception& error) {
@@ -198,14 +193,14 @@ std::vector<GoldenCase> parse_golden(const Spec& spec, const std::string& bytes,
   const auto list = nlohmann::json::parse(meta("cases"), nullptr, false);
   const auto expected = stored_cases(spec);
   if (!list.is_array() || list.size() != expected.size())
-    reader.fail(fmt::format("is stale: it holds {} cases, the spec lists {}; run `attest golden regenerate`", list.is_array() ? list.size() : 0, expected.size()));
+    reader.fail(fmt::format("is stale: it holds {} cases, the spec lists {}", list.is_array() ? list.size() : 0, expected.size()));
   std::vector<GoldenCase> cases;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     GoldenCase c;
     c.name = expected[i];
     const std::string wanted = query(expected[i], "any");
     if (!list[i].is_object() || list[i].value("query", "") != wanted)
-      reader.fail(fmt::format("is stale: case {} is '{}', the spec says '{}'; run `attest golden regenerate`", i, list[i].is_object() ? list[i].value("query", "") : "", wanted));
+      reader.fail(fmt::format("is stale: case {} is '{}', the spec says '{}'", i, list[i].is_object() ? list[i].value("query", "") : "", wanted));
     c.problem = draw(c.name);
     c.cotangents = draw_cotangents(c.name);
     const std::string at = prefix(i);
@@ -273,8 +268,6 @@ void regenerate(const std::vector<const Spec*>& specs, const fs::path& project, 
   }
   if (failure) std::rethrow_exception(failure);
 
-  std::map<std::string, ManifestEntry> entries;
-  if (fs::exists(folder / "MANIFEST.toml") && specs.size() < attest::specs().size()) entries = read_manifest(folder);
   for (std::size_t s = 0; s < specs.size(); ++s) {
     const std::string bytes = serialize(*specs[s], cases[s]);
     const fs::path file = folder / file_of(*specs[s]);
@@ -284,66 +277,56 @@ void regenerate(const std::vector<const Spec*>& specs, const fs::path& project, 
     write_file_atomically(file, bytes);
     std::size_t values = 0;
     for (const auto& c : cases[s]) values += value_count(c);
-    entries[file_of(*specs[s]).generic_string()] = {sha256(bytes), source_hash(*specs[s], project), cases[s].size(), values};
+    write_file_atomically(folder / manifest_of(*specs[s]),
+                          manifest_text({sha256(bytes), source_hash(*specs[s], project), cases[s].size(), values}));
   }
-  write_file_atomically(folder / "MANIFEST.toml", manifest_text(entries));
 }
 
 std::vector<std::string> verify(const fs::path& project, const fs::path& folder) {
   std::vector<std::string> faults;
-  std::map<std::string, ManifestEntry> manifest;
-  try {
-    manifest = read_manifest(folder);
-    const std::string text = read_file(folder / "MANIFEST.toml");
-    if (text != manifest_text(manifest)) faults.push_back("MANIFEST.toml is not as `attest golden regenerate` writes it");
-  } catch (const std::exception& error) {
-    return {error.what()};
-  }
+  std::set<std::string> expected;
   for (const auto& [id, spec] : attest::specs()) {
     const std::string name = file_of(spec).generic_string();
-    const auto entry = manifest.find(name);
-    if (entry == manifest.end()) {
-      faults.push_back(fmt::format("{} is not in the manifest; run `attest golden regenerate`", name));
-      continue;
-    }
+    expected.insert({name, manifest_of(spec).generic_string()});
     try {
+      const ManifestEntry entry = read_manifest(folder / manifest_of(spec));
       const std::string bytes = read_file(folder / name);
-      if (sha256(bytes) != entry->second.sha256) {
+      if (sha256(bytes) != entry.sha256) {
         faults.push_back(fmt::format("{} is damaged: its SHA-256 is not the manifest's", name));
+        continue;
+      }
+      if (source_hash(spec, project) != entry.sources) {
+        faults.push_back(fmt::format("{} is stale: its spec, reference or generator has changed; run `attest golden regenerate`", name));
         continue;
       }
       const auto cases = parse_golden(spec, bytes, (folder / name).string());
       std::size_t values = 0;
       for (const auto& c : cases) values += value_count(c);
-      if (cases.size() != entry->second.cases || values != entry->second.values)
-        faults.push_back(fmt::format("{} does not hold the number of cases or values that the manifest says", name));
-      if (source_hash(spec, project) != entry->second.sources)
-        faults.push_back(fmt::format("{} is stale: its spec, reference or generator has changed; run `attest golden regenerate`", name));
+      if (cases.size() != entry.cases || values != entry.values)
+        faults.push_back(fmt::format("{} does not hold the number of cases or values that its manifest says", name));
     } catch (const std::exception& error) {
-      faults.push_back(error.what());
+      faults.push_back(fmt::format("{}; run `attest golden regenerate`", error.what()));
     }
   }
-  for (const auto& [name, _] : manifest) {
-    std::string id = name.substr(0, name.rfind(".safetensors"));
-    std::replace(id.begin(), id.end(), '/', '.');
-    if (!attest::specs().count(id)) faults.push_back(fmt::format("{} in the manifest has no spec", name));
-  }
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    const std::string name = fs::relative(entry.path(), folder).generic_string();
-    if (entry.path().extension() == ".safetensors" && !manifest.count(name)) faults.push_back(fmt::format("{} is not in the manifest", name));
+  for (const auto& file : fs::recursive_directory_iterator(folder)) {
+    const std::string name = fs::relative(file.path(), folder).generic_string();
+    const bool golden = file.path().extension() == ".safetensors" || name.ends_with(".manifest.toml");
+    if (golden && !expected.count(name)) faults.push_back(fmt::format("{} has no spec", name));
   }
   return faults;
 }
 
 std::vector<GoldenCase> load_golden(const Spec& spec, const fs::path& folder) {
-  const auto manifest = read_manifest(folder);
-  const std::string name = file_of(spec).generic_string();
-  const auto entry = manifest.find(name);
-  if (entry == manifest.end()) throw std::runtime_error(fmt::format("{}: not in the manifest; run `attest golden regenerate`", (folder / name).string()));
-  const std::string bytes = read_file(folder / name);
-  if (sha256(bytes) != entry->second.sha256)
-    throw std::runtime_error(fmt::format("{}: its SHA-256 is not the manifest's: damaged or stale; run `attest golden regenerate`", (folder / name).string()));
-  return parse_golden(spec, bytes, (folder / name).string());
+  const fs::path path = folder / file_of(spec);
+  const std::string remedy = "; run `attest golden regenerate`";
+  try {
+    const ManifestEntry entry = read_manifest(folder / manifest_of(spec));
+    const std::string bytes = read_file(path);
+    if (sha256(bytes) != entry.sha256) throw std::runtime_error(path.string() + ": its SHA-256 is not the manifest's: damaged or stale");
+    return parse_golden(spec, bytes, path.string());
+  } catch (const std::exception& error) {
+    throw std::runtime_error(error.what() + remedy);
+  }
 }
 
 }  // namespace attest::golden

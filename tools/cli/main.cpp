@@ -2,13 +2,30 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "attest/judge/process.hpp"
 #include "commands.hpp"
 
+namespace {
+
+/// An installed attest finds golden data and plugins beside itself; a build uses the source tree. Both can be overridden.
+void use_installed_folders() {
+  std::error_code error;
+  const auto here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const auto project = (here / ATTEST_INSTALLED_PROJECT).lexically_normal();
+  if (error || !std::filesystem::exists(project / "golden/flags.toml", error)) return;
+  setenv("ATTEST_PROJECT_DIR", project.c_str(), 0);
+  setenv("ATTEST_PLUGIN_DIR", (here / ATTEST_INSTALLED_PLUGINS).lexically_normal().c_str(), 0);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   attest::judge::serve_if_worker(argc, argv);
+  use_installed_folders();
   using namespace attest;
   CLI::App app{"attest: is this attention kernel right? Certified reference values, hard bounds, laws."};
   app.require_subcommand(1);

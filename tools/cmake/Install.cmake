@@ -1,7 +1,8 @@
 # What `cmake --install` puts under a prefix. The headers are installed by specs/.
 #   bin/attest                            the command
 #   lib/attest/libattest_*.so             the candidates `openmp` and `reference`
-#   share/attest/golden/                  golden vectors, their manifest, the flags
+#   share/attest/golden/                  golden vectors, their manifests, the flags
+#   share/attest/{specs,reference,...}    the sources that the manifest's hashes are of, for `attest golden verify`
 #   lib/cmake/attest/                     find_package(attest)
 include(CMakePackageConfigHelpers)
 
@@ -22,8 +23,11 @@ install(FILES ${PROJECT_BINARY_DIR}/attestConfig.cmake ${PROJECT_BINARY_DIR}/att
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/attest)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/golden/ DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/golden
-  FILES_MATCHING PATTERN "*.safetensors" PATTERN "MANIFEST.toml" PATTERN "flags.toml"
+  FILES_MATCHING PATTERN "*.safetensors" PATTERN "*.manifest.toml" PATTERN "flags.toml"
   PATTERN include EXCLUDE PATTERN source EXCLUDE PATTERN plugin EXCLUDE)
+foreach(sources specs/include reference/include golden/include golden/source)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${sources}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/${sources})
+endforeach()
 install(TARGETS attest_openmp attest_reference_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attest)
 
 if(TARGET attest-cli)

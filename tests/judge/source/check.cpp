@@ -114,7 +114,7 @@ std::vector<golden::GoldenCase> batch_cases(const golden::Case& shape, Index bat
         if (input.sharing == Sharing::group) c.seeds[input.name] = static_cast<std::uint64_t>(200 + b * groups + h / (heads / groups));
         if (input.sharing == Sharing::batch) c.seeds[input.name] = static_cast<std::uint64_t>(300 + b);
       }
-      cases.push_back(golden::certify_case(c, {.check_witnesses = false}));
+      cases.push_back(golden::certify_case(c, {.check_witnesses = false, .gradients = false}));
     }
   return cases;
 }
@@ -278,7 +278,7 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
     Row row = begin_row(kernel, profile);
     auto [stored, fresh] = golden_cases.try_emplace(kernel.info.equation);
     if (fresh) stored->second = golden::load_golden(*kernel.spec, options.golden);
-    const Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile, stored->second);
+    const Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile, stored->second, kernel.info.reading == "gradient");
     row.stored = selection.stored;
     row.drawn = selection.drawn;
     row.skipped = selection.skipped;

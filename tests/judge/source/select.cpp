@@ -23,7 +23,7 @@ double work(const Sizes& sizes) {
 }  // namespace
 
 Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
-                 const std::vector<golden::GoldenCase>& stored) {
+                 const std::vector<golden::GoldenCase>& stored, bool gradients) {
   Selection selection;
   std::vector<const golden::GoldenCase*> unfit;
   for (const auto& c : stored) {
@@ -49,7 +49,7 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
     if (!form_applies(spec, form, moved.sizes, moved.parameters) || !seen.insert(golden::query(moved, "")).second) continue;
     golden::GoldenCase certified;
     try {
-      certified = golden::certify_case(moved, {.check_witnesses = false});
+      certified = golden::certify_case(moved, {.check_witnesses = false, .gradients = gradients});
     } catch (const SpecError&) {
       continue;  // a condition on data that the moved sizes break
     }

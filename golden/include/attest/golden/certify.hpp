@@ -45,6 +45,7 @@ public:
 struct CertifyOptions {
   bool check_witnesses = true;   // every other form and Boost's MPFR must agree, or std::logic_error
   long precision_limit = 8192;   // bits
+  bool gradients = true;         // certify_case: vector-Jacobian products as well
 };
 
 /// The true outputs of a problem, and its gradients for the given cotangents (none when empty).

@@ -40,12 +40,12 @@ std::string source_hash(const Spec& spec, const std::filesystem::path& project);
 /// What a long run reports: done of total, and what is at hand.
 using Progress = std::function<void(std::size_t done, std::size_t total, const std::string& current)>;
 
-/// Writes the golden files of those equations and the manifest into `folder`; OpenMP over cases. Every file is written
+/// Writes the golden files of those equations, each with its manifest beside it, into `folder`; OpenMP over cases. Every file is written
 /// beside its target and renamed; a failure leaves the old files as they are.
 void regenerate(const std::vector<const Spec*>& specs, const std::filesystem::path& project, const std::filesystem::path& folder,
                 const Progress& progress);
 
-/// Checks the folder against its manifest, the manifest against the sources, and the files against the specs. Returns
+/// Checks every file against its manifest, the manifest against the sources, and the file against the spec. Returns
 /// one sentence per fault; empty when all is well.
 std::vector<std::string> verify(const std::filesystem::path& project, const std::filesystem::path& folder);
 

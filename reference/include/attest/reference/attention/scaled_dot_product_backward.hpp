@@ -14,7 +14,7 @@ using scaled_dot_product::scale_of;
 using scaled_dot_product::visible;
 
 /// grad_q, grad_k, grad_v and grad_bias from the weights A and the gradients of the logits, both zero where invisible.
-/// `seen(i, j)` says where that is: there nothing is read.
+/// What a query does not see is not read.
 template <class T>
 void products(const In<T>& in, const Matrix<T>& A, const Matrix<T>& grad_l, const std::vector<std::vector<Index>>& keys,
               const Out<T>& out) {
@@ -24,16 +24,20 @@ void products(const In<T>& in, const Matrix<T>& A, const Matrix<T>& grad_l, cons
   std::vector<std::vector<Index>> queries(static_cast<std::size_t>(s));
   for (Index i = 0; i < n; ++i)
     for (const Index j : keys[static_cast<std::size_t>(i)]) queries[static_cast<std::size_t>(j)].push_back(i);
-  const auto over = [](const std::vector<Index>& set, auto&& term) {
-    return sum(static_cast<Index>(set.size()), [&](Index t) { return T(term(set[static_cast<std::size_t>(t)])); });
-  };
-  for (Index i = 0; i < n; ++i)
-    for (Index a = 0; a < d; ++a)
-      out.grad_q(i, a) = scale * over(keys[static_cast<std::size_t>(i)], [&](Index j) { return grad_l(i, j) * in.k(j, a); });
+  using scaled_dot_product::Rows;
+  for (Index i = 0; i < n; ++i) {
+    const auto& mine = keys[static_cast<std::size_t>(i)];
+    const Rows<T> k(in.k, mine);
+    const auto g = tabulate(static_cast<Index>(mine.size()), [&](Index t) { return grad_l(i, mine[static_cast<std::size_t>(t)]); });
+    for (Index a = 0; a < d; ++a) out.grad_q(i, a) = scale * dot<T>(g, k.column(a));
+  }
   for (Index j = 0; j < s; ++j) {
-    const auto& seen_by = queries[static_cast<std::size_t>(j)];
-    for (Index a = 0; a < d; ++a) out.grad_k(j, a) = scale * over(seen_by, [&](Index i) { return grad_l(i, j) * in.q(i, a); });
-    for (Index c = 0; c < m; ++c) out.grad_v(j, c) = over(seen_by, [&](Index i) { return A(i, j) * in.grad_o(i, c); });
+    const auto& mine = queries[static_cast<std::size_t>(j)];
+    const Rows<T> q(in.q, mine), grad_o(in.grad_o, mine);
+    const auto g = tabulate(static_cast<Index>(mine.size()), [&](Index t) { return grad_l(mine[static_cast<std::size_t>(t)], j); });
+    const auto w = tabulate(g.extent(), [&](Index t) { return A(mine[static_cast<std::size_t>(t)], j); });
+    for (Index a = 0; a < d; ++a) out.grad_k(j, a) = scale * dot<T>(g, q.column(a));
+    for (Index c = 0; c < m; ++c) out.grad_v(j, c) = dot<T>(w, grad_o.column(c));
   }
   for (Index i = 0; i < n; ++i)
     for (Index j = 0; j < s; ++j) out.grad_bias(i, j) = grad_l(i, j);

@@ -78,7 +78,7 @@ struct Selection {
   int stored = 0, drawn = 0, skipped = 0;
 };
 Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
-                 const std::vector<golden::GoldenCase>& stored);
+                 const std::vector<golden::GoldenCase>& stored, bool gradients = false);
 
 /// Fewer cases than this prove nothing: the verdict is INVALID.
 inline constexpr int kFewestCases = 3;
