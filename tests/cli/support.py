@@ -62,8 +62,6 @@ def project_copy():
         target = copy / "golden" / entry.name
         if entry.is_dir() and any(entry.rglob("*.safetensors")):
             shutil.copytree(entry, target)
-        elif entry.name == "MANIFEST.toml":
-            shutil.copy(entry, target)
         else:
             target.symlink_to(entry)
     return copy

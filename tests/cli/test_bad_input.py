@@ -21,7 +21,7 @@ class DamagedGoldenFile(unittest.TestCase):
         cls.project = support.project_copy()
         cls.environment = {"ATTEST_PROJECT_DIR": str(cls.project)}
         cls.file = cls.project / GOLDEN
-        cls.manifest = cls.project / "golden/MANIFEST.toml"
+        cls.manifest = cls.project / "golden/attention/softmax.manifest.toml"
         cls.plugin = support.compile_plugin("attention.c", f'EQUATION="{SOFTMAX}"', 'CAPABILITIES=""')
         cls.good, cls.good_manifest = cls.file.read_bytes(), cls.manifest.read_bytes()
 
@@ -83,7 +83,7 @@ class DamagedGoldenFile(unittest.TestCase):
     def test_one_flipped_bit_in_the_manifest(self):
         pick = random.Random(2)
         text = self.good_manifest
-        digest = text.index(b'sha256  = "', text.index(b"attention/softmax")) + len(b'sha256  = "')
+        digest = text.index(b'sha256  = "') + len(b'sha256  = "')
         for position in [0, len(text) - 1, digest, digest + 63, *pick.sample(range(len(text)), 12)]:
             bit = pick.randrange(7)
             with self.subTest(position=position, bit=bit):
@@ -128,13 +128,13 @@ class DamagedGoldenFile(unittest.TestCase):
         self.manifest.unlink()
         status, text = self.verify()
         self.assertEqual(status, 1, text)
-        self.assertIn("MANIFEST.toml", text)
-        self.check_refuses("MANIFEST.toml")
+        self.assertIn("softmax.manifest.toml", text)
+        self.check_refuses("softmax.manifest.toml")
 
-    def test_missing_entry(self):
-        self.manifest.write_bytes(self.good_manifest.replace(b"attention/softmax", b"attention/softmacks"))
-        self.is_refused("is not in the manifest")
-        self.check_refuses("not in the manifest")
+    def test_incomplete_manifest(self):
+        self.manifest.write_bytes(self.good_manifest.replace(b"cases ", b"casts "))
+        self.is_refused("must hold exactly sha256, sources, cases and values")
+        self.check_refuses("must hold exactly")
 
     def test_a_file_that_belongs_to_nothing(self):
         extra = self.file.with_name("extra.safetensors")
@@ -142,7 +142,7 @@ class DamagedGoldenFile(unittest.TestCase):
         self.addCleanup(extra.unlink)
         status, text = self.verify()
         self.assertEqual(status, 1, text)
-        self.assertIn("attention/extra.safetensors is not in the manifest", text)
+        self.assertIn("attention/extra.safetensors has no spec", text)
 
 
 def npy(descr, shape, data, major=1):
@@ -419,8 +419,7 @@ class FailingDisk(unittest.TestCase):
 
     def test_regenerating_gives_the_stored_bytes(self):
         for name, data in self.contents().items():
-            if name != "MANIFEST.toml":
-                self.assertEqual(data, (support.PROJECT / "golden" / name).read_bytes(), name)
+            self.assertEqual(data, (support.PROJECT / "golden" / name).read_bytes(), name)
 
     def test_full_disk_leaves_every_old_file(self):
         before = self.contents()
@@ -453,7 +452,7 @@ class FailingDisk(unittest.TestCase):
         into = support.fresh_folder() / "a" / "b"
         status, out, err = self.regenerate(into)
         self.assertEqual(status, 0, out + err)
-        self.assertTrue((into / "MANIFEST.toml").is_file())
+        self.assertTrue((into / "attention/softmax.manifest.toml").is_file())
 
     def test_parent_is_a_file(self):
         path = support.fresh_folder() / "file"

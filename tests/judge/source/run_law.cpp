@@ -50,7 +50,22 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
       RC_DISCARD("the drawn sizes break a constraint on data");
     }
     RC_PRE(golden::exact_in(problem, profile.storage));
-    const laws::Finding finding = law({claim, problem, evaluate, c.seed, dtype_from(c.exact), bitwise});
+    // A law that makes the problem longer may leave what the kernel can do.
+    struct Outside {};
+    const laws::Evaluate inside = [&](const Problem& derived) {
+      if (!capabilities.allow(spec, derived.sizes, derived.parameters)) throw Outside{};
+      return evaluate(derived);
+    };
+    laws::Finding finding;
+    try {
+      finding = law({claim, problem, inside, c.seed, dtype_from(c.exact), bitwise});
+    } catch (const Outside&) {
+      finding = laws::Finding::vacuous();
+    } catch (const SpecError&) {  // a derived problem that the equation refuses
+      finding = laws::Finding::vacuous();
+    } catch (const std::exception& error) {  // the kernel died or refused
+      finding = laws::Finding::broken(error.what());
+    }
     if (finding.kind == laws::Finding::Kind::vacuous) {
       ++run.vacuous;
       RC_DISCARD("the law has nothing to say here");
@@ -70,13 +85,8 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
   parameters.maxSize = 100;
   parameters.maxDiscardRatio = 50;
   NoListener listener;
-  const auto result = rc::detail::checkTestable(property, metadata, parameters, listener, std::unordered_map<std::string, rc::detail::Reproduce>{});
-  rc::detail::FailureResult failure;
-  // A result that is neither success nor failure gave up: the law could not be made to speak often enough.
-  if (!run.broken && result.match(failure)) {
-    run.broken = failure.description;
-    run.query = fmt::format("seed {}", seed);
-  }
+  // The outcome is what the property noted; giving up means that the law could not be made to speak often enough.
+  rc::detail::checkTestable(property, metadata, parameters, listener, std::unordered_map<std::string, rc::detail::Reproduce>{});
   return run;
 }
 

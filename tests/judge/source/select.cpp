@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "attest/judge/check.hpp"
@@ -6,7 +8,8 @@
 namespace attest::judge {
 namespace {
 
-constexpr int kEnough = 12;             // cases: no more are drawn beyond the golden ones
+constexpr int kEnough = 12;             // cases: beyond these, only what is cheap or of a new flag is drawn
+constexpr double kLittleWork = 1.0e6;   // of all drawn cases together
 constexpr double kMostWork = 2.0e7;     // product of sizes above which a case is not certified on the fly
 
 bool form_applies(const Spec& spec, const std::string& form, const Sizes& sizes, const Parameters& parameters) {
@@ -37,14 +40,22 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
       unfit.push_back(&c);
     }
   }
-  // What the kernel cannot do as stored is moved to the nearest sizes and parameters that it can do.
+  // What the kernel cannot do as stored is moved to the nearest sizes and parameters that it can do: first a case of
+  // each flag that is not there yet, so that what is drawn stresses what the stored cases stress.
   std::set<std::string> seen;
-  for (const auto& c : selection.cases) seen.insert(golden::query(c.name, ""));
-  for (const auto* c : unfit) {
-    if (selection.stored + selection.drawn >= kEnough) break;
+  std::map<std::string, int> of_flag;
+  for (const auto& c : selection.cases) seen.insert(golden::query(c.name, "")), ++of_flag[c.name.flag];
+  std::vector<std::pair<int, const golden::GoldenCase*>> order;
+  for (const auto* c : unfit) order.emplace_back(of_flag[c->name.flag]++, c);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  double spent = 0;
+  for (const auto& [rank, c] : order) {
     golden::Case moved = c->name;
     const auto adapted = capabilities.adapted(spec, moved.sizes, moved.parameters);
     if (!adapted || work(adapted->first) > kMostWork) continue;
+    const bool enough = selection.stored + selection.drawn >= kEnough;
+    if (enough && spent + work(adapted->first) > (rank == 0 ? kMostWork : kLittleWork)) continue;
+    spent += work(adapted->first);
     std::tie(moved.sizes, moved.parameters) = *adapted;
     if (!form_applies(spec, form, moved.sizes, moved.parameters) || !seen.insert(golden::query(moved, "")).second) continue;
     golden::GoldenCase certified;

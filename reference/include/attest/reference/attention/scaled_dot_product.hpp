@@ -59,14 +59,13 @@ private:
   View<const T, 2> view_;
 };
 
-/// C3: the output of a query that sees nothing.
+/// C3: the output of a query that sees nothing. The mean is attention with equal weights, which may be rounded.
 template <class T>
 void empty_row(const In<T>& in, const Out<T>& out, Index i) {
   const auto [s, m] = in.v.extents();
+  const auto equal = tabulate(s, [count = s](Index) { return T(1) / T(count); });
   for (Index c = 0; c < m; ++c)
-    out.o(i, c) = in.empty_row == "nan"    ? T(std::nan(""))
-                  : in.empty_row == "mean" ? T(sum(s, [&](Index j) { return T(in.v(j, c)); }) / T(s))
-                                           : T(0);
+    out.o(i, c) = in.empty_row == "nan" ? T(std::nan("")) : in.empty_row == "mean" ? dot<T>(equal, in.v.column(c)) : T(0);
 }
 
 /// Every form: `row(i, keys, l, v)` fills out.o[i] from the logits and the values of the visible keys.
