@@ -7,10 +7,11 @@ import unittest
 import support
 
 try:
-    import jax
-    import jax.numpy as jnp
     import ml_dtypes
     import numpy as np
+
+    import jax
+    import jax.numpy as jnp
     MISSING = None
 except ImportError as error:
     MISSING = f"needs numpy, ml_dtypes and jax: {error}"
@@ -53,11 +54,10 @@ def run_program(folder, attend=attend):
     return index
 
 
-@unittest.skipIf(MISSING, MISSING)
-class Jax(unittest.TestCase):
-    def emitted(self, profile):
+class Judged(unittest.TestCase):
+    def emitted(self, profile, capabilities=CAPABILITIES):
         folder = support.fresh_folder() / profile
-        status, out, err = support.run("emit", EQUATION, "--to", folder, "--profile", profile, "--capabilities", CAPABILITIES)
+        status, out, err = support.run("emit", EQUATION, "--to", folder, "--profile", profile, "--capabilities", capabilities)
         self.assertEqual(status, 0, out + err)
         return folder
 
@@ -69,6 +69,9 @@ class Jax(unittest.TestCase):
               f"error/bound {row['worst']['ratio']} in {row['worst']['query']}")
         return row
 
+
+@unittest.skipIf(MISSING, MISSING)
+class Jax(Judged):
     def passes(self, profile):
         folder = self.emitted(profile)
         index = run_program(folder)
