@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Candidates that can do only some shapes are judged on those: in full, or not at all."""
 import concurrent.futures
+import json
 import unittest
 
 import support
@@ -47,6 +48,17 @@ class ConstrainedCandidate(unittest.TestCase):
         failure, = row["failures"]  # alone the batch of 4 heads in 2 groups: every other case is one head, or one group
         self.assertIn("head 1 of a batch of 2 x 4 (2 groups)", failure["message"])
         self.assertIn("times the bound", failure["message"])
+
+
+class CandidateWithoutMasks(unittest.TestCase):
+    def test_is_never_given_one(self):
+        folder = support.fresh_folder() / "cases"
+        status, out, err = support.run("emit", EQUATION, "--to", folder, "--capabilities", "mask == false; bias == false; s <= 20")
+        self.assertEqual(status, 0, out + err)
+        pages = [json.loads(path.read_text()) for path in folder.glob("*/case.json")]
+        self.assertGreater(len(pages), 10)
+        for page in pages:
+            self.assertLessEqual({tensor["name"] for tensor in page["inputs"]}, {"q", "k", "v"}, page["query"])
 
 
 class CandidateThatFitsNoCase(unittest.TestCase):

@@ -59,20 +59,23 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
         if (holds_with("align", static_cast<double>(bytes))) alignment_ = bytes;
     } else if (names == std::set<std::string>{"deterministic"}) {
       deterministic_ = holds_with("deterministic", 1);
-    } else if (names.size() == 1 && spec.output(*names.begin()) && spec.output(*names.begin())->optional && !spec.size(*names.begin()) &&
-               !spec.parameter(*names.begin())) {
-      if (!holds_with(*names.begin(), 1)) missing_outputs_.push_back(*names.begin());
+    } else if (names.size() == 1 && !spec.size(*names.begin()) && !spec.parameter(*names.begin()) &&
+               ((spec.output(*names.begin()) && spec.output(*names.begin())->optional) ||
+                (spec.input(*names.begin()) && spec.input(*names.begin())->optional))) {
+      if (!holds_with(*names.begin(), 1)) missing_.push_back(*names.begin());
     } else {
       for (const auto& name : names)
         if (!spec.size(name) && !spec.parameter(name))
-          throw SpecError(fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional output, 'align' nor 'deterministic'", spec.id, name));
+          throw SpecError(fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'align' nor 'deterministic'", spec.id, name));
       conditions_.push_back(condition);
     }
   }
 }
 
-bool Capabilities::gives(const std::string& output) const {
-  return std::find(missing_outputs_.begin(), missing_outputs_.end(), output) == missing_outputs_.end();
+bool Capabilities::gives(const std::string& output) const { return std::find(missing_.begin(), missing_.end(), output) == missing_.end(); }
+
+bool Capabilities::takes(const std::vector<std::string>& inputs) const {
+  return std::all_of(inputs.begin(), inputs.end(), [&](const std::string& input) { return gives(input); });
 }
 
 bool Capabilities::allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters) const {

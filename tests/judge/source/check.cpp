@@ -302,7 +302,7 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
   Report report{candidate.process().name(), candidate.process().version(), {}};
   for (const auto& kernel : candidate.kernels()) {
     if (kernel.info.equation != c.spec->id || !can_claim(kernel.info, profile)) continue;
-    if (!kernel.capabilities.allow(*c.spec, c.sizes, c.parameters)) continue;
+    if (!kernel.capabilities.allow(*c.spec, c.sizes, c.parameters) || !kernel.capabilities.takes(c.with)) continue;
     if (const auto* form = c.spec->form(kernel.info.form); form && !golden::applies(*form, certified.problem)) continue;
     Row row = begin_row(kernel, profile);
     row.drawn = 1;

@@ -25,7 +25,8 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
   };
   std::vector<Origin> origins;
   for (const auto& group : spec.vectors)
-    for (const auto& entry : group.entries) origins.push_back({&group, &entry});
+    for (const auto& entry : group.entries)
+      if (capabilities.takes(group.with)) origins.push_back({&group, &entry});
 
   // What the law and the form ask for joins what the kernel can do: sizes are moved there instead of drawn again.
   std::string conditions = capabilities.text();
@@ -35,6 +36,7 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
   const Capabilities wanted(spec, conditions);
 
   LawRun run;
+  if (origins.empty()) return run;
   const auto property = [&] {
     const Origin origin = origins[static_cast<std::size_t>(*rc::gen::resize(rc::kNominalSize, rc::gen::inRange<int>(0, static_cast<int>(origins.size()))))];
     golden::Case c{&spec, {}, origin.entry->parameters, origin.group->flag, origin.group->exact, origin.group->with, 1, {}};

@@ -30,7 +30,8 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
   Selection selection;
   std::vector<const golden::GoldenCase*> unfit;
   for (const auto& c : stored) {
-    if (!form_applies(spec, form, c.problem.sizes, c.problem.parameters) || !golden::exact_in(c.problem, profile.storage)) {
+    if (!form_applies(spec, form, c.problem.sizes, c.problem.parameters) || !golden::exact_in(c.problem, profile.storage) ||
+        !capabilities.takes(c.name.with)) {
       ++selection.skipped;
     } else if (capabilities.allow(spec, c.problem.sizes, c.problem.parameters)) {
       selection.cases.push_back(c);

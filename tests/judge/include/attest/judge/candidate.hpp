@@ -28,11 +28,12 @@ public:
   std::size_t alignment() const { return alignment_; }        // "align == 64"
   bool deterministic() const { return deterministic_; }       // "deterministic == false" waives the repeat test
   bool gives(const std::string& output) const;                // "lse == false": an optional output it does not have
+  bool takes(const std::vector<std::string>& inputs) const;   // "mask == false": an optional input it cannot be given
   const std::string& text() const { return text_; }
 
 private:
   std::vector<Expression> conditions_;
-  std::vector<std::string> missing_outputs_;
+  std::vector<std::string> missing_;  // optional inputs and outputs
   std::size_t alignment_ = 0;
   bool deterministic_ = true;
   std::string text_;
