@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""The specs are the only list of equations: configure stops at a room that does not keep up with them, and a kernel
+cannot reach into the reference."""
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import unittest
+
+import support
+
+BUILD = pathlib.Path(os.environ.get("ATTEST_BUILD_DIR", "")) if os.environ.get("ATTEST_BUILD_DIR") else None
+
+
+def tree():
+    """The project with specs, reference and kernels copied, so that files can be taken away; the rest are links."""
+    copy = support.fresh_folder("tree")
+    for entry in support.PROJECT.iterdir():
+        if entry.name in ("specs", "reference", "optimized"):
+            shutil.copytree(entry, copy / entry.name)
+        elif entry.name not in ("build", ".git"):
+            (copy / entry.name).symlink_to(entry)
+    return copy
+
+
+def configure(copy):
+    result = subprocess.run(["cmake", "-S", copy, "-B", copy / "build", "-DATTEST_TESTS=OFF"], capture_output=True, text=True)
+    return result.returncode, " ".join((result.stdout + result.stderr).split())
+
+
+class Configure(unittest.TestCase):
+    def test_the_tree_as_it_is(self):
+        status, text = configure(tree())
+        self.assertEqual(status, 0, text)
+
+    def test_a_missing_partner_is_named(self):
+        for partner in ("reference/include/attest/reference/linear/causal.hpp", "optimized/openmp/linear/causal.cpp"):
+            with self.subTest(partner=partner):
+                copy = tree()
+                (copy / partner).unlink()
+                status, text = configure(copy)
+                self.assertNotEqual(status, 0)
+                self.assertIn(f"specs/linear/causal.toml has no partner: expected {partner}", text)
+
+    def test_an_orphan_is_named(self):
+        for orphan in ("reference/include/attest/reference/linear/extra.hpp", "optimized/openmp/linear/extra.cpp"):
+            with self.subTest(orphan=orphan):
+                copy = tree()
+                (copy / orphan).write_text("// nobody asks for this\n")
+                status, text = configure(copy)
+                self.assertNotEqual(status, 0)
+                self.assertIn(f"{orphan} is an orphan", text)
+
+
+class Direction(unittest.TestCase):
+    @unittest.skipIf(BUILD is None, "needs ATTEST_BUILD_DIR, a configured build folder")
+    def test_a_kernel_that_includes_the_reference_does_not_compile(self):
+        kernel = support.PROJECT / "optimized/openmp/linear/causal.cpp"
+        commands = json.loads((BUILD / "compile_commands.json").read_text())
+        entry = next(entry for entry in commands if pathlib.Path(entry["file"]) == kernel)
+        for include, compiles in (("attest/view.hpp", True), ("attest/reference/vocabulary.hpp", False), ("attest/golden/case.hpp", False)):
+            with self.subTest(include=include):
+                source = support.fresh_folder() / "kernel.cpp"
+                source.write_text(f'#include "{include}"\n' + kernel.read_text())
+                words = shlex.split(entry["command"])
+                words[words.index("-c") + 1] = str(source)
+                words[words.index("-o"):words.index("-o") + 2] = ["-fsyntax-only"]
+                result = subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True)
+                self.assertEqual(result.returncode == 0, compiles, result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
