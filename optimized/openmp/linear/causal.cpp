@@ -6,20 +6,12 @@
 #include <vector>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/tiles.hpp"
 
 namespace attest::openmp::linear::causal {
 
 using attest::spec::linear::causal::In;
 using attest::spec::linear::causal::Out;
-
-/// Tokens, features or columns that one thread works on at a time.
-constexpr Index kTile = 32;
-
-template <class F>
-void each_tile(Index n, F&& tile) {
-#pragma omp parallel for schedule(dynamic) if (n > kTile)
-  for (Index first = 0; first < n; first += kTile) tile(first, std::min(kTile, n - first));
-}
 
 /// The tensors side by side in memory. The values get a column of ones, whose attention is the denominator, so that
 /// numerator and denominator are one matrix product and S and Z one state.

@@ -5,20 +5,12 @@
 #include <limits>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/tiles.hpp"
 
 namespace attest::openmp::linear::causal_chunked {
 
 using attest::spec::linear::causal_chunked::In;
 using attest::spec::linear::causal_chunked::Out;
-
-/// Tokens, features or columns that one thread works on at a time.
-constexpr Index kTile = 32;
-
-template <class F>
-void each_tile(Index n, F&& tile) {
-#pragma omp parallel for schedule(dynamic) if (n > kTile)
-  for (Index first = 0; first < n; first += kTile) tile(first, std::min(kTile, n - first));
-}
 
 /// o_i = numerator_i / (denominator_i + eps)
 template <class T, class Numerator, class Denominator>

@@ -4,20 +4,12 @@
 #include <algorithm>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/tiles.hpp"
 
 namespace attest::openmp::linear::causal_numerator_backward {
 
 using attest::spec::linear::causal_numerator_backward::In;
 using attest::spec::linear::causal_numerator_backward::Out;
-
-/// Tokens or columns that one thread works on at a time.
-constexpr Index kTile = 32;
-
-template <class F>
-void each_tile(Index n, F&& tile) {
-#pragma omp parallel for schedule(dynamic) if (n > kTile)
-  for (Index first = 0; first < n; first += kTile) tile(first, std::min(kTile, n - first));
-}
 
 /// The tensors side by side in memory, in the order of time or against it.
 template <class T>

@@ -7,18 +7,10 @@
 #include <string>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/tiles.hpp"
 
 /// What the kernels of the compressive memory share.
 namespace attest::openmp::infini {
-
-/// Rows or columns that one thread works on at a time. Tiles never share a sum, so the number of threads changes no bit.
-constexpr Index kTile = 32;
-
-template <class F>
-void each_tile(Index n, F&& tile) {
-#pragma omp parallel for schedule(dynamic) if (n > kTile)
-  for (Index first = 0; first < n; first += kTile) tile(first, std::min(kTile, n - first));
-}
 
 /// phi of every element. Below 0 it is e^x itself: expm1(x) + 1 would turn the small features into 0.
 template <class T>
