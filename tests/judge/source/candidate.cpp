@@ -132,7 +132,8 @@ std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const 
   std::vector<Arrays> results(batch.problems.size());
   const auto declared = results_of(kernel, batch.problems[0]);
   for (std::size_t o = 0; o < declared.size(); ++o) {
-    const auto& [name, tensor] = declared[o];
+    const std::string& name = declared[o].first;
+    const TensorDeclaration* tensor = declared[o].second;
     std::vector<double> values(static_cast<std::size_t>(count(request.outputs[o].shape)));
     decode(request.outputs[o].dtype, outputs[o].data(), values);
     for (auto& result : results) {
