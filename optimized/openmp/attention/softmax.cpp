@@ -17,7 +17,7 @@ using attest::spec::attention::softmax::Out;
 /// are independent, so they are what the threads share.
 template <class T, class F>
 void each_row(const In<T>& in, const Out<T>& out, F&& weights) {
-  const auto [rows, s] = in.x.extents();
+  const Index rows = in.x.extent(0), s = in.x.extent(1);
 #pragma omp parallel for schedule(static) if (rows * s > 4096)
   for (Index r = 0; r < rows; ++r) {
     std::vector<Index> keys;

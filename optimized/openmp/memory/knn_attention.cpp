@@ -26,6 +26,15 @@ Column<T> mean(const Column<T>& l, const RowMajor<T>& v) {
   return v.transpose() * (e / e.sum());
 }
 
+/// The last rows of [memory; sequence], as many as the new memory holds; keys and values each if they are wanted.   C2
+template <class T>
+void remember(View<const T, 2> memory, View<const T, 2> sequence, View<T, 2> kept) {
+  if (!kept) return;
+  const Index r = memory.extent(0), first = r + sequence.extent(0) - kept.extent(0);
+  for (Index t = 0; t < kept.extent(0); ++t)
+    vector(kept[t]) = first + t < r ? vector(memory[first + t]) : vector(sequence[first + t - r]);
+}
+
 /// Both branches and the gate, queries in parallel; `choose(scores)` names the memories that a query reads.
 template <class T, class F>
 void attend(const In<T>& in, const Out<T>& out, F&& choose) {
@@ -53,12 +62,8 @@ void attend(const In<T>& in, const Out<T>& out, F&& choose) {
     }
     o += g * mean<T>(l, values);
   }
-  if (!out.memory_k) return;
-  for (Index t = 0, c = out.memory_k.extent(0); t < c; ++t) {  // C2
-    const Index row = r + n - c + t;
-    vector(out.memory_k[t]) = row < r ? vector(in.memory_k[row]) : vector(in.k[row - r]);
-    vector(out.memory_v[t]) = row < r ? vector(in.memory_v[row]) : vector(in.v[row - r]);
-  }
+  remember(in.memory_k, in.k, out.memory_k);
+  remember(in.memory_v, in.v, out.memory_v);
 }
 
 /// A partial sort finds the largest scores; equal ones go by index, so that the choice does not depend on the sort.
