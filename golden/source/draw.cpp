@@ -92,6 +92,10 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
     return [winner = row_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index row, Index column) {
       return column == 0 ? (row == winner ? g : 0.0) : kSmall * s.normal();
     };
+  if (name == "one_hot")  // row r has its entry in column (r + shift) mod columns
+    return [=, g = recipe.at(0), shift = static_cast<Index>(recipe.at(1))](Stream&, Index row, Index column) {
+      return column == ((row + shift) % columns + columns) % columns ? g : 0.0;
+    };
   if (name == "positive_winner")
     return [winner = row_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index row, Index) { return 2 * s.uniform() * (row == winner ? g : 1.0); };
   if (name == "winner_entry")

@@ -4,7 +4,7 @@
 //   specs.cpp                                  the specs themselves, for attest::specs()
 //   reference/<id>.cpp, reference.cpp          every form in every reading, and their table
 //   openmp/<id>.cpp, openmp.cpp                every kernel behind the C interface, and its plugin table
-//   bridge/<id>.cpp ...                        the reference in double behind the same interface
+//   faults/<id>.cpp, faults.cpp                every fault of tests/faults in the readings that judging needs, and their table
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -129,6 +129,33 @@ std::string reference_table(const std::vector<Spec>& specs) {
   return text;
 }
 
+std::string fault_unit(const Spec& spec) {
+  std::string text = fmt::format(
+      "// Generated; every fault of {0}.\n#include \"faults/{1}/{2}.hpp\"\n#include \"attest/judge/faults.hpp\"\n\n"
+      "namespace attest::judge {{\nnamespace {{\n\nstruct Faults {{\n  template <class T>\n"
+      "  static void run(std::string_view fault, [[maybe_unused]] double amplitude, reference::Bundle<T>& bundle) {{\n"
+      "    const auto in = attest::spec::{1}::{2}::read<T>(bundle);\n    const auto out = attest::spec::{1}::{2}::write<T>(bundle);\n",
+      spec.id, spec.family(), spec.stem());
+  for (const auto& fault : spec.faults)
+    text += fmt::format("    if (fault == \"{0}\") return attest::faults::{1}::{2}::{0}<T>(in, out{3});\n", fault.name, spec.family(), spec.stem(),
+                        fault.amplitude > 0 ? ", T(amplitude)" : "");
+  text += fmt::format("    unknown_fault(\"{0}\", fault);\n  }}\n}};\n\n}}  // namespace\n\nextern const FaultReadings faults_{1};\n"
+                      "const FaultReadings faults_{1}{{Faults::run<reference::Ball>, Faults::run<reference::Rounding>, Faults::run<reference::Emulated>}};\n\n"
+                      "}}  // namespace attest::judge\n",
+                      spec.id, symbol(spec));
+  return text;
+}
+
+std::string fault_table(const std::vector<Spec>& specs) {
+  std::string text = "// Generated.\n#include \"attest/judge/faults.hpp\"\n\nnamespace attest::judge {\n\n";
+  for (const auto& spec : specs) text += fmt::format("extern const FaultReadings faults_{};\n", symbol(spec));
+  text += "\nconst std::map<std::string, const FaultReadings*, std::less<>>& all_faults() {\n"
+          "  static const std::map<std::string, const FaultReadings*, std::less<>> table{\n";
+  for (const auto& spec : specs) text += fmt::format("      {{\"{}\", &faults_{}}},\n", spec.id, symbol(spec));
+  text += "  };\n  return table;\n}\n\n}  // namespace attest::judge\n";
+  return text;
+}
+
 std::vector<std::string> kernel_forms(const Spec& spec) {
   std::vector<std::string> forms;
   for (const auto& form : spec.forms)
@@ -211,6 +238,8 @@ int main(int argc, char** argv) try {
     write(out / "reference" / (spec.id + ".cpp"), reference_unit(spec));
   }
   write(out / "reference.cpp", reference_table(specs));
+  for (const auto& spec : specs) write(out / "faults" / (spec.id + ".cpp"), fault_unit(spec));
+  write(out / "faults.cpp", fault_table(specs));
   std::vector<Spec> with_openmp;
   for (const auto& spec : specs)
     if (spec.backends.count("openmp")) with_openmp.push_back(spec);

@@ -204,6 +204,9 @@ VectorGroup group(Table at, const Spec& spec) {
   for (const auto& name : group.with)
     if (const auto* input = spec.input(name); !input || !input->optional)
       at.fail(fmt::format("'with' names '{}', which is not an optional input", name));
+  group.same_bits = at.strings("same_bits");
+  for (const auto& name : group.same_bits)
+    if (!spec.output(name)) at.fail(fmt::format("'same_bits' names '{}', which is not an output", name));
   if (auto fill = at.table("fill")) {
     for (const auto& name : fill->keys()) {
       if (!spec.input(name)) fill->fail(fmt::format("'{}' is not an input", name));
@@ -239,6 +242,27 @@ VectorGroup group(Table at, const Spec& spec) {
   return group;
 }
 
+Fault fault(Table at, const Spec& spec) {
+  Fault fault;
+  fault.name = at.string("name");
+  if (!is_identifier(fault.name)) at.fail(fmt::format("fault name '{}' is not an identifier", fault.name));
+  fault.change = at.string("change");
+  fault.bank = at.strings("bank");
+  fault.equivalent = at.string("equivalent", "");
+  fault.numeric = at.boolean("numeric", false);
+  if (const auto* amplitude = at.take("amplitude")) {
+    if (!amplitude->is_floating_point() || !(**amplitude->as_floating_point() > 0)) at.fail("'amplitude' must be a number above 0");
+    fault.amplitude = **amplitude->as_floating_point();
+  }
+  fault.flag = at.string("flag", "");
+  if (fault.flag.empty() != !fault.equivalent.empty()) at.fail(fmt::format("fault '{}' needs either 'flag', the cases that reveal it, or 'equivalent'", fault.name));
+  if (!fault.flag.empty() && !spec.group(fault.flag)) at.fail(fmt::format("flag '{}' is not the flag of a [[vectors]] group", fault.flag));
+  if (auto hidden = at.table("hidden"))
+    for (const auto& profile : hidden->keys()) fault.hidden[profile] = hidden->string(profile);
+  at.finish();
+  return fault;
+}
+
 void require_unique(const Table& at, const std::vector<std::string>& names, std::string_view what) {
   std::set<std::string> seen;
   for (const auto& name : names)
@@ -261,6 +285,7 @@ const TensorDeclaration* Spec::input(std::string_view name) const { return find(
 const TensorDeclaration* Spec::output(std::string_view name) const { return find(outputs, name); }
 const ParameterDeclaration* Spec::parameter(std::string_view name) const { return find(parameters, name); }
 const FormDeclaration* Spec::form(std::string_view name) const { return find(forms, name); }
+const Fault* Spec::fault(std::string_view name) const { return find(faults, name); }
 const VectorGroup* Spec::group(std::string_view flag) const {
   const auto at = std::find_if(vectors.begin(), vectors.end(), [&](const auto& group) { return group.flag == flag; });
   return at == vectors.end() ? nullptr : &*at;
@@ -362,6 +387,16 @@ Spec parse_spec(std::string_view text, const std::string& path) {
       at.fail(fmt::format("'gradient' names '{}', which is not a real input", name));
   for (auto& group_at : at.tables("vectors")) spec.vectors.push_back(group(group_at, spec));
   if (!spec.group("random")) at.fail("needs a [[vectors]] group with flag 'random'");
+  spec.no_exact_family = at.string("no_exact_family", "");
+  const bool exact_family = std::any_of(spec.vectors.begin(), spec.vectors.end(), [](const auto& group) { return !group.same_bits.empty(); });
+  if (exact_family == !spec.no_exact_family.empty())
+    at.fail("needs a [[vectors]] group with 'same_bits', or 'no_exact_family' saying why there is none");
+  for (auto& fault_at : at.tables("faults")) spec.faults.push_back(fault(fault_at, spec));
+  require_unique(at, names_of(spec.faults), "fault");
+  for (auto& not_planted_at : at.tables("not_planted")) {
+    spec.not_planted.push_back({not_planted_at.strings("bank"), not_planted_at.string("reason")});
+    not_planted_at.finish();
+  }
   for (auto& cost_at : at.tables("costs")) {
     Cost cost{cost_at.string("form"), cost_at.string("operation"), expression(cost_at, cost_at.string("count")), cost_at.string("when", "")};
     if (!spec.form(cost.form)) cost_at.fail(fmt::format("'{}' is not a form", cost.form));

@@ -33,6 +33,13 @@ int reproduce(const std::string& query, const std::string& candidate, const judg
 int golden_regenerate(const std::optional<std::filesystem::path>& into, const std::string& only);
 int golden_verify();
 
+/// What is wrong with every failing kernel of a candidate, and how precise the others are.
+int diagnose(const std::string& candidate, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
+void print_diagnosis(const judge::Row& row);
+
+/// The mutation score of the judge.
+int mutants(const std::string& only, int seeds, const std::optional<std::filesystem::path>& json);
+
 struct EmitOptions {
   std::string id, profile = "f32", capabilities, layout = "nd";
   std::filesystem::path to;

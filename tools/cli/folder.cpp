@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <deque>
 #include <nlohmann/json.hpp>
 
 #include "attest/golden/files.hpp"
@@ -103,13 +104,16 @@ int judge_folder(const fs::path& folder, const std::optional<std::string>& other
   row.profile = profile.name;
   row.layout = kernel.info.layout;
   row.reading = "value";
-  const auto fail = [&](judge::Status status, const std::string& query, const std::string& message) {
-    row.failures.push_back({status, query, message, {}});
+  std::deque<golden::GoldenCase> cases;  // samples keep their addresses
+  std::vector<judge::Sample> samples;
+  const auto fail = [&](judge::Status status, const std::string& query, const std::string& message, const std::string& tier = "T0") {
+    row.failures.push_back({status, query, message, tier, {}});
   };
   for (const auto& entry : index["cases"]) {
     const std::string query = read_json_string(entry, "query", index_path), name = read_json_string(entry, "folder", index_path);
     const auto known = stored.find(query);
-    const golden::GoldenCase c = known != stored.end() ? known->second : golden::certify_case(golden::parse_query(query).first, {.check_witnesses = false, .gradients = false});
+    cases.push_back(judge::judged_by(known != stored.end() ? known->second : golden::certify_case(golden::parse_query(query).first, {.check_witnesses = false, .gradients = false}), profile));
+    const golden::GoldenCase& c = cases.back();
     (known != stored.end() ? row.stored : row.drawn) += 1;
     ++row.cases;
     const auto request = judge::assemble(single(c.problem), kernel, emitted);
@@ -142,12 +146,15 @@ int judge_folder(const fs::path& folder, const std::optional<std::string>& other
     present.capabilities = judge::Capabilities(spec, kernel.capabilities.text() + ";" + without);
     const auto batch = single(c.problem);
     const auto got = judge::disassemble(batch, present, judge::assemble(batch, present, emitted), outputs);
-    const auto comparison = judge::compare(c.problem, judge::with_bounds_for(c.problem, c.cotangents, c.certified, profile), got[0], profile);
+    samples.push_back({&c, got[0]});
+    const auto comparison = judge::compare(c.problem, c.certified, got[0], profile);
     row.elements += comparison.compared;
     if (comparison.compared > 0 && (row.worst_query.empty() || comparison.worst.ratio() > row.worst.ratio())) row.worst = comparison.worst, row.worst_query = query;
     if (comparison.passed()) ++row.cases_passed;
-    else fail(comparison.compared == 0 ? judge::Status::invalid : judge::Status::fail, query, comparison.first ? comparison.first->text() : "nothing was compared");
+    else fail(comparison.compared == 0 ? judge::Status::invalid : judge::Status::fail, query, comparison.first ? comparison.first->text() : "nothing was compared", "T2");
   }
+  judge::Bank bank(spec, profile);
+  judge::judge_statistics(bank, samples, static_cast<double>(spec.faults.size()), row);
   if (row.cases < judge::kFewestCases) fail(judge::Status::invalid, "", fmt::format("only {} case(s); at least {} are needed", row.cases, judge::kFewestCases));
   for (const auto& failure : row.failures)
     if (row.status != judge::Status::fail) row.status = failure.status;

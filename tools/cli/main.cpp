@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   std::string candidate = "openmp", id, query, profile, only = "*";
   std::string json, into, folder;
   double seconds = 20;
+  int seeds = 1000;
   cli::EmitOptions emit;
   emit.golden = options.golden;
   const auto optional_path = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional<std::filesystem::path>(text); };
@@ -49,7 +50,7 @@ int main(int argc, char** argv) {
   show->callback([&] { status = cli::show(id); });
 
   auto* check = app.add_subcommand("check", "Judge every kernel of a candidate");
-  check->add_option("CANDIDATE", candidate, "openmp, reference, or the path of a plugin library")->required();
+  check->add_option("CANDIDATE", candidate, "openmp, reference, fault:ID.NAME, order:NAME, or the path of a plugin library")->required();
   check->add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM, as in 'linear.*'");
   check->add_option("--profile", profile, "precision to judge by (default: the kernel's dtype)");
   check->add_option("--json", json, "write the report to this file as well");
@@ -62,6 +63,22 @@ int main(int argc, char** argv) {
     options.time_limit = std::chrono::milliseconds(static_cast<long>(seconds * 1000));
     status = cli::check(candidate, options, optional_path(json));
   });
+
+  auto* diagnose = app.add_subcommand("diagnose", "Say what is wrong with a kernel");
+  diagnose->add_option("CANDIDATE", candidate, "as for check, or fault:ID.NAME, order:NAME")->required();
+  diagnose->add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM");
+  diagnose->add_option("--profile", profile, "precision to judge by (default: the kernel's dtype)");
+  diagnose->add_option("--json", json, "write the report to this file as well");
+  diagnose->callback([&] {
+    if (!profile.empty()) options.profile = golden::profile(profile).name;
+    status = cli::diagnose(candidate, options, optional_path(json));
+  });
+
+  auto* mutants = app.add_subcommand("mutants", "Plant every known fault and see it found and named; judge correct kernels of many orders");
+  mutants->add_option("--only", only, "glob over EQUATION or EQUATION.FAULT");
+  mutants->add_option("--seeds", seeds, "drawn cases per equation for the correct kernels (default 1000)")->check(CLI::Range(0, 1000000));
+  mutants->add_option("--json", json, "write the report to this file as well");
+  mutants->callback([&] { status = cli::mutants(only, seeds, optional_path(json)); });
 
   auto* reproduce = app.add_subcommand("reproduce", "Judge one case by its query string");
   reproduce->add_option("QUERY", query, "as printed by a failing check")->required();

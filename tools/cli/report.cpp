@@ -40,14 +40,15 @@ judge::Progress progress_bar(const std::string& verb) {
 }
 
 void print(const judge::Report& report) {
-  fmt::print("{:<46} {:<5} {:>9} {:>7} {:>10} {:>8}\n", "kernel", "prof.", "cases", "laws", "err/bound", "verdict");
+  fmt::print("{:<46} {:<5} {:>9} {:>7} {:>9} {:>5} {:>8}\n", "kernel", "prof.", "cases", "laws", "err/bound", "bits", "verdict");
   int skipped = 0, vacuous = 0, passed = 0;
   Index elements = 0;
   for (const auto& row : report.rows) {
     const std::string name = row.equation + (row.form.empty() ? "" : " " + row.form) + (row.reading == "gradient" ? " gradient" : "");
     const std::string ratio = row.worst_query.empty() ? "-" : fmt::format("{:.3g}", row.worst.ratio());
-    fmt::print("{:<46} {:<5} {:>9} {:>7} {:>10} {:>8}\n", clipped(name, 46), row.profile, fmt::format("{}/{}", row.cases_passed, row.cases),
-               fmt::format("{}/{}", row.laws_held, row.laws), ratio, coloured(judge::name(row.status), row.status == judge::Status::pass));
+    const std::string bits = row.statistics.elements > 0 ? fmt::format("{:.1f}", row.statistics.bits) : "-";
+    fmt::print("{:<46} {:<5} {:>9} {:>7} {:>9} {:>5} {:>8}\n", clipped(name, 46), row.profile, fmt::format("{}/{}", row.cases_passed, row.cases),
+               fmt::format("{}/{}", row.laws_held, row.laws), ratio, bits, coloured(judge::name(row.status), row.status == judge::Status::pass));
     skipped += row.skipped;
     vacuous += row.laws_vacuous;
     elements += row.elements;
@@ -65,6 +66,10 @@ void print(const judge::Report& report) {
       fmt::print("    {}\n", judge::name(failure.status));
       print_wrapped(failure.message);
       if (!failure.query.empty()) fmt::print("      attest reproduce '{}'\n", failure.query);
+    }
+    if (!row.diagnosis.names.empty()) {
+      const auto& first = row.diagnosis.names[0];
+      print_wrapped(fmt::format("looks like {}: {} (c = {:.4g}, z = {:.3g}); more by `attest diagnose`", first.fault, find_spec(row.equation).fault(first.fault)->change, first.fit.c, first.fit.z));
     }
   }
   fmt::print("\n{} {}: {} of {} kernels pass, {} elements compared\n", clipped(report.candidate, 40), clipped(report.version, 12), passed,

@@ -32,6 +32,7 @@ endfunction()
 attest_equations_with(openmp ATTEST_OPENMP_EQUATIONS)
 
 attest_partners(reference/include/attest/reference .hpp ${ATTEST_EQUATIONS})
+attest_partners(tests/faults .hpp ${ATTEST_EQUATIONS})
 attest_partners(optimized/openmp .cpp ${ATTEST_OPENMP_EQUATIONS})
 
 # family/stem -> family.stem

@@ -28,7 +28,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/golden/ DESTINATION ${CMAKE_INSTALL_DATA
 foreach(sources specs/include reference/include golden/include golden/source)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${sources}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/${sources})
 endforeach()
-install(TARGETS attest_openmp attest_reference_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attest)
+install(TARGETS attest_openmp attest_reference_plugin attest_planted_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attest)
 
 if(TARGET attest-cli)
   # The installed command finds its data from where it stands, so that the prefix can be moved.

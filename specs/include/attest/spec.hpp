@@ -87,12 +87,31 @@ struct VectorGroup {
   std::string exact = "bf16";               // the smallest dtype that holds every drawn input
   std::map<std::string, std::string> fill;  // input -> recipe, where it differs from the tensor's own
   std::vector<std::string> with;            // optional inputs that are given
+  std::vector<std::string> same_bits;       // outputs that every correct kernel gives bit for bit: an exact family
   struct Entry {
     Sizes sizes;
     Parameters parameters;
     int seeds = 1;
   };
   std::vector<Entry> entries;
+};
+
+/// A known wrong version of an equation, or one that only looks wrong; its variant is a function in tests/faults.
+struct Fault {
+  std::string name;
+  std::string change;             // what is computed instead
+  std::vector<std::string> bank;  // where it was seen: rows of the fault bank, or nothing
+  std::string flag;               // the golden cases that reveal it
+  double amplitude = 0;           // a quantity that is off by a factor 1 + c x amplitude; 0: it is there or it is not
+  bool numeric = false;           // right over the reals, wrong in floating point
+  std::string equivalent;         // why it is no fault at all: judged as correct; empty otherwise
+  std::map<std::string, std::string> hidden;  // profile -> why its precision cannot show the fault
+};
+
+/// A row of the fault bank that is no fault of the equation, and why.
+struct NotPlanted {
+  std::vector<std::string> bank;
+  std::string reason;
 };
 
 struct Cost {
@@ -114,6 +133,9 @@ struct Spec {
   std::vector<LawClaim> laws;
   std::vector<std::string> gradient;  // inputs that the vector-Jacobian product is taken for; empty: none
   std::vector<VectorGroup> vectors;
+  std::string no_exact_family;  // why no inputs give every correct kernel the same bits; empty where some do
+  std::vector<Fault> faults;
+  std::vector<NotPlanted> not_planted;
   std::vector<Cost> costs;
   std::map<std::string, std::vector<std::string>> backends;  // "openmp" -> dtypes
   std::vector<std::string> errata, notes;
@@ -127,6 +149,7 @@ struct Spec {
   const ParameterDeclaration* parameter(std::string_view name) const;
   const FormDeclaration* form(std::string_view name) const;
   const VectorGroup* group(std::string_view flag) const;
+  const Fault* fault(std::string_view name) const;
 };
 
 /// Parses one spec. `path` is "family/stem.toml" and must spell the id. Throws SpecError naming path, line, key.

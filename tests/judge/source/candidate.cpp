@@ -2,8 +2,13 @@
 #include "attest/judge/candidate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
+
+#include "attest/judge/check.hpp"
 
 namespace attest::judge {
 namespace {
@@ -17,8 +22,8 @@ bool interleaved(const Kernel& kernel, const TensorDeclaration& tensor) {
 }
 
 DType dtype_of(const TensorDeclaration& tensor, const golden::Profile& profile) {
-  if (tensor.element == Element::boolean) return DType::boolean;
-  if (tensor.element == Element::integer) return DType::i64;
+  if (tensor.element == attest::Element::boolean) return DType::boolean;
+  if (tensor.element == attest::Element::integer) return DType::i64;
   return tensor.state ? profile.state : profile.storage;
 }
 
@@ -81,11 +86,47 @@ std::vector<std::pair<std::string, const TensorDeclaration*>> results_of(const K
   return results;
 }
 
+bool is_planted(const std::string& name) { return name.starts_with("fault:") || name.starts_with("order:"); }
+
 std::filesystem::path library_of(const std::string& name) {
   const char* folder = std::getenv("ATTEST_PLUGIN_DIR");
   const std::filesystem::path plugins = folder ? folder : ATTEST_PLUGIN_DIR;
   if (name == "openmp" || name == "reference") return plugins / ("libattest_" + name + ".so");
+  if (is_planted(name)) return plugins / "libattest_planted.so";
   return name;
+}
+
+/// "fault:ID.NAME@X" plants X times the fault's amplitude; "@X" or nothing.
+std::string multiple_of(const std::string& name) {
+  const auto at = name.find('@');
+  if (at == std::string::npos || !name.starts_with("fault:")) return "";
+  char* end = nullptr;
+  const double multiple = std::strtod(name.c_str() + at + 1, &end);
+  if (end == name.c_str() + at + 1 || *end || !std::isfinite(multiple)) throw InvalidCandidate(fmt::format("{}: '@' must be followed by a number, as in @0.25", name));
+  return name.substr(at);
+}
+
+/// Whether "fault:ID.NAME" or "order:NAME" (globs) means that planted kernel.
+bool is_meant(const std::string& name, const KernelInfo& info) {
+  const std::string kind = name.substr(0, 6), pattern = name.substr(6, name.find('@') - 6);
+  if (!info.form.starts_with(kind)) return false;
+  const std::string rest = info.form.substr(6);
+  return kind == "fault:" ? matches(pattern, info.equation + "." + rest) : matches(pattern, rest.substr(0, rest.find(':')));
+}
+
+[[noreturn]] void nothing_planted(const std::string& name, const std::vector<KernelInfo>& infos) {
+  std::vector<std::string> names;
+  for (const auto& info : infos) {
+    if (!info.form.starts_with(name.substr(0, 6))) continue;
+    const std::string rest = info.form.substr(6);
+    names.push_back(name.starts_with("fault:") ? info.equation + "." + rest : rest.substr(0, rest.find(':')));
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  const std::string near = near_names(name.substr(6), names);
+  throw InvalidCandidate(fmt::format("{} names nothing that is planted{}", name,
+                                     near.empty() && name.starts_with("order:") ? fmt::format("; orders: {}", fmt::join(names, ", "))
+                                     : near.empty() ? "; `attest show ID` lists the faults of an equation" : near));
 }
 
 }  // namespace
@@ -153,6 +194,7 @@ Candidate::Candidate(const std::string& name) : name_(name) {
   const auto& infos = process_->kernels();
   if (infos.empty()) throw InvalidCandidate(fmt::format("{}: the plugin's table has no kernels", name));
   for (std::size_t i = 0; i < infos.size(); ++i) {
+    if (is_planted(name) && !is_meant(name, infos[i])) continue;
     Kernel kernel;
     kernel.index = i;
     kernel.info = infos[i];
@@ -164,8 +206,13 @@ Candidate::Candidate(const std::string& name) : name_(name) {
     }
     if (kernel.info.reading == "gradient" && kernel.spec->gradient.empty())
       throw InvalidCandidate(fmt::format("{}: kernel {}: {} has no gradient reading", name, i, kernel.info.equation));
+    if (const std::string multiple = is_planted(name) ? multiple_of(name) : ""; !multiple.empty()) {
+      if (kernel.spec->fault(kernel.info.form.substr(6))->amplitude == 0) throw InvalidCandidate(fmt::format("{}: that fault has no amplitude; it is there or it is not", name));
+      kernel.info.form += multiple;
+    }
     kernels_.push_back(std::move(kernel));
   }
+  if (kernels_.empty()) nothing_planted(name, infos);
 }
 
 }  // namespace attest::judge

@@ -76,16 +76,17 @@ void note_worst(Row& row, const Comparison& comparison, const std::string& query
 
 /// Judges a batch against the certified values of its heads.
 Finding judge_batch(Candidate& candidate, const Kernel& kernel, const Batch& batch, const std::vector<const golden::GoldenCase*>& cases,
-                    const golden::Profile& profile, const CheckOptions& options, Row* row) {
+                    const golden::Profile& profile, const CheckOptions& options, Row* row, std::vector<Sample>* samples) {
   Finding finding;
+  finding.tier = "T0";
   finding.query = golden::query(cases[0]->name, profile.name);
   const Judged judged = contract(candidate, kernel, batch, profile, options);
   finding.status = judged.status;
   finding.message = judged.message;
   if (finding.status != Status::pass) return finding;
   for (std::size_t p = 0; p < cases.size(); ++p) {
-    const auto certified = with_bounds_for(cases[p]->problem, cases[p]->cotangents, cases[p]->certified, profile);
-    const Comparison comparison = compare(cases[p]->problem, certified, judged.outputs[p], profile);
+    const Comparison comparison = compare(cases[p]->problem, cases[p]->certified, judged.outputs[p], profile);
+    if (samples) samples->push_back({cases[p], judged.outputs[p]});
     const std::string query = golden::query(cases[p]->name, profile.name);
     if (row) note_worst(*row, comparison, query);
     if (p == 0) finding.comparison = comparison;
@@ -94,6 +95,8 @@ Finding judge_batch(Candidate& candidate, const Kernel& kernel, const Batch& bat
     finding.query = query;
     if (count(shape_of(kernel.spec->outputs[0], cases[p]->problem.sizes)) == 0 && comparison.compared == 0) continue;  // an empty output
     finding.status = comparison.compared == 0 ? Status::invalid : Status::fail;
+    const auto* group = kernel.spec->group(cases[p]->name.flag);
+    finding.tier = comparison.compared == 0 ? "vacuity" : comparison.first && group && std::count(group->same_bits.begin(), group->same_bits.end(), comparison.first->output) ? "T1" : "T2";
     finding.message = comparison.first ? comparison.first->text() : "nothing was compared";
     if (cases.size() > 1) finding.message = fmt::format("head {} of a batch of {} x {} ({} groups): {}", p, batch.batch, batch.heads, batch.groups, finding.message);
     break;
@@ -104,7 +107,7 @@ Finding judge_batch(Candidate& candidate, const Kernel& kernel, const Batch& bat
 Batch single(const golden::GoldenCase& c) { return {{c.problem}, {c.cotangents}, 1, 1, 1}; }
 
 /// Several heads of one shape, keys shared in groups, so that head and batch mistakes show.
-std::vector<golden::GoldenCase> batch_cases(const golden::Case& shape, Index batch, Index heads, Index groups) {
+std::vector<golden::GoldenCase> batch_cases(const golden::Case& shape, const golden::Profile& profile, Index batch, Index heads, Index groups) {
   std::vector<golden::GoldenCase> cases;
   for (Index b = 0; b < batch; ++b)
     for (Index h = 0; h < heads; ++h) {
@@ -114,7 +117,7 @@ std::vector<golden::GoldenCase> batch_cases(const golden::Case& shape, Index bat
         if (input.sharing == Sharing::group) c.seeds[input.name] = static_cast<std::uint64_t>(200 + b * groups + h / (heads / groups));
         if (input.sharing == Sharing::batch) c.seeds[input.name] = static_cast<std::uint64_t>(300 + b);
       }
-      cases.push_back(golden::certify_case(c, {.check_witnesses = false, .gradients = false}));
+      cases.push_back(judged_by(golden::certify_case(c, {.check_witnesses = false, .gradients = false}), profile));
     }
   return cases;
 }
@@ -133,7 +136,7 @@ void run_laws(Candidate& candidate, const Kernel& kernel, const golden::Profile&
       ++row.laws_held;
       return;
     }
-    row.failures.push_back({Status::fail, run.query, fmt::format("law {}: {}", name, *run.broken), {}});
+    row.failures.push_back({Status::fail, run.query, fmt::format("law {}: {}", name, *run.broken), "law", {}});
   };
   for (const auto& claim : kernel.spec->laws) {
     const auto law = laws::all_laws().find(claim.law);
@@ -164,14 +167,14 @@ void finish(Row& row) {
 }
 
 void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const Selection& selection,
-                 const CheckOptions& options, Row& row) {
+                 const CheckOptions& options, Row& row, std::vector<Sample>& samples) {
   const auto record = [&](const Finding& finding) {
     ++row.cases;
     if (finding.status == Status::pass) ++row.cases_passed;
     else row.failures.push_back(finding);
   };
   for (const auto& c : selection.cases) {
-    record(judge_batch(candidate, kernel, single(c), {&c}, profile, options, &row));
+    record(judge_batch(candidate, kernel, single(c), {&c}, profile, options, &row, &samples));
     // A kernel that dies or hangs does so again: two are enough, each may have cost the whole time limit.
     if (std::count_if(row.failures.begin(), row.failures.end(), [](const Finding& f) { return f.status == Status::crashed; }) >= 2) return;
   }
@@ -183,7 +186,7 @@ void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
     const auto& shape = selection.cases[selection.cases.size() / 2].name;
     std::vector<golden::GoldenCase> cases;
     try {
-      cases = batch_cases(shape, grid.batch, grid.heads, grid.groups);
+      cases = batch_cases(shape, profile, grid.batch, grid.heads, grid.groups);
     } catch (const std::exception&) {
       continue;  // another seed breaks a condition on data
     }
@@ -194,7 +197,7 @@ void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
       batch.cotangents.push_back(c.cotangents);
       pointers.push_back(&c);
     }
-    record(judge_batch(candidate, kernel, batch, pointers, profile, options, &row));
+    record(judge_batch(candidate, kernel, batch, pointers, profile, options, &row, nullptr));
     ++row.drawn;
   }
 }
@@ -263,33 +266,70 @@ laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const g
   };
 }
 
+Bank& Banks::of(const Spec& spec, const golden::Profile& profile) {
+  auto& bank = banks_[{spec.id, profile.name}];
+  if (!bank) bank = std::make_unique<Bank>(spec, profile);
+  return *bank;
+}
+
+void judge_statistics(Bank& bank, const std::vector<Sample>& samples, double tests, Row& row) {
+  if (samples.empty()) return;
+  std::vector<const golden::GoldenCase*> cases;
+  for (const Sample& sample : samples) {
+    cases.push_back(sample.c);
+    if (bank.says_nothing(*sample.c))
+      row.failures.push_back({Status::invalid, golden::query(sample.c->name, bank.profile().name),
+                              "neither zeros nor any known fault would be beyond a bound in this case", "vacuity", {}});
+  }
+  row.vacuity = bank.vacuity(cases);
+  if (!row.vacuity.too_little.empty())
+    row.failures.push_back({Status::invalid, "", "these cases prove too little: " + row.vacuity.too_little, "vacuity", {}});
+  row.statistics = bank.statistics(samples, tests);
+  if (row.failures.empty())
+    for (const Fit& fit : row.statistics.rejected)
+      row.failures.push_back({Status::fail, golden::query(samples[0].c->name, bank.profile().name),
+                              fmt::format("every element is within its bound, but all together show {} ({}): c = {:.4f} +- {:.1g}, z = {:.3g}", fit.fault,
+                                          bank.spec().fault(fit.fault)->change, fit.c, fit.error, fit.z), "T3", {}});
+  if (!row.failures.empty()) row.diagnosis = diagnose(bank, samples, row.statistics);
+}
+
+Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const Selection& selection, Bank& bank,
+                 const CheckOptions& options, double tests) {
+  Row row = begin_row(kernel, profile);
+  row.stored = selection.stored;
+  row.drawn = selection.drawn;
+  row.skipped = selection.skipped;
+  std::vector<Sample> samples;
+  judge_cases(candidate, kernel, profile, selection, options, row, samples);
+  if (row.cases < kFewestCases)
+    row.failures.push_back({Status::invalid, "", fmt::format("only {} case(s) fit what the kernel says it can do ('{}') in profile {}; at least {} are needed",
+                                                              row.cases, kernel.capabilities.text(), profile.name, kFewestCases), "vacuity", {}});
+  if (kernel.info.reading == "value" && row.cases >= kFewestCases) judge_statistics(bank, samples, tests, row);
+  if (kernel.info.reading == "value" && row.failures.empty()) run_laws(candidate, kernel, profile, options, row);
+  finish(row);
+  return row;
+}
+
 Report check(Candidate& candidate, const CheckOptions& options, const Progress& progress) {
   std::vector<const Kernel*> kernels;
+  double tests = 0;
   for (const auto& kernel : candidate.kernels()) {
     if (!matches(options.only, kernel.info.equation) && !matches(options.only, kernel.info.equation + "." + kernel.info.form)) continue;
-    if (can_claim(kernel.info, profile_for(kernel, options))) kernels.push_back(&kernel);
+    if (!can_claim(kernel.info, profile_for(kernel, options))) continue;
+    kernels.push_back(&kernel);
+    tests += static_cast<double>(kernel.spec->faults.size());
   }
   Report report{candidate.process().name(), candidate.process().version(), {}};
   std::map<std::string, std::vector<golden::GoldenCase>> golden_cases;
+  Banks banks;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const Kernel& kernel = *kernels[k];
     if (progress) progress(k, kernels.size(), kernel.name());
     const golden::Profile& profile = profile_for(kernel, options);
-    Row row = begin_row(kernel, profile);
     auto [stored, fresh] = golden_cases.try_emplace(kernel.info.equation);
     if (fresh) stored->second = golden::load_golden(*kernel.spec, options.golden);
     const Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile, stored->second, kernel.info.reading == "gradient");
-    row.stored = selection.stored;
-    row.drawn = selection.drawn;
-    row.skipped = selection.skipped;
-    judge_cases(candidate, kernel, profile, selection, options, row);
-    if (row.cases < kFewestCases)
-      row.failures.push_back({Status::invalid, "", fmt::format("only {} case(s) fit what the kernel says it can do ('{}') in profile {}; at least {} are needed",
-                                                                row.cases, kernel.capabilities.text(), profile.name, kFewestCases), {}});
-    else if (kernel.info.reading != "gradient" && row.failures.empty())
-      run_laws(candidate, kernel, profile, options, row);
-    finish(row);
-    report.rows.push_back(std::move(row));
+    report.rows.push_back(judge_kernel(candidate, kernel, profile, selection, banks.of(*kernel.spec, profile), options, tests));
   }
   if (progress) progress(kernels.size(), kernels.size(), "");
   return report;
@@ -298,7 +338,7 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
 Report reproduce(Candidate& candidate, const std::string& query, const CheckOptions& options) {
   const auto [c, profile_name] = golden::parse_query(query);
   const golden::Profile& profile = golden::profile(profile_name);
-  const golden::GoldenCase certified = golden::certify_case(c);
+  const golden::GoldenCase certified = judged_by(golden::certify_case(c), profile);
   Report report{candidate.process().name(), candidate.process().version(), {}};
   for (const auto& kernel : candidate.kernels()) {
     if (kernel.info.equation != c.spec->id || !can_claim(kernel.info, profile)) continue;
@@ -306,20 +346,46 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
     if (const auto* form = c.spec->form(kernel.info.form); form && !golden::applies(*form, certified.problem)) continue;
     Row row = begin_row(kernel, profile);
     row.drawn = 1;
-    judge_cases(candidate, kernel, profile, {{certified}, 0, 1, 0}, options, row);
+    std::vector<Sample> samples;
+    judge_cases(candidate, kernel, profile, {{certified}, 0, 1, 0}, options, row, samples);
     finish(row);
     report.rows.push_back(std::move(row));
   }
   return report;
 }
 
+namespace {
+
+nlohmann::json number(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(fmt::format("{}", x)); }
+
+nlohmann::json to_json(const Fit& fit) {
+  return {{"fault", fit.fault}, {"c", number(fit.c)}, {"error", number(fit.error)}, {"z", number(fit.z)}, {"p", fit.p}, {"explained", number(fit.explained)}};
+}
+
+nlohmann::json to_json(const std::vector<Fit>& fits, std::size_t most) {
+  auto all = nlohmann::json::array();
+  for (std::size_t i = 0; i < fits.size() && i < most; ++i) all.push_back(to_json(fits[i]));
+  return all;
+}
+
+nlohmann::json to_json(const Diagnosis& diagnosis) {
+  auto names = nlohmann::json::array();
+  for (const Name& name : diagnosis.names) {
+    auto one = to_json(name.fit);
+    one["whole"] = name.whole;
+    names.push_back(std::move(one));
+  }
+  return {{"names", names}, {"first", diagnosis.first ? diagnosis.first->text() : ""}, {"where", diagnosis.where}, {"query", diagnosis.query}};
+}
+
+}  // namespace
+
 nlohmann::json to_json(const Report& report) {
   nlohmann::json rows = nlohmann::json::array();
-  const auto number = [](double x) -> nlohmann::json { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(fmt::format("{}", x)); };
   for (const auto& row : report.rows) {
     nlohmann::json failures = nlohmann::json::array();
     for (const auto& failure : row.failures)
-      failures.push_back({{"status", name(failure.status)}, {"query", failure.query}, {"message", failure.message}});
+      failures.push_back({{"status", name(failure.status)}, {"tier", failure.tier}, {"query", failure.query}, {"message", failure.message}});
     rows.push_back({{"equation", row.equation},
                     {"form", row.form},
                     {"reading", row.reading},
@@ -331,6 +397,16 @@ nlohmann::json to_json(const Report& report) {
                     {"laws", {{"judged", row.laws}, {"held", row.laws_held}, {"vacuous", row.laws_vacuous}}},
                     {"elements", row.elements},
                     {"worst", {{"ratio", number(row.worst_query.empty() ? 0 : row.worst.ratio())}, {"query", row.worst_query}}},
+                    {"statistics",
+                     {{"elements", row.statistics.elements}, {"rms", row.statistics.rms}, {"bits", row.statistics.bits},
+                      {"claimed_bits", row.statistics.claimed_bits}, {"behaves_like", row.statistics.behaves_like},
+                      {"bias", row.statistics.bias}, {"bias_z", row.statistics.bias_z}, {"scores", to_json(row.statistics.fits, 5)},
+                      {"joint", to_json(row.statistics.joint, 5)}}},
+                    {"vacuity",
+                     {{"elements", row.vacuity.elements}, {"distinct", row.vacuity.distinct}, {"nan_share", row.vacuity.nan_share},
+                      {"zeros_differ", row.vacuity.zeros_differ}, {"mean_differs", row.vacuity.mean_differs},
+                      {"faults_shown", row.vacuity.faults_shown}, {"faults", row.vacuity.faults}}},
+                    {"diagnosis", to_json(row.diagnosis)},
                     {"failures", failures}});
   }
   return {{"candidate", report.candidate}, {"version", report.version}, {"status", name(report.status())}, {"rows", rows}};

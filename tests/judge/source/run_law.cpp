@@ -51,11 +51,11 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
     } catch (const SpecError&) {
       RC_DISCARD("the drawn sizes break a constraint on data");
     }
-    RC_PRE(golden::exact_in(problem, profile.storage));
+    RC_PRE(golden::exact_in(problem, profile.storage) && within_range(problem, profile));
     // A law that makes the problem longer may leave what the kernel can do.
     struct Outside {};
     const laws::Evaluate inside = [&](const Problem& derived) {
-      if (!capabilities.allow(spec, derived.sizes, derived.parameters)) throw Outside{};
+      if (!capabilities.allow(spec, derived.sizes, derived.parameters) || !within_range(derived, profile)) throw Outside{};
       return evaluate(derived);
     };
     laws::Finding finding;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -23,6 +24,23 @@ double work(const Sizes& sizes) {
   return product;
 }
 
+/// False when the profile's bounds are so wide that zeros would pass although something else is due.
+bool tells_from_zero(const golden::GoldenCase& c, const golden::Profile& profile) {
+  bool any = false;
+  for (const auto& [name, tensor] : c.certified.outputs) {
+    const auto& declared = name.starts_with("gradient.") ? *c.problem.spec->input(name.substr(9)) : *c.problem.spec->output(name);
+    const auto units = profile.units_of(declared);
+    for (std::size_t i = 0; i < tensor.hi.size(); ++i) {
+      any = any || tensor.hi[i] != 0;
+      double bound = 0;
+      for (std::size_t channel = 0; channel < units.size(); ++channel)
+        if (tensor.bound[channel][i] != 0) bound += units[channel] * static_cast<double>(tensor.bound[channel][i]);
+      if (!(std::abs(tensor.hi[i]) <= bound)) return true;
+    }
+  }
+  return !any;
+}
+
 }  // namespace
 
 Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
@@ -31,7 +49,7 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
   std::vector<const golden::GoldenCase*> unfit;
   for (const auto& c : stored) {
     if (!form_applies(spec, form, c.problem.sizes, c.problem.parameters) || !golden::exact_in(c.problem, profile.storage) ||
-        !capabilities.takes(c.name.with)) {
+        !capabilities.takes(c.name.with) || !within_range(c.problem, profile)) {
       ++selection.skipped;
     } else if (capabilities.allow(spec, c.problem.sizes, c.problem.parameters)) {
       selection.cases.push_back(c);
@@ -65,10 +83,17 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
     } catch (const SpecError&) {
       continue;  // a condition on data that the moved sizes break
     }
-    if (!golden::exact_in(certified.problem, profile.storage)) continue;
+    if (!golden::exact_in(certified.problem, profile.storage) || !within_range(certified.problem, profile)) continue;
     selection.cases.push_back(std::move(certified));
     ++selection.drawn;
   }
+  std::vector<golden::GoldenCase> telling;
+  for (auto& c : selection.cases) {
+    c = judged_by(std::move(c), profile);
+    if (tells_from_zero(c, profile)) telling.push_back(std::move(c));
+    else ++selection.skipped;
+  }
+  selection.cases = std::move(telling);
   return selection;
 }
 

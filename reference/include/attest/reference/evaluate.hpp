@@ -13,6 +13,7 @@
 
 #include "attest/reference/ball.hpp"
 #include "attest/reference/counted.hpp"
+#include "attest/reference/emulated.hpp"
 #include "attest/reference/influence.hpp"
 #include "attest/reference/real.hpp"
 #include "attest/reference/rounding.hpp"
@@ -113,13 +114,14 @@ using Run = void (*)(std::string_view form, Bundle<T>& bundle);
 
 /// One equation in every reading.
 using Readings = std::tuple<Run<double>, Run<Real>, Run<Ball>, Run<Rounding>, Run<Counted>, Run<Influence>,
-                            Run<Tape<double>>, Run<Tape<Ball>>, Run<Tape<Rounding>>>;
+                            Run<Tape<double>>, Run<Tape<Ball>>, Run<Tape<Rounding>>, Run<Emulated>>;
 
 template <class Forms>
 constexpr Readings readings_of() {
   return {Forms::template run<double>,       Forms::template run<Real>,       Forms::template run<Ball>,
           Forms::template run<Rounding>,     Forms::template run<Counted>,    Forms::template run<Influence>,
-          Forms::template run<Tape<double>>, Forms::template run<Tape<Ball>>, Forms::template run<Tape<Rounding>>};
+          Forms::template run<Tape<double>>, Forms::template run<Tape<Ball>>, Forms::template run<Tape<Rounding>>,
+          Forms::template run<Emulated>};
 }
 
 [[noreturn]] inline void unknown_form(std::string_view id, std::string_view form) {

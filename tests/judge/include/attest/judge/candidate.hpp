@@ -65,7 +65,8 @@ std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const 
 /// A plugin whose kernels were matched with the equations.
 class Candidate {
 public:
-  /// "openmp", "reference", or the path of a shared library; throws InvalidCandidate.
+  /// "openmp", "reference", "fault:ID.NAME" or "order:NAME" (with * and ?; @X behind a fault that has an amplitude
+  /// plants X times as much), or the path of a shared library; throws InvalidCandidate.
   explicit Candidate(const std::string& name);
 
   const std::string& name() const { return name_; }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "attest/golden/store.hpp"
 #include "attest/judge/candidate.hpp"
+#include "attest/judge/diagnosis.hpp"
 #include "attest/judge/laws.hpp"
 #include "attest/judge/verdict.hpp"
 
@@ -28,6 +28,7 @@ struct Finding {
   Status status = Status::pass;
   std::string query;    // reproduces it
   std::string message;  // what was wrong; empty when it passed
+  std::string tier;     // that found it: "T0" contract, "T1" exact, "T2" bound, "T3" statistics, "law", "vacuity"
   Comparison comparison;
 };
 
@@ -42,6 +43,9 @@ struct Row {
   Element worst;                      // error / bound, also when everything passes
   std::string worst_query;
   std::vector<Finding> failures;
+  Statistics statistics;                 // of values, not of gradients
+  Vacuity vacuity;
+  Diagnosis diagnosis;                   // of what failed
   Status status = Status::pass;
 };
 
@@ -61,10 +65,28 @@ struct CheckOptions {
   std::chrono::milliseconds time_limit{20000};
 };
 
+/// The banks of a run, by equation and profile: what is computed once serves every kernel.
+class Banks {
+public:
+  Bank& of(const Spec& spec, const golden::Profile& profile);
+
+private:
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<Bank>> banks_;
+};
+
 using Progress = std::function<void(std::size_t done, std::size_t total, const std::string& current)>;
 
 /// Judges every kernel of a candidate: contract (T0), hard bounds (T2), laws and properties.
 Report check(Candidate& candidate, const CheckOptions& options, const Progress& progress = {});
+
+struct Selection;
+
+/// Judges one kernel by those cases; `tests` is the number of score tests in the whole run.
+Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const Selection& selection, Bank& bank,
+                 const CheckOptions& options, double tests);
+
+/// Tier T3 and the guard against cases that prove nothing, over all that a kernel gave; adds to the row.
+void judge_statistics(Bank& bank, const std::vector<Sample>& samples, double tests, Row& row);
 
 /// Judges one case by its query; the row of each kernel that does it.
 Report reproduce(Candidate& candidate, const std::string& query, const CheckOptions& options);
@@ -72,7 +94,8 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
 /// True where a pattern with * and ? matches the whole text.
 bool matches(std::string_view pattern, std::string_view text);
 
-/// The cases that a kernel is judged by: those of `golden` that it can do, then drawn ones where too few fit.
+/// The cases that a kernel is judged by: those of `golden` that it can do, then drawn ones where too few fit. Their
+/// bounds hold for the profile.
 struct Selection {
   std::vector<golden::GoldenCase> cases;
   int stored = 0, drawn = 0, skipped = 0;

@@ -6,6 +6,7 @@
 
 #include "attest/golden/certify.hpp"
 #include "attest/golden/profile.hpp"
+#include "attest/golden/store.hpp"
 
 namespace attest::judge {
 
@@ -36,8 +37,8 @@ struct Comparison {
 /// row may match the alternative instead, as a whole. Written so that NaN fails.
 Comparison compare(const Problem& problem, const golden::Certified& certified, const Arrays& got, const golden::Profile& profile);
 
-/// The certified values with bounds that hold for the profile: as stored, or from the error model run at its units.
-golden::Certified with_bounds_for(const Problem& problem, const Arrays& cotangents, const golden::Certified& certified,
-                                  const golden::Profile& profile);
+/// The case with bounds that hold for the profile: as stored, or from the error model run at its units. Outputs that
+/// every correct kernel gives bit for bit have a bound of zero (tier T1), but that an underflow may stand for a zero.
+golden::GoldenCase judged_by(golden::GoldenCase c, const golden::Profile& profile);
 
 }  // namespace attest::judge

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// diagnose and mutants: what is wrong with a kernel, and how well that is found.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "attest/golden/files.hpp"
+#include "attest/judge/mutants.hpp"
+#include "commands.hpp"
+
+namespace attest::cli {
+namespace {
+
+/// A label and a text that is wrapped behind it.
+void entry(const std::string& label, const std::string& text) {
+  constexpr std::size_t indent = 16, width = 98;
+  std::size_t at = 0;
+  bool first = true;
+  do {
+    std::size_t end = std::min(text.size(), at + width - indent);
+    if (end < text.size())
+      if (const auto space = text.rfind(' ', end); space != std::string::npos && space > at + 20) end = space;
+    fmt::print("  {:<{}}{}\n", first ? label : "", indent - 2, text.substr(at, end - at));
+    at = end + (end < text.size() && text[end] == ' ' ? 1 : 0);
+    first = false;
+  } while (at < text.size());
+}
+
+std::string fitted(const judge::Fit& fit) { return fmt::format("c = {:.4g} +- {:.1g}, z = {:.3g}", fit.c, fit.error, fit.z); }
+
+std::string described(const Spec& spec, const judge::Fit& fit) {
+  const Fault& fault = *spec.fault(fit.fault);
+  const std::string factor = fault.amplitude > 0 && std::abs(fit.c) * fault.amplitude < 1 ? fmt::format(", a factor of {:.9g}", 1 + fit.c * fault.amplitude) : "";
+  return fmt::format("{} ({}): {}{}", fault.name, fault.change, fitted(fit), factor);
+}
+
+}  // namespace
+
+void print_diagnosis(const judge::Row& row) {
+  const Spec& spec = find_spec(row.equation);
+  const auto& s = row.statistics;
+  fmt::print("\n{}{}{} ({}): {}\n", row.equation, row.form.empty() ? "" : " " + row.form, row.reading == "gradient" ? " gradient" : "", row.profile, judge::name(row.status));
+  if (!row.failures.empty()) {
+    std::map<std::string, int> tiers;
+    for (const auto& failure : row.failures) ++tiers[failure.tier];
+    std::string found;
+    for (const auto& [tier, times] : tiers) found += fmt::format("{}{} ({})", found.empty() ? "" : ", ", tier, times);
+    entry("found by", fmt::format("{}; {} of {} cases pass", found, row.cases_passed, row.cases));
+    const auto& d = row.diagnosis;
+    if (d.first) entry("first wrong", d.first->text());
+    else entry("first", row.failures[0].message);
+    if (!d.where.empty()) entry("where", d.where);
+  }
+  if (s.elements > 0) {
+    const std::string like = s.behaves_like.empty() ? "no profile allows for errors of this size"
+                                                    : fmt::format("behaves like {}: {}", s.behaves_like, golden::profile(s.behaves_like).meaning);
+    entry("precision", fmt::format("{:.1f} effective bits of {:.0f}; {}", s.bits, s.claimed_bits, like));
+    entry("bias", fmt::format("{:+.3f} expected errors, z = {:.2g}", s.bias, s.bias_z));
+  }
+  if (!row.failures.empty()) {
+    std::size_t shown = 0;
+    for (const auto& name : row.diagnosis.names) {
+      if (shown == 3) break;
+      entry(shown == 0 ? "looks like" : "or", described(spec, name.fit) + (name.whole ? "; every case is what that equation gives" : fmt::format("; explains {:.3g} % of the squared error", 100 * name.fit.explained)));
+      ++shown;
+    }
+    if (shown == 0 && s.elements > 0) entry("looks like", "no fault in the bank");
+    if (s.joint.size() > 1) {
+      std::string together;
+      for (const auto& fit : s.joint) together += fmt::format("{}{} (c = {:.4g} +- {:.1g})", together.empty() ? "" : ", ", fit.fault, fit.c, fit.error);
+      entry("together", fmt::format("{} explain {:.3g} % of the squared error", together, 100 * s.joint[0].explained));
+    }
+    const std::string query = !row.diagnosis.query.empty() ? row.diagnosis.query : row.failures[0].query;
+    if (!query.empty()) fmt::print("  {:<14}attest reproduce '{}'\n", "reproduce", query);
+  }
+}
+
+int diagnose(const std::string& name, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json) {
+  judge::Candidate candidate(name);
+  const auto report = judge::check(candidate, options, progress_bar("diagnosing"));
+  if (report.rows.empty()) {
+    fmt::print(stderr, "attest: INVALID: no kernel of {} matches --only '{}'\n", name, options.only);
+    return 3;
+  }
+  for (const auto& row : report.rows) print_diagnosis(row);
+  if (json) golden::write_file_atomically(*json, judge::to_json(report).dump(2) + "\n");
+  return judge::exit_code(report.status());
+}
+
+int mutants(const std::string& only, int seeds, const std::optional<std::filesystem::path>& json) {
+  judge::MutantsOptions options;
+  options.only = only;
+  options.seeds = seeds;
+  options.golden = project_folder() / "golden";
+  const auto report = judge::mutants(options, progress_bar("planting"));
+  if (report.mutants.empty()) throw UsageError(fmt::format("--only '{}' matches no fault", only));
+  struct Line {
+    int faults = 0, killed = 0, first = 0, top = 0, hidden = 0;
+    std::map<std::string, int> tiers;
+    Index alarms = 0, judged = 0;
+    double z = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Line> lines;
+  for (const auto& m : report.mutants) {
+    Line& line = lines[{m.equation, m.profile}];
+    if (!m.hidden.empty()) {
+      ++line.hidden;
+      continue;
+    }
+    ++line.faults;
+    line.killed += m.killed, line.first += m.rank == 1, line.top += m.rank >= 1 && m.rank <= 3;
+    if (!m.tier.empty()) ++line.tiers[m.tier];
+  }
+  for (const auto& o : report.orders) {
+    Line& line = lines[{o.equation, o.profile}];
+    line.alarms += o.alarms.raised, line.judged += o.alarms.judged, line.z = std::max(line.z, o.alarms.largest_z);
+  }
+  fmt::print("{:<40} {:<5} {:>7} {:>7} {:>6} {:>6}  {:<16} {:>7}\n", "equation", "prof.", "killed", "first", "top 3", "hidden", "tiers", "alarms");
+  std::map<std::string, Line> sums;
+  for (const auto& [key, line] : lines) {
+    std::string tiers;
+    for (const auto& [tier, times] : line.tiers) tiers += fmt::format("{}{}:{}", tiers.empty() ? "" : " ", tier, times);
+    fmt::print("{:<40} {:<5} {:>7} {:>7} {:>6} {:>6}  {:<16} {:>7}\n", key.first, key.second, fmt::format("{}/{}", line.killed, line.faults), line.first,
+               line.top, line.hidden, tiers, line.alarms);
+    Line& sum = sums[key.second];
+    sum.faults += line.faults, sum.killed += line.killed, sum.first += line.first, sum.top += line.top, sum.hidden += line.hidden;
+    sum.alarms += line.alarms, sum.judged += line.judged, sum.z = std::max(sum.z, line.z);
+  }
+  for (const auto& m : report.mutants) {
+    if (m.hidden.empty() && !m.killed) fmt::print("\n  SURVIVED {}.{} {} (its cases show {:.3g} of the bound)", m.equation, m.fault, m.profile, m.shown);
+    if (m.hidden.empty() && m.killed && m.rank != 1)
+      fmt::print("\n  misnamed {}.{} {}: {}{}", m.equation, m.fault, m.profile, m.named.empty() ? "no name" : "called " + m.named, m.rank > 0 ? fmt::format(", its own name is number {}", m.rank) : "");
+  }
+  for (const auto& o : report.orders)
+    if (o.alarms.raised > 0) fmt::print("\n  FALSE ALARM {} {}: {}", o.equation, o.profile, o.alarms.first);
+  fmt::print("\n");
+  for (const auto& [profile, sum] : sums)
+    fmt::print("{:<5} killed {} of {} ({:.1f} %), named first {:.1f} %, in the top three {:.1f} %; {} hidden; {} false alarms in {} judgements of correct kernels (largest |z| {:.1f})\n",
+               profile, sum.killed, sum.faults, 100.0 * sum.killed / std::max(sum.faults, 1), 100.0 * sum.first / std::max(sum.faults, 1),
+               100.0 * sum.top / std::max(sum.faults, 1), sum.hidden, sum.alarms, sum.judged, sum.z);
+  fmt::print("Verdict: {}\n", report.passed() ? "PASS" : "FAIL");
+  if (json) golden::write_file_atomically(*json, judge::to_json(report).dump(2) + "\n");
+  return report.passed() ? 0 : 1;
+}
+
+}  // namespace attest::cli
