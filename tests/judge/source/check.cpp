@@ -278,7 +278,8 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
     Row row = begin_row(kernel, profile);
     auto [stored, fresh] = golden_cases.try_emplace(kernel.info.equation);
     if (fresh) stored->second = golden::load_golden(*kernel.spec, options.golden);
-    const Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile, stored->second, kernel.info.reading == "gradient");
+    const Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile, stored->second, options.seed,
+                                       kernel.info.reading == "gradient");
     row.stored = selection.stored;
     row.drawn = selection.drawn;
     row.skipped = selection.skipped;
