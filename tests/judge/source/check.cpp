@@ -12,6 +12,7 @@
 namespace attest::judge {
 namespace {
 
+constexpr std::chrono::milliseconds kPatience{100};  // with threads that go on after the last call
 constexpr unsigned char kPoison[] = {0xff, 0xfe};  // both are NaN in every floating-point format; they differ
 
 /// The dtypes of a candidate that a profile can be claimed with.
@@ -34,16 +35,22 @@ std::string unwritten(const Request& request, const std::vector<std::vector<std:
   return "";
 }
 
+struct Answer {
+  Placement placement;
+  std::vector<Arrays> outputs;  // per problem
+};
+
 struct Judged {
   Status status = Status::pass;
   std::string message;
-  std::vector<Arrays> outputs;  // of the first run, per problem
+  std::vector<Answer> answers;  // those that differ, in the order of the runs
 };
 
 Status status_of(Response::End end) { return end == Response::End::kernel_error ? Status::fail : Status::crashed; }
 
 /// Tier T0: runs the batch three times (against the trailing guard, again with another poison, against the leading
-/// guard) and checks that nothing outside was written, everything inside was, and the answer repeats.
+/// guard where earlier calls had their tensors) and checks that nothing outside was written, everything inside was, and
+/// the answer repeats.
 Judged contract(Candidate& candidate, const Kernel& kernel, const Batch& batch, const golden::Profile& profile, const CheckOptions& options) {
   const Request request = assemble(batch, kernel, profile);
   Judged judged;
@@ -60,7 +67,7 @@ Judged contract(Candidate& candidate, const Kernel& kernel, const Batch& batch, 
       return {Status::fail, fmt::format("{} was not written", place), {}};
     if (!before.empty() && run.placement == Placement::end_at_guard && kernel.capabilities.deterministic() && before != response.outputs)
       return {Status::fail, "the same call gave two different answers", {}};
-    if (judged.outputs.empty()) judged.outputs = disassemble(batch, kernel, request, response.outputs);
+    if (before != response.outputs) judged.answers.push_back({run.placement, disassemble(batch, kernel, request, response.outputs)});
     before = response.outputs;
   }
   return judged;
@@ -85,18 +92,21 @@ Finding judge_batch(Candidate& candidate, const Kernel& kernel, const Batch& bat
   if (finding.status != Status::pass) return finding;
   for (std::size_t p = 0; p < cases.size(); ++p) {
     const auto certified = with_bounds_for(cases[p]->problem, cases[p]->cotangents, cases[p]->certified, profile);
-    const Comparison comparison = compare(cases[p]->problem, certified, judged.outputs[p], profile);
-    const std::string query = golden::query(cases[p]->name, profile.name);
-    if (row) note_worst(*row, comparison, query);
-    if (p == 0) finding.comparison = comparison;
-    if (comparison.passed()) continue;
-    finding.comparison = comparison;
-    finding.query = query;
-    if (count(shape_of(kernel.spec->outputs[0], cases[p]->problem.sizes)) == 0 && comparison.compared == 0) continue;  // an empty output
-    finding.status = comparison.compared == 0 ? Status::invalid : Status::fail;
-    finding.message = comparison.first ? comparison.first->text() : "nothing was compared";
-    if (cases.size() > 1) finding.message = fmt::format("head {} of a batch of {} x {} ({} groups): {}", p, batch.batch, batch.heads, batch.groups, finding.message);
-    break;
+    for (std::size_t a = 0; a < judged.answers.size(); ++a) {
+      const Comparison comparison = compare(cases[p]->problem, certified, judged.answers[a].outputs[p], profile);
+      const std::string query = golden::query(cases[p]->name, profile.name);
+      if (row) note_worst(*row, comparison, query);
+      if (p + a == 0) finding.comparison = comparison;
+      if (comparison.passed()) continue;
+      finding.comparison = comparison;
+      finding.query = query;
+      if (count(shape_of(kernel.spec->outputs[0], cases[p]->problem.sizes)) == 0 && comparison.compared == 0) continue;  // an empty output
+      finding.status = comparison.compared == 0 ? Status::invalid : Status::fail;
+      finding.message = comparison.first ? comparison.first->text() : "nothing was compared";
+      if (a > 0) finding.message = (judged.answers[a].placement == Placement::start_at_guard ? "at addresses that earlier calls had: " : "repeated: ") + finding.message;
+      if (cases.size() > 1) finding.message = fmt::format("head {} of a batch of {} x {} ({} groups): {}", p, batch.batch, batch.heads, batch.groups, finding.message);
+      return finding;
+    }
   }
   return finding;
 }
@@ -161,6 +171,14 @@ void finish(Row& row) {
     else if (failure.status == Status::fail || row.status == Status::fail) row.status = Status::fail;
     else row.status = Status::invalid;
   }
+}
+
+/// What comes to light after the last call is the last kernel's.
+void settle(Candidate& candidate, Report& report) {
+  if (report.rows.empty()) return;
+  Row& row = report.rows.back();
+  for (const auto& violation : candidate.process().settle(kPatience)) row.failures.push_back({Status::fail, "", violation, {}});
+  finish(row);
 }
 
 void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const Selection& selection,
@@ -240,6 +258,7 @@ laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const g
     const Request request = assemble(batch, kernel, profile);
     const Response response = candidate.process().call(kernel.index, request, options_for(kernel, options, Placement::end_at_guard, kPoison[0]));
     if (response.end != Response::End::finished) throw std::runtime_error(response.message);
+    if (!response.violations.empty()) throw std::runtime_error(response.violations[0]);
     laws::Outcome outcome;
     outcome.values = disassemble(batch, kernel, request, response.outputs)[0];
     auto bounds = std::make_shared<std::optional<Arrays>>();
@@ -292,6 +311,7 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
     finish(row);
     report.rows.push_back(std::move(row));
   }
+  settle(candidate, report);
   if (progress) progress(kernels.size(), kernels.size(), "");
   return report;
 }
@@ -311,6 +331,7 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
     finish(row);
     report.rows.push_back(std::move(row));
   }
+  settle(candidate, report);
   return report;
 }
 
