@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cmath>
+#include <limits>
+
 #include "attest/judge/laws.hpp"
 
 namespace attest::laws {
 
-/// What the mask hides from everybody may hold any finite number: outputs keep their bits.
+/// What the mask hides from everybody may hold anything, NaN and infinity included: outputs keep their bits.
 inline Finding masked_irrelevant(const Context& c) {
   if (!c.problem.inputs.count("mask")) return Finding::vacuous();
   const auto& declared = *c.problem.spec->input("mask");
   Problem hidden = c.problem, changed = c.problem;
   const Index s = c.problem.sizes.at(c.claim.along);
-  const Index key = choose(c, 1, s);
+  const Index key = choose(c, 1, s), filling = choose(c, 3, 3);
+  const auto stale = [&](double finite) {  // what a cache page may hold that nobody has cleared
+    return filling == 0 ? finite : filling == 1 ? std::numeric_limits<double>::quiet_NaN() : std::copysign(std::numeric_limits<double>::infinity(), finite);
+  };
   auto& mask = hidden.inputs.at("mask");
   if (declared.shape.back() != c.claim.along || s < 2) return Finding::vacuous();
   for (Index i = key; i < mask.size(); i += s) mask.values[static_cast<std::size_t>(i)] = 0;
@@ -22,7 +28,7 @@ inline Finding masked_irrelevant(const Context& c) {
     const Array fresh = redrawn(c, name, 2);
     const bool by_row = tensor.shape[0] == c.claim.along;  // rows of k and v; columns of logits
     for (Index i = 0; i < array.size(); ++i)
-      if ((by_row ? i / array.shape[1] : i % s) == key) array.values[static_cast<std::size_t>(i)] = 64 * fresh.values[static_cast<std::size_t>(i)];
+      if ((by_row ? i / array.shape[1] : i % s) == key) array.values[static_cast<std::size_t>(i)] = stale(64 * fresh.values[static_cast<std::size_t>(i)]);
   }
   const Outcome plain = c.evaluate(hidden), other = c.evaluate(changed);
   for (const auto& output : c.problem.spec->outputs) {

@@ -505,6 +505,13 @@ TEST(Kernel, writes_after_it_returned) {
   EXPECT_TRUE(call_with(process, 0).violations.empty());
 }
 
+TEST(Kernel, writes_after_its_last_call) {
+  PluginProcess process(plugin("late_write"));
+  ASSERT_EQ(call_with(process, 5).end, End::finished);
+  EXPECT_CONTAINS(only(process.settle(200ms)), "after the last call: the kernel, after it had returned,");
+  EXPECT_TRUE(process.settle(0ms).empty());
+}
+
 TEST(Kernel, meddles_with_the_socket) {
   PluginProcess process(plugin("writes_to_socket"));
   Response response = call_with(process, -1);

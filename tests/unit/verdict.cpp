@@ -105,6 +105,23 @@ TEST_F(Verdict, ACoarserProfileHasLargerBounds) {
   EXPECT_FALSE(compare(c.problem, c.certified, got, f32).passed());
 }
 
+TEST_F(Verdict, AnExactFamilyAllowsNotOneUlp) {
+  const auto& bf16 = golden::profile("bf16");
+  c = judged_by(golden::certify_case(golden::parse_query("attest:attention.scaled_dot_product:bf16;n=5;s=8;d=8;m=3;flag=one_hot;seed=1").first), bf16);
+  const auto& o = c.certified.outputs.at("o");
+  Arrays got{{"o", {o.shape, o.hi}}};
+  EXPECT_TRUE(compare(c.problem, c.certified, got, bf16).passed());
+  for (double& x : got["o"].values) {
+    if (x == 0) x = 0x1p-126;  // an underflow that was not flushed
+  }
+  EXPECT_TRUE(compare(c.problem, c.certified, got, bf16).passed());
+  for (std::size_t i = 0; i < o.hi.size(); ++i) {
+    Arrays off = got;
+    off["o"].values[i] += std::max(std::abs(o.hi[i]), 1.0) * 0x1p-7;
+    EXPECT_FALSE(compare(c.problem, c.certified, off, bf16).passed()) << i;
+  }
+}
+
 TEST(Profiles, AnUnknownNameListsThem) {
   try {
     golden::profile("fp32");

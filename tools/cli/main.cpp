@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   check->add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM, as in 'linear.*'");
   check->add_option("--profile", profile, "precision to judge by (default: the kernel's dtype)");
   check->add_option("--json", json, "write the report to this file as well");
-  check->add_option("--seed", options.seed, "seed of the drawn laws");
+  check->add_option("--seed", options.seed, "seed of the drawn laws and the fresh cases");
   check->add_option("--laws", options.law_draws, "cases drawn per law; 0 skips the laws")->check(CLI::Range(0, 100000));
   check->add_option("--time-limit", seconds, "seconds per call")->check(CLI::Range(0.01, 3600.0));
   check->callback([&] {

@@ -129,12 +129,15 @@ static int attention(const attest_call* call) {
 #ifndef CAPABILITIES
 #define CAPABILITIES "empty_row == 'zero'"
 #endif
+#ifndef RUN
+#define RUN attention
+#endif
 #ifndef SYMBOL
 #define SYMBOL attest_plugin_v1
 #endif
 
 static const attest_kernel kernels[] = {
-    {EQUATION, "online_blocked", "value", {kDLFloat, 32, 1}, kDLCPU, "nd", CAPABILITIES, NULL, attention},
+    {EQUATION, "online_blocked", "value", {kDLFloat, 32, 1}, kDLCPU, "nd", CAPABILITIES, NULL, RUN},
 };
 static const attest_plugin plugin = {ABI, "stranger", "1.0", 1, kernels};
 

@@ -12,6 +12,7 @@
 namespace attest::judge {
 namespace {
 
+constexpr std::chrono::milliseconds kPatience{100};  // with threads that go on after the last call
 constexpr unsigned char kPoison[] = {0xff, 0xfe};  // both are NaN in every floating-point format; they differ
 
 /// The dtypes of a candidate that a profile can be claimed with.
@@ -34,16 +35,22 @@ std::string unwritten(const Request& request, const std::vector<std::vector<std:
   return "";
 }
 
+struct Answer {
+  Placement placement;
+  std::vector<Arrays> outputs;  // per problem
+};
+
 struct Judged {
   Status status = Status::pass;
   std::string message;
-  std::vector<Arrays> outputs;  // of the first run, per problem
+  std::vector<Answer> answers;  // those that differ, in the order of the runs
 };
 
 Status status_of(Response::End end) { return end == Response::End::kernel_error ? Status::fail : Status::crashed; }
 
 /// Tier T0: runs the batch three times (against the trailing guard, again with another poison, against the leading
-/// guard) and checks that nothing outside was written, everything inside was, and the answer repeats.
+/// guard where earlier calls had their tensors) and checks that nothing outside was written, everything inside was, and
+/// the answer repeats.
 Judged contract(Candidate& candidate, const Kernel& kernel, const Batch& batch, const golden::Profile& profile, const CheckOptions& options) {
   const Request request = assemble(batch, kernel, profile);
   Judged judged;
@@ -60,7 +67,7 @@ Judged contract(Candidate& candidate, const Kernel& kernel, const Batch& batch, 
       return {Status::fail, fmt::format("{} was not written", place), {}};
     if (!before.empty() && run.placement == Placement::end_at_guard && kernel.capabilities.deterministic() && before != response.outputs)
       return {Status::fail, "the same call gave two different answers", {}};
-    if (judged.outputs.empty()) judged.outputs = disassemble(batch, kernel, request, response.outputs);
+    if (before != response.outputs) judged.answers.push_back({run.placement, disassemble(batch, kernel, request, response.outputs)});
     before = response.outputs;
   }
   return judged;
@@ -74,6 +81,12 @@ void note_worst(Row& row, const Comparison& comparison, const std::string& query
   }
 }
 
+/// Whether the first wrong element belongs to an exact family.
+bool is_exact(const golden::GoldenCase& c, const Comparison& comparison) {
+  const auto* group = c.problem.spec->group(c.name.flag);
+  return comparison.first && group && std::count(group->same_bits.begin(), group->same_bits.end(), comparison.first->output) > 0;
+}
+
 /// Judges a batch against the certified values of its heads.
 Finding judge_batch(Candidate& candidate, const Kernel& kernel, const Batch& batch, const std::vector<const golden::GoldenCase*>& cases,
                     const golden::Profile& profile, const CheckOptions& options, Row* row, std::vector<Sample>* samples) {
@@ -85,21 +98,23 @@ Finding judge_batch(Candidate& candidate, const Kernel& kernel, const Batch& bat
   finding.message = judged.message;
   if (finding.status != Status::pass) return finding;
   for (std::size_t p = 0; p < cases.size(); ++p) {
-    const Comparison comparison = compare(cases[p]->problem, cases[p]->certified, judged.outputs[p], profile);
-    if (samples) samples->push_back({cases[p], judged.outputs[p]});
-    const std::string query = golden::query(cases[p]->name, profile.name);
-    if (row) note_worst(*row, comparison, query);
-    if (p == 0) finding.comparison = comparison;
-    if (comparison.passed()) continue;
-    finding.comparison = comparison;
-    finding.query = query;
-    if (count(shape_of(kernel.spec->outputs[0], cases[p]->problem.sizes)) == 0 && comparison.compared == 0) continue;  // an empty output
-    finding.status = comparison.compared == 0 ? Status::invalid : Status::fail;
-    const auto* group = kernel.spec->group(cases[p]->name.flag);
-    finding.tier = comparison.compared == 0 ? "vacuity" : comparison.first && group && std::count(group->same_bits.begin(), group->same_bits.end(), comparison.first->output) ? "T1" : "T2";
-    finding.message = comparison.first ? comparison.first->text() : "nothing was compared";
-    if (cases.size() > 1) finding.message = fmt::format("head {} of a batch of {} x {} ({} groups): {}", p, batch.batch, batch.heads, batch.groups, finding.message);
-    break;
+    if (samples) samples->push_back({cases[p], judged.answers[0].outputs[p]});
+    for (std::size_t a = 0; a < judged.answers.size(); ++a) {
+      const Comparison comparison = compare(cases[p]->problem, cases[p]->certified, judged.answers[a].outputs[p], profile);
+      const std::string query = golden::query(cases[p]->name, profile.name);
+      if (row) note_worst(*row, comparison, query);
+      if (p + a == 0) finding.comparison = comparison;
+      if (comparison.passed()) continue;
+      finding.comparison = comparison;
+      finding.query = query;
+      if (count(shape_of(kernel.spec->outputs[0], cases[p]->problem.sizes)) == 0 && comparison.compared == 0) continue;  // an empty output
+      finding.status = comparison.compared == 0 ? Status::invalid : Status::fail;
+      finding.tier = comparison.compared == 0 ? "vacuity" : is_exact(*cases[p], comparison) ? "T1" : "T2";
+      finding.message = comparison.first ? comparison.first->text() : "nothing was compared";
+      if (a > 0) finding.message = (judged.answers[a].placement == Placement::start_at_guard ? "at addresses that earlier calls had: " : "repeated: ") + finding.message;
+      if (cases.size() > 1) finding.message = fmt::format("head {} of a batch of {} x {} ({} groups): {}", p, batch.batch, batch.heads, batch.groups, finding.message);
+      return finding;
+    }
   }
   return finding;
 }
@@ -164,6 +179,14 @@ void finish(Row& row) {
     else if (failure.status == Status::fail || row.status == Status::fail) row.status = Status::fail;
     else row.status = Status::invalid;
   }
+}
+
+/// What comes to light after the last call is the last kernel's.
+void settle(Candidate& candidate, Report& report) {
+  if (report.rows.empty()) return;
+  Row& row = report.rows.back();
+  for (const auto& violation : candidate.process().settle(kPatience)) row.failures.push_back({Status::fail, "", violation, "T0", {}});
+  finish(row);
 }
 
 void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const Selection& selection,
@@ -243,6 +266,7 @@ laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const g
     const Request request = assemble(batch, kernel, profile);
     const Response response = candidate.process().call(kernel.index, request, options_for(kernel, options, Placement::end_at_guard, kPoison[0]));
     if (response.end != Response::End::finished) throw std::runtime_error(response.message);
+    if (!response.violations.empty()) throw std::runtime_error(response.violations[0]);
     laws::Outcome outcome;
     outcome.values = disassemble(batch, kernel, request, response.outputs)[0];
     auto bounds = std::make_shared<std::optional<Arrays>>();
@@ -328,9 +352,11 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
     const golden::Profile& profile = profile_for(kernel, options);
     auto [stored, fresh] = golden_cases.try_emplace(kernel.info.equation);
     if (fresh) stored->second = golden::load_golden(*kernel.spec, options.golden);
-    const Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile, stored->second, kernel.info.reading == "gradient");
+    const Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile, stored->second, options.seed,
+                                       kernel.info.reading == "gradient");
     report.rows.push_back(judge_kernel(candidate, kernel, profile, selection, banks.of(*kernel.spec, profile), options, tests));
   }
+  settle(candidate, report);
   if (progress) progress(kernels.size(), kernels.size(), "");
   return report;
 }
@@ -351,6 +377,7 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
     finish(row);
     report.rows.push_back(std::move(row));
   }
+  settle(candidate, report);
   return report;
 }
 

@@ -360,6 +360,23 @@ private:
   Descriptor socket_;
 };
 
+/// A part of the child's address space that tensors are placed in, from its begin again when it is full.
+struct Arena {
+  std::uint64_t begin = 0;
+  std::size_t size = 0;
+  std::size_t used = 0;
+
+  /// The next place that a region fits in with its guards.
+  std::uint64_t take(std::size_t mapped) {
+    const std::size_t length = mapped + 2 * protocol::guard_size;
+    if (length > size / 2) throw std::length_error("a tensor is too large for the worker's address space");
+    if (used + length > size) used = 0;
+    const std::uint64_t address = begin + used + protocol::guard_size;
+    used += length;
+    return address;
+  }
+};
+
 /// How long a child whose socket is closed gets to finish dying.
 constexpr std::chrono::milliseconds dying_limit{2000};
 
@@ -374,9 +391,7 @@ struct PluginProcess::State {
   SharedMemory memory;
   std::optional<Child> child;
   Json table;  // of the first load; later ones have to agree
-  std::uint64_t arena_begin = 0;
-  std::size_t arena_size = 0;
-  std::size_t arena_used = 0;
+  Arena once, again;  // of calls at addresses that no call had before, and of those at the same ones each time
   std::uint64_t calls = 0;
   std::vector<Region> previous;  // of the last call that this child finished
 
@@ -417,6 +432,8 @@ struct PluginProcess::State {
     if (at >= control.error_end && at < control.error_end + page_size())
       return died + ": it " + verb + " past the end of the error text's buffer";
     if (at < page_size()) return died + ": it used a null pointer" + where;
+    if (at >= once.begin && at < again.begin + again.size)
+      return died + ": it " + verb + " far from all tensors, perhaps at one of an earlier call" + where;
     constexpr std::uint64_t near = std::uint64_t{64} * 1024;
     if (control.stack_pointer != 0 && at + near >= control.stack_pointer && at < control.stack_pointer + near)
       return died + ": its stack is full" + where;
@@ -460,9 +477,9 @@ struct PluginProcess::State {
     }
     try {
       const Json& arena = hello.at("arena");
-      arena_begin = arena.at("begin").get<std::uint64_t>();
-      arena_size = arena.at("size").get<std::size_t>();
-      arena_used = 0;
+      const auto half = arena.at("size").get<std::size_t>() / 2;
+      once = {arena.at("begin").get<std::uint64_t>(), half, 0};
+      again = {once.begin + half, half, 0};
       hello.erase("arena");
       if (table.is_null()) {
         name = hello.at("name").get<std::string>();
@@ -483,15 +500,7 @@ struct PluginProcess::State {
     }
   }
 
-  /// The next part of the arena that a region fits in with its guards.
-  std::uint64_t take(std::size_t mapped) {
-    const std::size_t length = mapped + 2 * protocol::guard_size;
-    if (length > arena_size / 2) throw std::length_error("a tensor is too large for the worker's address space");
-    if (arena_used + length > arena_size) arena_used = 0;
-    const std::uint64_t address = arena_begin + arena_used + protocol::guard_size;
-    arena_used += length;
-    return address;
-  }
+  Arena& arena_of(const CallOptions& options) { return options.placement == Placement::start_at_guard ? again : once; }
 
   static Json placed(const Region& region) {
     return {{"address", region.address}, {"size", region.mapped}, {"file", region.file}, {"front", region.front}};
@@ -561,7 +570,7 @@ struct PluginProcess::State {
       Region region = place(Role::workspace, {}, size, options, file);
       memory.grow(file);
       poison(region, options.poison);
-      region.address = take(region.mapped);
+      region.address = arena_of(options).take(region.mapped);
       grant.update(placed(region));
       regions.push_back(std::move(region));
     }
@@ -613,7 +622,7 @@ struct PluginProcess::State {
     memory.grow(file);
 
     if (child) bury(response, "between this call and the one before: ");
-    for (bool again = false;; again = true) {
+    for (bool retried = false;; retried = true) {
       regions.resize(tensor_count);
       file = tensor_end;
       if (!child) {
@@ -626,12 +635,13 @@ struct PluginProcess::State {
         }
       }
       ++calls;
-      for (Region& region : regions) region.address = take(region.mapped);
+      again.used = 0;
+      for (Region& region : regions) region.address = arena_of(options).take(region.mapped);
       fill(regions, request, options.poison);
       Json reply;
       std::string refusal;
       const Transfer result = exchange(kernel, request, options, regions, file, reply, refusal);
-      if (result == Transfer::closed && memory.control().call.load() != calls && !again) {
+      if (result == Transfer::closed && memory.control().call.load() != calls && !retried) {
         bury(response, "between this call and the one before: ");
         continue;
       }
@@ -723,6 +733,13 @@ Response PluginProcess::call(std::size_t kernel, const Request& request, const C
     return response;
   }
   return state_->call(kernel, request, options);
+}
+
+std::vector<std::string> PluginProcess::settle(std::chrono::milliseconds patience) {
+  Response response;
+  std::this_thread::sleep_for(patience);
+  if (state_->child) state_->bury(response, "after the last call: ");
+  return response.violations;
 }
 
 }  // namespace attest::judge

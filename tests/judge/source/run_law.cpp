@@ -36,8 +36,10 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
   const Capabilities wanted(spec, conditions);
 
   LawRun run;
+  bool died = false;
   if (origins.empty()) return run;
   const auto property = [&] {
+    if (died) return;  // dying is not shrunk: it may take a process or a time limit each time, and may depend on chance
     const Origin origin = origins[static_cast<std::size_t>(*rc::gen::resize(rc::kNominalSize, rc::gen::inRange<int>(0, static_cast<int>(origins.size()))))];
     golden::Case c{&spec, {}, origin.entry->parameters, origin.group->flag, origin.group->exact, origin.group->with, 1, {}};
     for (const auto& size : spec.sizes) c.sizes[size.name] = *rc::gen::inRange<Index>(size.smallest, std::min<Index>(size.largest, 40) + 1);
@@ -66,6 +68,7 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
     } catch (const SpecError&) {  // a derived problem that the equation refuses
       finding = laws::Finding::vacuous();
     } catch (const std::exception& error) {  // the kernel died or refused
+      died = true;
       finding = laws::Finding::broken(error.what());
     }
     if (finding.kind == laws::Finding::Kind::vacuous) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "attest/judge/check.hpp"
@@ -12,6 +14,7 @@ namespace {
 constexpr int kEnough = 12;             // cases: beyond these, only what is cheap or of a new flag is drawn
 constexpr double kLittleWork = 1.0e6;   // of all drawn cases together
 constexpr double kMostWork = 2.0e7;     // product of sizes above which a case is not certified on the fly
+constexpr int kFresh = 3;               // cases with inputs that are in no file
 
 bool form_applies(const Spec& spec, const std::string& form, const Sizes& sizes, const Parameters& parameters) {
   const auto* declared = spec.form(form);
@@ -41,10 +44,43 @@ bool tells_from_zero(const golden::GoldenCase& c, const golden::Profile& profile
   return !any;
 }
 
+/// The case certified without witnesses; nothing where its inputs break a condition on data or are not of the profile.
+std::optional<golden::GoldenCase> certified_now(const golden::Case& c, const golden::Profile& profile, bool gradients) {
+  try {
+    auto certified = golden::certify_case(c, {.check_witnesses = false, .gradients = gradients});
+    if (golden::exact_in(certified.problem, profile.storage) && within_range(certified.problem, profile)) return certified;
+  } catch (const SpecError&) {
+  }
+  return std::nullopt;
+}
+
+bool same_inputs(const Problem& a, const Problem& b) {
+  return std::all_of(a.inputs.begin(), a.inputs.end(), [&](const auto& input) { return input.second.values == b.inputs.at(input.first).values; });
+}
+
+/// A kernel that was fitted to the golden files, or reads them, knows the selected cases. It does not know these: the
+/// first selected case of some flags, drawn from a seed of this check.
+void add_fresh(Selection& selection, const golden::Profile& profile, std::uint64_t seed, bool gradients) {
+  std::set<std::string> flags;
+  std::vector<golden::GoldenCase> fresh;
+  for (const auto& c : selection.cases) {
+    if (fresh.size() == kFresh) break;
+    if (flags.count(c.name.flag) || work(c.name.sizes) == 1) continue;  // a single number shows little
+    golden::Case again = c.name;
+    again.seed = 1000003 + seed * 17 + fresh.size();
+    auto certified = certified_now(again, profile, gradients);
+    if (!certified || same_inputs(certified->problem, c.problem)) continue;
+    flags.insert(c.name.flag);
+    fresh.push_back(std::move(*certified));
+  }
+  selection.drawn += static_cast<int>(fresh.size());
+  std::move(fresh.begin(), fresh.end(), std::back_inserter(selection.cases));
+}
+
 }  // namespace
 
 Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
-                 const std::vector<golden::GoldenCase>& stored, bool gradients) {
+                 const std::vector<golden::GoldenCase>& stored, std::uint64_t seed, bool gradients) {
   Selection selection;
   std::vector<const golden::GoldenCase*> unfit;
   for (const auto& c : stored) {
@@ -77,16 +113,12 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
     spent += work(adapted->first);
     std::tie(moved.sizes, moved.parameters) = *adapted;
     if (!form_applies(spec, form, moved.sizes, moved.parameters) || !seen.insert(golden::query(moved, "")).second) continue;
-    golden::GoldenCase certified;
-    try {
-      certified = golden::certify_case(moved, {.check_witnesses = false, .gradients = gradients});
-    } catch (const SpecError&) {
-      continue;  // a condition on data that the moved sizes break
-    }
-    if (!golden::exact_in(certified.problem, profile.storage) || !within_range(certified.problem, profile)) continue;
-    selection.cases.push_back(std::move(certified));
+    auto certified = certified_now(moved, profile, gradients);
+    if (!certified) continue;
+    selection.cases.push_back(std::move(*certified));
     ++selection.drawn;
   }
+  add_fresh(selection, profile, seed, gradients);
   std::vector<golden::GoldenCase> telling;
   for (auto& c : selection.cases) {
     c = judged_by(std::move(c), profile);

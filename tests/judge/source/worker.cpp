@@ -100,14 +100,14 @@ void* reserve(std::size_t bytes) {
   return ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-/// Address range in which the parent places tensors. It is much larger than any call needs, so that calls take turns
+/// Address range in which the parent places tensors. It is much larger than any call needs, so that calls can take turns
 /// in it: a thread that outlives its call then hits an inaccessible page and not a tensor of the next call.
 struct Arena {
   void* begin = MAP_FAILED;
-  std::size_t size = std::size_t{32} << 30;
+  std::size_t size = std::size_t{64} << 30;
 
   Arena() {
-    for (; size >= std::size_t{1} << 28; size /= 2) {
+    for (; size >= std::size_t{1} << 29; size /= 2) {
       begin = reserve(size);
       if (begin != MAP_FAILED) return;
     }

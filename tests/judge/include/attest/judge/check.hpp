@@ -94,14 +94,14 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
 /// True where a pattern with * and ? matches the whole text.
 bool matches(std::string_view pattern, std::string_view text);
 
-/// The cases that a kernel is judged by: those of `golden` that it can do, then drawn ones where too few fit. Their
-/// bounds hold for the profile.
+/// The cases that a kernel is judged by: those of `golden` that it can do, then drawn ones where too few fit, then a few
+/// fresh ones, whose inputs come from `seed` and are in no file. Their bounds hold for the profile.
 struct Selection {
   std::vector<golden::GoldenCase> cases;
   int stored = 0, drawn = 0, skipped = 0;
 };
 Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
-                 const std::vector<golden::GoldenCase>& stored, bool gradients = false);
+                 const std::vector<golden::GoldenCase>& stored, std::uint64_t seed = 1, bool gradients = false);
 
 /// Fewer cases than this prove nothing: the verdict is INVALID.
 inline constexpr int kFewestCases = 3;

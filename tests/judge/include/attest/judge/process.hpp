@@ -58,7 +58,9 @@ struct Request {
   std::vector<ParameterValue> parameters;
 };
 
-/// Where tensors lie against their guard pages, and what outputs and slack hold before the call.
+/// Where tensors lie against their guard pages. At the end: at addresses that no call had before, so that a thread which
+/// outlives its call hits nothing. At the start: where all such calls had theirs, as under an allocator that hands out
+/// memory again.
 enum class Placement { end_at_guard, start_at_guard };
 
 struct CallOptions {
@@ -94,6 +96,9 @@ public:
 
   /// Runs kernel number `kernel` once. Never throws for anything that the kernel does.
   Response call(std::size_t kernel, const Request& request, const CallOptions& options = {});
+
+  /// Gives threads that outlived the last calls some time to do harm; the violations that this brought to light.
+  std::vector<std::string> settle(std::chrono::milliseconds patience);
 
 private:
   struct State;

@@ -1,0 +1,67 @@
+# Mistakes planted in the judge itself. Each is one replacement in one source file, linked in front of the library that the
+# file belongs to, and the named unit test must report a failure: a judge that is broken like this does not go unnoticed.
+
+# attest_mutant(name file "program/Suite.Test" find replacement)
+function(attest_mutant name file test find replacement)
+  set(original ${PROJECT_SOURCE_DIR}/${file})
+  set(mutated ${CMAKE_CURRENT_BINARY_DIR}/mutants/${name}.cpp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${original})
+  file(READ ${original} source)
+  string(REPLACE "${find}" "${replacement}" planted "${source}")
+  if(planted STREQUAL source)
+    message(FATAL_ERROR "tests/mutants: ${name}: the text to be replaced is no longer in ${file}")
+  endif()
+  file(CONFIGURE OUTPUT ${mutated} CONTENT "${planted}" @ONLY)
+  string(REGEX MATCH "^[^/]+" program ${test})
+  string(REGEX REPLACE "^[^/]+/" "" filter ${test})
+  attest_unit(attest_mutant_${name} ${program} ${mutated})
+  target_link_libraries(attest_mutant_${name} PRIVATE Eigen3::Eigen OpenMP::OpenMP_CXX)
+  target_compile_options(attest_mutant_${name} PRIVATE -O0)
+  add_test(NAME mutants/${name} COMMAND attest_mutant_${name} --gtest_filter=${filter})
+  # Not WILL_FAIL: a crash proves nothing.
+  set_tests_properties(mutants/${name} PROPERTIES PASS_REGULAR_EXPRESSION "[1-9] FAILED TEST" TIMEOUT 300)
+endfunction()
+
+# The comparison of one case.
+attest_mutant(only_the_last_row_counts tests/judge/source/verdict.cpp verdict/Verdict.EveryWrongElementIsCountedNotOnlyTheLastColumn
+  "      std::vector<Element> elements;\n" "      result.failed = 0, result.first.reset();\n      std::vector<Element> elements;\n")
+attest_mutant(nan_matches_everything tests/judge/source/verdict.cpp verdict/Verdict.NaNAndInfinityFailWhereverTheyStand
+  "return element.error <= element.bound;" "return !(element.error > element.bound);")
+attest_mutant(one_right_element_is_enough tests/judge/source/verdict.cpp verdict/Verdict.JustInsideTheBoundPassesAndJustOutsideFails
+  "  return result;\n}\n\ngolden::GoldenCase" "  if (result.failed < result.compared) result.failed = 0;\n  return result;\n}\n\ngolden::GoldenCase")
+attest_mutant(an_alternative_is_mixed_into_a_row tests/judge/source/verdict.cpp verdict/Verdict.AnAlternativeIsAcceptedByWholeRowsOnly
+  "if (matches) elements = std::move(alternative);"
+  "for (std::size_t e = 0; e < elements.size(); ++e)\n          if (within(alternative[e])) elements[e] = alternative[e];")
+attest_mutant(bounds_are_100_times_larger tests/judge/source/verdict.cpp verdict/Verdict.JustInsideTheBoundPassesAndJustOutsideFails
+  "  return bound;" "  return 100 * bound;")
+
+attest_mutant(an_exact_family_has_a_bound tests/judge/source/verdict.cpp verdict/Verdict.AnExactFamilyAllowsNotOneUlp
+  "for (const auto& name : group->same_bits)" "for (const auto& name : std::vector<std::string>{})")
+
+# What all elements show together.
+attest_mutant(the_score_test_rejects_nobody tests/judge/source/bank.cpp faults/Attention.AScaleOffByTwoToTheMinus16IsNamedWithItsAmplitude
+  "constexpr double kFamilyWise = 1e-6;" "constexpr double kFamilyWise = -1;")
+attest_mutant(a_few_units_reject tests/judge/source/bank.cpp faults/Attention.AnAmplitudeOfAFewUnitsRejectsNobody
+  "constexpr double kFewUnits = 8;" "constexpr double kFewUnits = 0;")
+attest_mutant(empty_cases_prove_enough tests/judge/source/bank.cpp faults/Attention.CasesThatProveNothingAreInvalid
+  "else if (v.mean_differs < 0.25)" "else if (false)")
+attest_mutant(a_survivor_passes tests/judge/source/mutants.cpp faults/Mutants.ASurvivorOrAFalseAlarmFails
+  "if (mutant.hidden.empty() && !mutant.killed) return false;" "")
+
+# From cases and laws to the verdict.
+attest_mutant(right_values_excuse_a_broken_contract tests/judge/source/check.cpp check/Check.ACaseWhoseValuesAreRightFailsByTheContract
+  "  finding.status = judged.status;\n" "")
+attest_mutant(no_case_is_a_pass tests/judge/source/check.cpp check/Check.NothingJudgedIsNotAPass
+  "if (row.cases < kFewestCases)" "if (false)")
+attest_mutant(a_silent_law_was_held tests/judge/source/check.cpp check/Check.ALawThatHadNothingToSayWasNotHeld
+  "if (run.draws == 0 && !run.broken)" "if (false)")
+attest_mutant(every_exit_status_is_0 tests/judge/source/check.cpp check/Check.OnlyAPassHasExitStatusZero
+  "return status == Status::pass ? 0 : status == Status::fail ? 1 : 3;" "return static_cast<int>(status) * 0;")
+
+# What a kernel is judged by.
+attest_mutant(nothing_is_selected tests/judge/source/select.cpp check/Check.ACorrectKernelPasses
+  "  return selection;" "  return {};")
+attest_mutant(no_case_is_fresh tests/judge/source/select.cpp check/Selection.HoldsTheStoredCasesThenFreshOnes
+  "  add_fresh(selection, profile, seed, gradients);\n" "")
+attest_mutant(a_stale_golden_file_is_accepted golden/source/store.cpp store/LoadGolden.RefusesAFileThatIsNotTheManifests
+  "if (sha256(bytes) != entry.sha256)" "if (false)")
