@@ -30,7 +30,14 @@ inline Finding masked_irrelevant(const Context& c) {
     for (Index i = 0; i < array.size(); ++i)
       if ((by_row ? i / array.shape[1] : i % s) == key) array.values[static_cast<std::size_t>(i)] = stale(64 * fresh.values[static_cast<std::size_t>(i)]);
   }
-  const Outcome plain = c.evaluate(hidden), other = c.evaluate(changed);
+  const Outcome plain = c.evaluate(hidden);
+  Outcome other;
+  try {
+    other = c.evaluate(changed);
+  } catch (const Refused&) {
+    if (filling == 0) throw;
+    return Finding::vacuous();  // an input that holds NaN or an infinity may be refused
+  }
   for (const auto& output : c.problem.spec->outputs) {
     const auto mean_of_all = c.problem.parameters.find("empty_row");
     if (mean_of_all != c.problem.parameters.end() && mean_of_all->second == ParameterSetting(std::string("mean"))) return Finding::vacuous();

@@ -141,7 +141,7 @@ TEST_F(Attention, AScaleOffByTwoToTheMinus16IsNamedWithItsAmplitude) {
 
 TEST_F(Attention, AnAmplitudeOfAFewUnitsRejectsNobody) {
   const Fault& fault = *spec.fault("scale_drift");
-  const Statistics s = of([&](const Problem& problem) { return planted(problem, fault, arithmetic_of(f32), 0x1p-23); });  // two units
+  const Statistics s = of([&](const Problem& problem) { return planted(problem, fault, arithmetic_of(f32), 0x1p-22); });  // four units
   EXPECT_TRUE(s.rejected.empty());
 }
 
@@ -188,6 +188,11 @@ TEST_F(Attention, CasesThatProveNothingAreInvalid) {
   ASSERT_EQ(few.size(), 1u);
   EXPECT_NE(bank.vacuity(few).too_little, "");
   EXPECT_NE(bank.vacuity({}).too_little, "");
+  Row row;
+  judge_statistics(bank, {{few[0], stored(few[0]->problem, emulated(few[0]->problem, "max_shift", arithmetic_of(f32)), f32)}}, 1, row);
+  ASSERT_EQ(row.failures.size(), 1u);
+  EXPECT_EQ(row.failures[0].status, Status::invalid);
+  EXPECT_EQ(row.failures[0].tier, "vacuity");
 }
 
 TEST(Planted, AFaultIsACandidate) {

@@ -9,6 +9,7 @@ namespace {
 const std::string kGood = R"(
 id = "toy.scale"
 title = "Scaling"
+no_exact_family = "a toy"
 formula = "y = a x"
 source = ["nobody"]
 sizes = [{ name = "n", range = [1, 8] }]

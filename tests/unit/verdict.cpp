@@ -127,7 +127,7 @@ TEST(Profiles, AnUnknownNameListsThem) {
     golden::profile("fp32");
     FAIL();
   } catch (const SpecError& error) {
-    EXPECT_NE(std::string(error.what()).find("f64, f32, tf32, bf16, f16"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("f64, f32, tf32, bf16, bf16-f32p, f16, f16-f32p"), std::string::npos);
   }
 }
 

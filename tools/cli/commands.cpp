@@ -24,6 +24,12 @@ std::string text_of(const ParameterSetting& value) {
   return std::get<std::string>(value);
 }
 
+std::vector<std::string> keys_of(const std::map<std::string, std::string>& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, _] : map) keys.push_back(key);
+  return keys;
+}
+
 void section(const std::string& title) { fmt::print("\n{}\n", title); }
 
 }  // namespace
@@ -79,6 +85,16 @@ int show(const std::string& id) {
   for (const auto& law : spec.laws)
     fmt::print("  {}{}{}{}{}\n", law.law, law.of.empty() ? "" : fmt::format(" of {}", fmt::join(law.of, ", ")), law.along.empty() ? "" : " along " + law.along,
                law.when.empty() ? "" : " when " + law.when, law.note.empty() ? "" : ": " + law.note);
+  const auto bank = [](const std::vector<std::string>& rows) { return rows.empty() ? std::string() : fmt::format(" [{}]", fmt::join(rows, ", ")); };
+  section("Faults that are planted, killed and named");
+  for (const auto& fault : spec.faults)
+    if (fault.equivalent.empty())
+      fmt::print("  {:<28} {}{}; shown by {}{}\n", fault.name, fault.change, bank(fault.bank), fault.flag,
+                 fault.hidden.empty() ? "" : fmt::format("; not in {}", fmt::join(keys_of(fault.hidden), ", ")));
+  for (const auto& fault : spec.faults)
+    if (!fault.equivalent.empty()) fmt::print("  {:<28} is no fault: {}{}; {}\n", fault.name, fault.change, bank(fault.bank), fault.equivalent);
+  for (const auto& row : spec.not_planted) fmt::print("  not planted{}: {}\n", bank(row.bank), row.reason);
+  if (!spec.no_exact_family.empty()) fmt::print("\nNo inputs give every correct kernel the same bits: {}\n", spec.no_exact_family);
   if (!spec.gradient.empty()) fmt::print("\nGradient with respect to {}\n", fmt::join(spec.gradient, ", "));
   section("Golden cases");
   const auto explanations = flag_explanations();
@@ -86,7 +102,8 @@ int show(const std::string& id) {
     const auto at = explanations.find(group.flag);
     int cases = 0;
     for (const auto& entry : group.entries) cases += entry.seeds;
-    fmt::print("  {:>3} {:<24} {}\n", cases, group.flag, at == explanations.end() ? "" : at->second);
+    fmt::print("  {:>3} {:<24} {}{}\n", cases, group.flag, at == explanations.end() ? "" : at->second,
+               group.same_bits.empty() ? "" : fmt::format(" [same bits: {}]", fmt::join(group.same_bits, ", ")));
   }
   if (!spec.costs.empty()) section("Costs");
   for (const auto& cost : spec.costs) fmt::print("  {}: {} {}{}\n", cost.form, cost.count.text(), cost.operation, cost.when.empty() ? "" : " when " + cost.when);

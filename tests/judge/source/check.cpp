@@ -83,8 +83,8 @@ void note_worst(Row& row, const Comparison& comparison, const std::string& query
 
 /// Whether the first wrong element belongs to an exact family.
 bool is_exact(const golden::GoldenCase& c, const Comparison& comparison) {
-  const auto* group = c.problem.spec->group(c.name.flag);
-  return comparison.first && group && std::count(group->same_bits.begin(), group->same_bits.end(), comparison.first->output) > 0;
+  const auto exact = exact_outputs(c.name);
+  return comparison.first && std::count(exact.begin(), exact.end(), comparison.first->output) > 0;
 }
 
 /// Judges a batch against the certified values of its heads.
@@ -98,7 +98,7 @@ Finding judge_batch(Candidate& candidate, const Kernel& kernel, const Batch& bat
   finding.message = judged.message;
   if (finding.status != Status::pass) return finding;
   for (std::size_t p = 0; p < cases.size(); ++p) {
-    if (samples) samples->push_back({cases[p], judged.answers[0].outputs[p]});
+    if (samples && !judged.answers.empty()) samples->push_back({cases[p], judged.answers[0].outputs[p]});
     for (std::size_t a = 0; a < judged.answers.size(); ++a) {
       const Comparison comparison = compare(cases[p]->problem, cases[p]->certified, judged.answers[a].outputs[p], profile);
       const std::string query = golden::query(cases[p]->name, profile.name);

@@ -142,7 +142,7 @@ std::string where(const Sample& sample, const golden::Profile& profile) {
 /// Where values are labels, the output says which key was read.
 std::string label(const Sample& sample, const Element& element) {
   const auto* group = sample.c->problem.spec->group(sample.c->name.flag);
-  if (!group || group->same_bits.empty() || element.at.empty() || element.at.back() != 0) return "";
+  if (exact_outputs(sample.c->name).empty() || element.at.empty() || element.at.back() != 0) return "";
   for (const auto& [input, recipe] : group->fill) {
     if (recipe != "labels") continue;
     const auto rows = static_cast<double>(sample.c->problem.inputs.at(input).shape[0]);

@@ -151,10 +151,12 @@ bool hides(const T& bias) {
   return std::isinf(approximate(bias)) && approximate(bias) < 0;
 }
 
-/// sigma(x) = 1 / (1 + e^-x)
+/// sigma(x) = 1 / (1 + e^-x), for negative x as e^x / (1 + e^x), so that no exponential overflows in any number type.
 template <class T>
 T sigmoid(const T& x) {
-  return T(1) / (T(1) + exp(-x));
+  if (positive(x)) return T(1) / (T(1) + exp(-x));
+  const T e = exp(x);
+  return e / (T(1) + e);
 }
 
 /// Discrete decisions met during one evaluation: their margins, and the choice to take the other branch where a margin

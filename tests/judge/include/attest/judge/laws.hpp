@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,12 @@ namespace attest::laws {
 struct Outcome {
   Arrays values;
   std::function<const Arrays&()> bounds;
+};
+
+/// The kernel returned an error instead of a result.
+class Refused : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
 };
 
 /// Evaluates a problem: a candidate's kernel, or a form of the reference over enclosures.

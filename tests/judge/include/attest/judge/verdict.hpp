@@ -37,6 +37,10 @@ struct Comparison {
 /// row may match the alternative instead, as a whole. Written so that NaN fails.
 Comparison compare(const Problem& problem, const golden::Certified& certified, const Arrays& got, const golden::Profile& profile);
 
+/// The outputs that every correct kernel gives bit for bit in this case. A family is exact in the sizes and parameters
+/// that its spec lists; a case that was moved to others is judged by its bounds.
+std::vector<std::string> exact_outputs(const golden::Case& c);
+
 /// The case with bounds that hold for the profile: as stored, or from the error model run at its units. Outputs that
 /// every correct kernel gives bit for bit have a bound of zero (tier T1), but that an underflow may stand for a zero.
 golden::GoldenCase judged_by(golden::GoldenCase c, const golden::Profile& profile);
