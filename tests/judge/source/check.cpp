@@ -265,6 +265,7 @@ laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const g
     const Batch batch{{problem}, {{}}, 1, 1, 1};
     const Request request = assemble(batch, kernel, profile);
     const Response response = candidate.process().call(kernel.index, request, options_for(kernel, options, Placement::end_at_guard, kPoison[0]));
+    if (response.end == Response::End::kernel_error) throw laws::Refused(response.message);
     if (response.end != Response::End::finished) throw std::runtime_error(response.message);
     if (!response.violations.empty()) throw std::runtime_error(response.violations[0]);
     laws::Outcome outcome;
