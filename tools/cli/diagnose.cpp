@@ -53,7 +53,8 @@ void print_diagnosis(const judge::Row& row) {
     else entry("first", row.failures[0].message);
     if (!d.where.empty()) entry("where", d.where);
   }
-  if (s.elements > 0) {
+  const bool whole = !row.diagnosis.names.empty() && row.diagnosis.names[0].whole;
+  if (s.elements > 0 && !whole) {  // where the equation is another one, its errors have no precision
     const std::string like = s.behaves_like.empty() ? "no profile allows for errors of this size"
                                                     : fmt::format("behaves like {}: {}", s.behaves_like, golden::profile(s.behaves_like).meaning);
     entry("precision", fmt::format("{:.1f} effective bits of {:.0f}; {}", s.bits, s.claimed_bits, like));
@@ -62,12 +63,12 @@ void print_diagnosis(const judge::Row& row) {
   if (!row.failures.empty()) {
     std::size_t shown = 0;
     for (const auto& name : row.diagnosis.names) {
-      if (shown == 3) break;
+      if (shown == 3 || (whole && !name.whole)) break;
       entry(shown == 0 ? "looks like" : "or", described(spec, name.fit) + (name.whole ? "; every case is what that equation gives" : fmt::format("; explains {:.3g} % of the squared error", 100 * name.fit.explained)));
       ++shown;
     }
     if (shown == 0 && s.elements > 0) entry("looks like", "no fault in the bank");
-    if (s.joint.size() > 1) {
+    if (s.joint.size() > 1 && !whole) {
       std::string together;
       for (const auto& fit : s.joint) together += fmt::format("{}{} (c = {:.4g} +- {:.1g})", together.empty() ? "" : ", ", fit.fault, fit.c, fit.error);
       entry("together", fmt::format("{} explain {:.3g} % of the squared error", together, 100 * s.joint[0].explained));
@@ -135,11 +136,12 @@ int mutants(const std::string& only, int seeds, const std::optional<std::filesys
   }
   for (const auto& o : report.orders)
     if (o.alarms.raised > 0) fmt::print("\n  FALSE ALARM {} {}: {}", o.equation, o.profile, o.alarms.first);
-  fmt::print("\n");
-  for (const auto& [profile, sum] : sums)
-    fmt::print("{:<5} killed {} of {} ({:.1f} %), named first {:.1f} %, in the top three {:.1f} %; {} hidden; {} false alarms in {} judgements of correct kernels (largest |z| {:.1f})\n",
-               profile, sum.killed, sum.faults, 100.0 * sum.killed / std::max(sum.faults, 1), 100.0 * sum.first / std::max(sum.faults, 1),
-               100.0 * sum.top / std::max(sum.faults, 1), sum.hidden, sum.alarms, sum.judged, sum.z);
+  fmt::print("\n{:<9} {:>9} {:>12} {:>9} {:>7} {:>13} {:>24}\n", "", "killed", "named first", "top three", "hidden", "false alarms", "in judgements, max |z|");
+  for (const auto& [profile, sum] : sums) {
+    const auto percent = [faults = std::max(sum.faults, 1)](int part) { return fmt::format("{:.1f} %", 100.0 * part / faults); };
+    fmt::print("{:<9} {:>9} {:>12} {:>9} {:>7} {:>13} {:>24}\n", profile, fmt::format("{}/{}", sum.killed, sum.faults), percent(sum.first), percent(sum.top), sum.hidden,
+               sum.alarms, fmt::format("{}, {:.1f}", sum.judged, sum.z));
+  }
   fmt::print("Verdict: {}\n", report.passed() ? "PASS" : "FAIL");
   if (json) golden::write_file_atomically(*json, judge::to_json(report).dump(2) + "\n");
   return report.passed() ? 0 : 1;

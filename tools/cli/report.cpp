@@ -40,14 +40,14 @@ judge::Progress progress_bar(const std::string& verb) {
 }
 
 void print(const judge::Report& report) {
-  fmt::print("{:<46} {:<5} {:>9} {:>7} {:>9} {:>5} {:>8}\n", "kernel", "prof.", "cases", "laws", "err/bound", "bits", "verdict");
+  fmt::print("{:<46} {:<9} {:>9} {:>7} {:>9} {:>5} {:>8}\n", "kernel", "prof.", "cases", "laws", "err/bound", "bits", "verdict");
   int skipped = 0, vacuous = 0, passed = 0;
   Index elements = 0;
   for (const auto& row : report.rows) {
     const std::string name = row.equation + (row.form.empty() ? "" : " " + row.form) + (row.reading == "gradient" ? " gradient" : "");
     const std::string ratio = row.worst_query.empty() ? "-" : fmt::format("{:.3g}", row.worst.ratio());
     const std::string bits = row.statistics.elements > 0 ? fmt::format("{:.1f}", row.statistics.bits) : "-";
-    fmt::print("{:<46} {:<5} {:>9} {:>7} {:>9} {:>5} {:>8}\n", clipped(name, 46), row.profile, fmt::format("{}/{}", row.cases_passed, row.cases),
+    fmt::print("{:<46} {:<9} {:>9} {:>7} {:>9} {:>5} {:>8}\n", clipped(name, 46), row.profile, fmt::format("{}/{}", row.cases_passed, row.cases),
                fmt::format("{}/{}", row.laws_held, row.laws), ratio, bits, coloured(judge::name(row.status), row.status == judge::Status::pass));
     skipped += row.skipped;
     vacuous += row.laws_vacuous;

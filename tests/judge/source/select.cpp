@@ -120,10 +120,15 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
   }
   add_fresh(selection, profile, seed, gradients);
   std::vector<golden::GoldenCase> telling;
-  for (auto& c : selection.cases) {
-    c = judged_by(std::move(c), profile);
-    if (tells_from_zero(c, profile)) telling.push_back(std::move(c));
-    else ++selection.skipped;
+  const int stored_cases = selection.stored;
+  for (std::size_t i = 0; i < selection.cases.size(); ++i) {
+    auto c = judged_by(std::move(selection.cases[i]), profile);
+    if (tells_from_zero(c, profile)) {
+      telling.push_back(std::move(c));
+    } else {
+      --(static_cast<int>(i) < stored_cases ? selection.stored : selection.drawn);
+      ++selection.skipped;
+    }
   }
   selection.cases = std::move(telling);
   return selection;
