@@ -171,6 +171,37 @@ TEST_F(Attention, TheGradeIsThatOfTheArithmetic) {
   EXPECT_EQ(grade("tf32").behaves_like, "tf32");
 }
 
+/// Over many correct kernels and many inputs the scores scatter as their errors say: not more, and not so much less that
+/// a fault would be missed.
+TEST(Calibration, ScoresOfCorrectKernelsScatterAsTheyShould) {
+  for (const char* id : {"attention.scaled_dot_product", "linear.causal", "positional.rotary"}) {
+    const Spec& spec = find_spec(id);
+    const auto& f32 = golden::profile("f32");
+    const auto names = golden::stored_cases(spec);
+    Alarms all;
+    for (std::uint64_t check = 0; check < 8; ++check) {
+      Bank bank(spec, f32);
+      std::vector<golden::GoldenCase> cases;
+      for (std::size_t i = 0; i < 30; ++i) {
+        golden::Case c = names[(i + 7 * check) % names.size()];
+        c.seed = 9000 + 100 * check + i;
+        const auto certified = golden::certify_case(c, {.check_witnesses = false, .gradients = false});
+        if (golden::exact_in(certified.problem, f32.storage)) cases.push_back(judged_by(certified, f32));
+      }
+      std::vector<const golden::GoldenCase*> pointers;
+      for (const auto& c : cases) pointers.push_back(&c);
+      const Alarms one = bank.alarms(pointers, 1000);
+      all.z_squares += one.z_squares, all.scores += one.scores, all.raised += one.raised;
+      all.largest_z = std::max(all.largest_z, one.largest_z);
+    }
+    EXPECT_EQ(all.raised, 0) << id;
+    EXPECT_GT(all.scores, 100) << id;
+    EXPECT_GT(all.rms_z(), 0.3) << id;
+    EXPECT_LT(all.rms_z(), 1.2) << id;
+    EXPECT_LT(all.largest_z, 6) << id;
+  }
+}
+
 TEST_F(Attention, ABiasIsSeen) {
   const Statistics s = of([&](const Problem& problem) {
     Arrays outputs = emulated(problem, "max_shift", arithmetic_of(golden::profile("f64")));

@@ -354,6 +354,7 @@ Alarms Bank::alarms(const std::vector<const golden::GoldenCase*>& cases, double 
       fit.z = fit.c / std::sqrt(scatter / norm[k] + spread);
       fit.p = std::min(1.0, two_sided(fit.z) * std::max(tests, 1.0));
       alarms.largest_z = std::max(alarms.largest_z, std::abs(fit.z));
+      alarms.z_squares += fit.z * fit.z, ++alarms.scores;
       if (rejects(fault, fit)) note(name, "the score test finds " + fault.name);
     }
   }

@@ -65,6 +65,8 @@ MutantsReport::Orders accused(const Spec& spec, const golden::Profile& profile, 
         orders.alarms.judged += alarms.judged;
         orders.alarms.raised += alarms.raised;
         orders.alarms.largest_z = std::max(orders.alarms.largest_z, alarms.largest_z);
+        orders.alarms.z_squares += alarms.z_squares;
+        orders.alarms.scores += alarms.scores;
         if (orders.alarms.first.empty()) orders.alarms.first = alarms.first;
       }
     } catch (...) {
@@ -96,7 +98,8 @@ MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
     return matches(options.only, spec.id) || matches(options.only, spec.id + "." + fault.name);
   };
   std::size_t total = 0;
-  for (const auto& [id, spec] : specs()) {
+  for (const auto& entry : specs()) {
+    const Spec& spec = entry.second;
     const auto faults = std::count_if(spec.faults.begin(), spec.faults.end(), [&](const Fault& fault) { return wanted(spec, fault); });
     if (faults == 0) continue;
     chosen.push_back(&spec);
@@ -138,7 +141,7 @@ nlohmann::json to_json(const MutantsReport& report) {
                        {"named", m.named}, {"shown", std::isfinite(m.shown) ? nlohmann::json(m.shown) : nlohmann::json("inf")}, {"hidden", m.hidden}});
   for (const auto& o : report.orders)
     orders.push_back({{"equation", o.equation}, {"profile", o.profile}, {"cases", o.cases}, {"judged", o.alarms.judged}, {"false_alarms", o.alarms.raised},
-                      {"largest_z", o.alarms.largest_z}, {"first", o.alarms.first}});
+                      {"largest_z", o.alarms.largest_z}, {"rms_z", o.alarms.rms_z()}, {"first", o.alarms.first}});
   return {{"passed", report.passed()}, {"mutants", mutants}, {"orders", orders}};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -56,6 +57,11 @@ struct Alarms {
   Index raised = 0;
   double largest_z = 0;  // of any score test
   std::string first;     // what the first alarm was
+  double z_squares = 0;  // over all score tests
+  Index scores = 0;
+
+  /// 1 where the scores of correct kernels scatter as much as their errors say.
+  double rms_z() const { return scores > 0 ? std::sqrt(z_squares / static_cast<double>(scores)) : 0; }
 };
 
 /// Everything about one equation's faults at one profile, computed once per case: what each fault would change, and how
