@@ -247,7 +247,7 @@ Fault fault(Table at, const Spec& spec) {
   fault.name = at.string("name");
   if (!is_identifier(fault.name)) at.fail(fmt::format("fault name '{}' is not an identifier", fault.name));
   fault.change = at.string("change");
-  fault.bank = at.strings("bank");
+  fault.seen = at.strings("seen");
   fault.equivalent = at.string("equivalent", "");
   fault.numeric = at.boolean("numeric", false);
   if (const auto* amplitude = at.take("amplitude")) {
@@ -394,7 +394,7 @@ Spec parse_spec(std::string_view text, const std::string& path) {
   for (auto& fault_at : at.tables("faults")) spec.faults.push_back(fault(fault_at, spec));
   require_unique(at, names_of(spec.faults), "fault");
   for (auto& not_planted_at : at.tables("not_planted")) {
-    spec.not_planted.push_back({not_planted_at.strings("bank"), not_planted_at.string("reason")});
+    spec.not_planted.push_back({not_planted_at.string("what"), not_planted_at.strings("seen"), not_planted_at.string("reason")});
     not_planted_at.finish();
   }
   for (auto& cost_at : at.tables("costs")) {

@@ -85,15 +85,15 @@ int show(const std::string& id) {
   for (const auto& law : spec.laws)
     fmt::print("  {}{}{}{}{}\n", law.law, law.of.empty() ? "" : fmt::format(" of {}", fmt::join(law.of, ", ")), law.along.empty() ? "" : " along " + law.along,
                law.when.empty() ? "" : " when " + law.when, law.note.empty() ? "" : ": " + law.note);
-  const auto bank = [](const std::vector<std::string>& rows) { return rows.empty() ? std::string() : fmt::format(" [{}]", fmt::join(rows, ", ")); };
+  const auto seen = [](const std::vector<std::string>& threads) { return threads.empty() ? std::string() : fmt::format(" [seen: {}]", fmt::join(threads, ", ")); };
   section("Faults that are planted, killed and named");
   for (const auto& fault : spec.faults)
     if (fault.equivalent.empty())
-      fmt::print("  {:<28} {}{}; shown by {}{}\n", fault.name, fault.change, bank(fault.bank), fault.flag,
+      fmt::print("  {:<28} {}{}; shown by {}{}\n", fault.name, fault.change, seen(fault.seen), fault.flag,
                  fault.hidden.empty() ? "" : fmt::format("; not in {}", fmt::join(keys_of(fault.hidden), ", ")));
   for (const auto& fault : spec.faults)
-    if (!fault.equivalent.empty()) fmt::print("  {:<28} is no fault: {}{}; {}\n", fault.name, fault.change, bank(fault.bank), fault.equivalent);
-  for (const auto& row : spec.not_planted) fmt::print("  not planted{}: {}\n", bank(row.bank), row.reason);
+    if (!fault.equivalent.empty()) fmt::print("  {:<28} is no fault: {}{}; {}\n", fault.name, fault.change, seen(fault.seen), fault.equivalent);
+  for (const auto& row : spec.not_planted) fmt::print("  not planted: {}{}; {}\n", row.what, seen(row.seen), row.reason);
   if (!spec.no_exact_family.empty()) fmt::print("\nNo inputs give every correct kernel the same bits: {}\n", spec.no_exact_family);
   if (!spec.gradient.empty()) fmt::print("\nGradient with respect to {}\n", fmt::join(spec.gradient, ", "));
   section("Golden cases");

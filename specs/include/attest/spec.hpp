@@ -100,7 +100,7 @@ struct VectorGroup {
 struct Fault {
   std::string name;
   std::string change;             // what is computed instead
-  std::vector<std::string> bank;  // where it was seen: rows of the fault bank, or nothing
+  std::vector<std::string> seen;  // public threads about kernels that had it, as owner/repository#number
   std::string flag;               // the golden cases that reveal it
   double amplitude = 0;           // a quantity that is off by a factor 1 + c x amplitude; 0: it is there or it is not
   bool numeric = false;           // right over the reals, wrong in floating point
@@ -108,9 +108,10 @@ struct Fault {
   std::map<std::string, std::string> hidden;  // profile -> why its precision cannot show the fault
 };
 
-/// A row of the fault bank that is no fault of the equation, and why.
+/// A known mistake of real kernels that is no fault of this equation, and why.
 struct NotPlanted {
-  std::vector<std::string> bank;
+  std::string what;
+  std::vector<std::string> seen;
   std::string reason;
 };
 
