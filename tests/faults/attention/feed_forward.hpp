@@ -14,7 +14,9 @@ using right::Out;
 template <class T, class F>
 void with_hidden(const In<T>& in, const Out<T>& out, F&& h) {
   for (Index i = 0; i < in.x.extent(0); ++i) {
-    const auto units = tabulate(in.w_1.extent(1), [&](Index t) { return T(h(t, right::biased(in.b_1, t, dot<T>(in.x[i], in.w_1.column(t))))); });
+    const auto units = tabulate(in.w_1.extent(1), [&](Index t) {
+      return T(h(t, right::biased(in.b_1, t, dot<T>(in.x[i], in.w_1.column(t)))));
+    });
     for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = right::biased(in.b_2, a, dot<T>(units, in.w_2.column(a)));
   }
 }
@@ -54,12 +56,16 @@ void activation_before_first(const In<T>& in, const Out<T>& out) {
 
 template <class T>
 void gelu_by_sigmoid(const In<T>& in, const Out<T>& out) {
-  with_hidden(in, out, [&](Index, const T& u) { return in.activation == "gelu_tanh" ? T(u * sigmoid(T(T(1.702) * u))) : right::activated(in, u); });
+  with_hidden(in, out, [&](Index, const T& u) {
+    return in.activation == "gelu_tanh" ? T(u * sigmoid(T(T(1.702) * u))) : right::activated(in, u);
+  });
 }
 
 template <class T>
 void leaky(const In<T>& in, const Out<T>& out) {
-  with_hidden(in, out, [&](Index, const T& u) { return in.activation == "relu" && !positive(u) ? T(T(0.01) * u) : right::activated(in, u); });
+  with_hidden(in, out, [&](Index, const T& u) {
+    return in.activation == "relu" && !positive(u) ? T(T(0.01) * u) : right::activated(in, u);
+  });
 }
 
 template <class T>

@@ -58,7 +58,9 @@ template <class T, class F>
 void with_columns(const In<T>& in, const Out<T>& out, F&& column) {
   const Matrix<T> w = right::side_by_side(in);
   const Index f = in.w_q.extent(0), d = in.w_q.extent(1), m = in.w_v.extent(1);
-  const auto part = [&](Index first, Index count) { return matrix_of<T>(f, count, [&](Index r, Index a) { return T(w(r, column(first + a))); }); };
+  const auto part = [&](Index first, Index count) {
+    return matrix_of<T>(f, count, [&](Index r, Index a) { return T(w(r, column(first + a))); });
+  };
   with_weights(in, out, part(0, d), part(d, d), part(2 * d, m));
 }
 

@@ -35,7 +35,10 @@ inline Finding zero_weights(const Context& c) {
   const auto b_2 = problem.inputs.find("b_2");
   const auto d = static_cast<std::size_t>(problem.sizes.at("d"));
   Array expected = outcome.values.at("y"), zero = expected;
-  for (std::size_t t = 0; t < expected.values.size(); ++t) expected.values[t] = b_2 == problem.inputs.end() ? 0 : b_2->second.values[t % d], zero.values[t] = 0;
+  for (std::size_t t = 0; t < expected.values.size(); ++t) {
+    expected.values[t] = b_2 == problem.inputs.end() ? 0 : b_2->second.values[t % d];
+    zero.values[t] = 0;
+  }
   return laws::same(c, "y", outcome.values.at("y"), outcome.bounds().at("y"), expected, zero, "w_2 = 0");
 }
 

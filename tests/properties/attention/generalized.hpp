@@ -19,7 +19,8 @@ inline Finding exp_is_softmax(const Context& c) {
     if (const auto value = setting(c.problem, name)) attention.parameters[name] = *value;
   const auto enclosure = golden::enclose(attention, "max_shift", 128);
   const Outcome outcome = c.evaluate(c.problem);
-  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), enclosure.middle.at("o"), enclosure.radius.at("o"), "softmax attention");
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), enclosure.middle.at("o"), enclosure.radius.at("o"),
+                    "softmax attention");
 }
 
 /// Turning queries and keys by one angle in the plane of two columns changes nothing: no product, no distance.
@@ -38,13 +39,14 @@ inline Finding rotation(const Context& c) {
     }
   }
   const Outcome before = c.evaluate(plain), after = c.evaluate(turned);
-  return laws::same(c, "o", after.values.at("o"), after.bounds().at("o"), before.values.at("o"), before.bounds().at("o"), "a rotation of queries and keys");
+  return laws::same(c, "o", after.values.at("o"), after.bounds().at("o"), before.values.at("o"), before.bounds().at("o"),
+                    "a rotation of queries and keys");
 }
 
 /// An even power of q.k does not see the sign of q.
 inline Finding sign_of_even_powers(const Context& c) {
-  if (similarity(c) != "polynomial" || std::get<Index>(*setting(c.problem, "power")) % 2 != 0 || std::get<double>(*setting(c.problem, "offset")) != 0)
-    return Finding::vacuous();
+  const bool even = std::get<Index>(*setting(c.problem, "power")) % 2 == 0;
+  if (similarity(c) != "polynomial" || !even || std::get<double>(*setting(c.problem, "offset")) != 0) return Finding::vacuous();
   Problem negated = c.problem;
   for (double& x : negated.inputs.at("q").values) x = -x;
   const Outcome plain = c.evaluate(c.problem), other = c.evaluate(negated);

@@ -42,7 +42,9 @@ Matrix<T> convolved(const Matrix<T>& x, Index channels_out, Index width, const V
   Matrix<T> y(channels_out, x.extent(1) - width + 1);
   for (Index o = 0; o < channels_out; ++o)
     for (Index t = 0; t < y.extent(1); ++t)
-      y(o, t) = biased(bias, o, sum(x.extent(0) * width, [&](Index s) { return T(x(s / width, t + s % width) * w(s % width, s / width, o)); }));
+      y(o, t) = biased(bias, o, sum(x.extent(0) * width, [&](Index s) {
+        return T(x(s / width, t + s % width) * w(s % width, s / width, o));
+      }));
   return y;
 }
 

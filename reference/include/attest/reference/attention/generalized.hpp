@@ -15,7 +15,8 @@ using Keys = std::vector<Index>;
 /// S_i in ascending order.
 template <class T>
 Keys visible(const In<T>& in, Index i) {
-  return scaled_dot_product::visible(scaled_dot_product::In<T>{.q = in.q, .k = in.k, .v = in.v, .mask = in.mask, .bias = {}, .scale = {}, .causal = in.causal}, i);
+  const scaled_dot_product::In<T> same{.q = in.q, .k = in.k, .v = in.v, .mask = in.mask, .bias = {}, .scale = {}, .causal = in.causal};
+  return scaled_dot_product::visible(same, i);
 }
 
 /// Row i of x through a map of linear.feature_map.

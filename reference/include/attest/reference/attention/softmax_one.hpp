@@ -19,7 +19,7 @@ void each_row(const In<T>& in, const Out<T>& out, F&& weights) {
   const auto [rows, s] = in.x.extents();
   for (Index r = 0; r < rows; ++r) {
     const auto keys = visible(in, r);
-    const auto a = weights(tabulate(static_cast<Index>(keys.size()), [&, row = r](Index t) { return T(in.x(row, keys[static_cast<std::size_t>(t)])); }));
+    const auto a = weights(tabulate(static_cast<Index>(keys.size()), [&](Index t) { return T(in.x(r, keys[static_cast<std::size_t>(t)])); }));
     for (Index j = 0; j < s; ++j) out.a(r, j) = T(0);
     for (Index t = 0; t < a.extent(); ++t) out.a(r, keys[static_cast<std::size_t>(t)]) = a(t);
   }
