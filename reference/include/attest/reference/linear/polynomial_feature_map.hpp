@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "attest/reference/vocabulary.hpp"
+#include "attest/spec/linear/polynomial_feature_map.hpp"
+
+namespace attest::reference::linear::polynomial_feature_map {
+
+using attest::spec::linear::polynomial_feature_map::In;
+using attest::spec::linear::polynomial_feature_map::Out;
+
+/// The features of every row: `square(x_a)`, `cross(x_a, x_b)` and, with a constant, `linear(x_a)` and `constant` itself.
+template <class T, class S, class X, class L>
+void each_feature(const In<T>& in, const Out<T>& out, S&& square, X&& cross, L&& linear, const T& constant) {
+  const Index d = in.x.extent(1), with = in.constant > 0 ? 1 : 0;  // C1
+  for (Index i = 0; i < in.x.extent(0); ++i) {
+    const auto x = in.x[i];
+    const auto phi = out.phi[i];
+    Index at = 0;
+    if (in.layout == "full") {  // C2, C3
+      for (Index a = 0; a < d + with; ++a)
+        for (Index b = 0; b < d + with; ++b)
+          phi(at++) = a == d && b == d ? constant : a == d ? linear(x(b)) : b == d ? linear(x(a)) : a == b ? square(x(a)) : cross(x(a), x(b));
+      continue;
+    }
+    for (Index a = 0; a < d; ++a) phi(at++) = square(x(a));  // C4, C5
+    for (Index a = 0; a < d; ++a)
+      for (Index b = a + 1; b < d; ++b) phi(at++) = cross(x(a), x(b));
+    if (with == 0) continue;
+    for (Index a = 0; a < d; ++a) phi(at++) = linear(x(a));
+    phi(at) = constant;
+  }
+}
+
+/// The weight of x_a x_b, a != b: once for all pairs, sqrt 2 where a pair stands for itself and its mirror image.
+template <class T>
+T product(const In<T>& in, const T& x, const T& y) {
+  return in.layout == "full" ? T(x * y) : T(sqrt(T(2)) * (x * y));
+}
+
+/// full: x_a x_b, sqrt c x_a, c;  symmetric: x_a^2, sqrt 2 x_a x_b, sqrt(2 c) x_a, c      [c is the constant]
+template <class T>
+void direct(const In<T>& in, const Out<T>& out) {
+  const T weight = sqrt(T(in.layout == "full" ? in.constant : 2 * in.constant));
+  each_feature(
+      in, out, [](const T& x) { return T(x * x); }, [&](const T& x, const T& y) { return product(in, x, y); },
+      [&](const T& x) { return T(weight * x); }, T(in.constant));
+}
+
+/// y = [x, sqrt c]: (x . y + c)^2 is the square of a plain dot product of such vectors, and c no case of its own.
+template <class T>
+void homogenised(const In<T>& in, const Out<T>& out) {
+  const T last = sqrt(T(in.constant));
+  each_feature(
+      in, out, [](const T& x) { return T(x * x); }, [&](const T& x, const T& y) { return product(in, x, y); },
+      [&](const T& x) { return product(in, x, last); }, T(last * last));
+}
+
+}  // namespace attest::reference::linear::polynomial_feature_map
