@@ -53,6 +53,7 @@ public:
     if (!node->is_array()) fail(fmt::format("'{}' must be an array of tables", key));
     int index = 0;
     for (const auto& item : *node->as_array()) {
+      if (key == "errata" && item.is_string()) continue;  // TRANSITION
       if (!item.is_table()) fail(fmt::format("'{}' must be an array of tables", key));
       result.emplace_back(*item.as_table(), path_, fmt::format("{}[{}]", key, index++));
     }
@@ -269,6 +270,42 @@ void require_unique(const Table& at, const std::vector<std::string>& names, std:
     if (!seen.insert(name).second) at.fail(fmt::format("{} '{}' is declared twice", what, name));
 }
 
+/// Whether an evidence names something of this spec. Properties and tests are not the spec's: coverage looks for them.
+bool stands(const std::string& evidence, const Spec& spec) {
+  const auto space = evidence.find(' ');
+  const std::string kind = evidence.substr(0, space), name = space == std::string::npos ? "" : evidence.substr(space + 1);
+  if (kind == "cost") return name.empty() && !spec.costs.empty();
+  if (kind == "gradient") return name.empty() && !spec.gradient.empty();
+  if (kind == "form") return spec.form(name);
+  if (kind == "fault") return spec.fault(name) && spec.fault(name)->equivalent.empty();
+  if (kind == "vectors") return spec.group(name);
+  if (kind == "bits") return std::any_of(spec.vectors.begin(), spec.vectors.end(), [&](const auto& group) { return group.flag == name && !group.same_bits.empty(); });
+  if (kind == "law") return std::any_of(spec.laws.begin(), spec.laws.end(), [&](const auto& claim) { return claim.law == name; });
+  if (kind == "constraint") return std::any_of(spec.constraints.begin(), spec.constraints.end(), [&](const auto& constraint) { return constraint.label == name; });
+  return (kind == "property" || kind == "test") && !name.empty();
+}
+
+std::vector<Statement> statements(Table& at, const Spec& spec, std::string_view key, std::string_view name, std::string_view meaning) {
+  std::vector<Statement> result;
+  for (auto& one : at.tables(key)) {
+    Statement statement;
+    statement.name = one.string(name);
+    statement.meaning = one.string(meaning);
+    if (key == "errata") statement.right = one.string("right");
+    statement.shown = one.strings("shown");
+    statement.reason = one.string("reason", "");
+    one.finish();
+    if (statement.shown.empty() == statement.reason.empty()) one.fail("needs either 'shown', the evidence, or 'reason', why there is none");
+    for (const auto& evidence : statement.shown)
+      if (!stands(evidence, spec))
+        one.fail(fmt::format("'shown' names '{}', which this spec does not have; evidence is one of: law NAME, property NAME, form NAME, fault NAME, "
+                             "vectors FLAG, bits FLAG, constraint LABEL, test Suite.Name, cost, gradient", evidence));
+    result.push_back(std::move(statement));
+  }
+  require_unique(at, names_of(result), std::string(key));
+  return result;
+}
+
 }  // namespace
 
 std::string_view name(Element element) {
@@ -405,7 +442,14 @@ Spec parse_spec(std::string_view text, const std::string& path) {
   }
   if (auto backends = at.table("backends"))
     for (const auto& name : backends->keys()) spec.backends[name] = backends->strings(name);
-  spec.errata = at.strings("errata");
+  for (auto& not_taken_at : at.tables("not_taken")) {
+    spec.not_taken.push_back({not_taken_at.string("name"), not_taken_at.string("reason")});
+    if (spec.form(spec.not_taken.back().name)) not_taken_at.fail(fmt::format("'{}' is a form", spec.not_taken.back().name));
+    not_taken_at.finish();
+  }
+  spec.invariants = statements(at, spec, "invariants", "name", "meaning");
+  spec.errata = statements(at, spec, "errata", "id", "printed");
+  spec.claims = statements(at, spec, "claims", "id", "claim");
   spec.notes = at.strings("notes");
   at.finish();
   return spec;

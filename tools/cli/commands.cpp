@@ -107,8 +107,16 @@ int show(const std::string& id) {
   }
   if (!spec.costs.empty()) section("Costs");
   for (const auto& cost : spec.costs) fmt::print("  {}: {} {}{}\n", cost.form, cost.count.text(), cost.operation, cost.when.empty() ? "" : " when " + cost.when);
+  const auto evidence = [](const Statement& one) {
+    return one.reason.empty() ? fmt::format("shown by {}", fmt::join(one.shown, ", ")) : "not shown: " + one.reason;
+  };
+  if (!spec.invariants.empty()) section("Invariants");
+  for (const auto& invariant : spec.invariants) fmt::print("  {:<24} {}; {}\n", invariant.name, invariant.meaning, evidence(invariant));
+  for (const auto& form : spec.not_taken) fmt::print("  form {} is left out: {}\n", form.name, form.reason);
   if (!spec.errata.empty()) section("Errata of the printed sources");
-  for (const auto& erratum : spec.errata) fmt::print("  {}\n", erratum);
+  for (const auto& erratum : spec.errata) fmt::print("  {}  printed: {}; right: {}; {}\n", erratum.name, erratum.meaning, erratum.right, evidence(erratum));
+  if (!spec.claims.empty()) section("Claims of the sources");
+  for (const auto& claim : spec.claims) fmt::print("  {}  {}; {}\n", claim.name, claim.meaning, evidence(claim));
   if (!spec.notes.empty()) section("Notes");
   for (const auto& note : spec.notes) fmt::print("  {}\n", note);
   return 0;

@@ -115,6 +115,21 @@ struct NotPlanted {
   std::string reason;
 };
 
+/// A form of the literature that the spec leaves out, and why.
+struct NotTaken {
+  std::string name;
+  std::string reason;
+};
+
+/// Something said about an equation, and what shows it: an invariant, an erratum of a printed source, a claim.
+struct Statement {
+  std::string name;                // of the invariant; E01 .. of an erratum, C01 .. of a claim
+  std::string meaning;             // the invariant or claim in words; what is printed
+  std::string right;               // errata: the corrected form
+  std::vector<std::string> shown;  // evidence, as "law causal", "property NAME", "form NAME", "fault NAME", "cost" ..
+  std::string reason;              // why nothing can show it; empty otherwise
+};
+
 struct Cost {
   std::string form;
   std::string operation;  // "mac", "exp", ...
@@ -139,7 +154,9 @@ struct Spec {
   std::vector<NotPlanted> not_planted;
   std::vector<Cost> costs;
   std::map<std::string, std::vector<std::string>> backends;  // "openmp" -> dtypes
-  std::vector<std::string> errata, notes;
+  std::vector<NotTaken> not_taken;
+  std::vector<Statement> invariants, errata, claims;
+  std::vector<std::string> notes;
   std::string text;  // the TOML itself
 
   std::string family() const { return id.substr(0, id.find('.')); }
