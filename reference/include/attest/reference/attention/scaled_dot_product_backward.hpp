@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/attention/scaled_dot_product.hpp"
-#include "attest/reference/tape.hpp"
+#include "attest/reference/recorded.hpp"
 #include "attest/spec/attention/scaled_dot_product_backward.hpp"
 
 namespace attest::reference::attention::scaled_dot_product_backward {

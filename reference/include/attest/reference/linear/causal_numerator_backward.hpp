@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "attest/reference/tape.hpp"
+#include "attest/reference/recorded.hpp"
 #include "attest/reference/vocabulary.hpp"
 #include "attest/spec/linear/causal_numerator_backward.hpp"
 
