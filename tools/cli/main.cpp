@@ -47,10 +47,11 @@ int main(int argc, char** argv) {
 
   auto* show = app.add_subcommand("show", "The page of one equation, or what is wrong and what is claimed in print");
   auto* show_id = show->add_option("ID", id, "as in linear.causal");
-  auto* show_errata = show->add_flag("--errata", "every erratum: what is printed, what is right, and the evidence")->excludes(show_id);
-  auto* show_claims = show->add_flag("--claims", "every claim, and the evidence")->excludes(show_id)->excludes(show_errata);
+  bool errata = false, claims = false;
+  auto* show_errata = show->add_flag("--errata", errata, "every erratum: what is printed, what is right, and the evidence")->excludes(show_id);
+  show->add_flag("--claims", claims, "every claim, and the evidence")->excludes(show_id)->excludes(show_errata);
   show->callback([&] {
-    if (*show_errata || *show_claims) status = cli::show_statements(!show_errata->empty());
+    if (errata || claims) status = cli::show_statements(errata);
     else if (id.empty()) throw cli::UsageError("show needs the ID of an equation, --errata or --claims");
     else status = cli::show(id);
   });
