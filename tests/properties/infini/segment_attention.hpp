@@ -52,18 +52,17 @@ inline Index segment_of(const Problem& problem) {
   return segment ? std::get<Index>(*segment) : problem.sizes.at("n");
 }
 
-/// Segments of one token, an open gate, no memory before: sigma(256) is 1 in every format. Queries and keys are small positive
+/// Segments of one token with linear updates, an open gate, no memory before: sigma(256) is 1 in every format. Queries and keys are small positive
 /// integers, so that their features are exact.
 struct UnitSegments {
   Problem problem, causal;  // causal: linear.causal of the features
 
   static std::optional<UnitSegments> of(const Context& c) {
-    if (text_of(c.problem, "zero_denominator") == "nan") return {};
+    if (text_of(c.problem, "zero_denominator") == "nan" || text_of(c.problem, "update") != "linear") return {};
     UnitSegments unit{c.problem, {&find_spec("linear.causal"), {}, {}, {}}};
     Problem& open = unit.problem;
     for (const char* state : {"memory", "z"}) open.inputs.erase(state);
     open.parameters["segment"] = Index{1};
-    open.parameters["update"] = std::string("linear");
     open.inputs.at("beta").values[0] = 256;
     for (const char* name : {"q", "k"}) {
       auto& x = open.inputs.at(name);
