@@ -107,6 +107,13 @@ TEST(Evidence, APropertyOrTestThatDoesNotExistIsMissing) {
   EXPECT_EQ(missing("test Evidence.Nothing"), 1u);
 }
 
+TEST(Evidence, EachErratumAndClaimBelongsToOneEquation) {
+  std::map<std::string, std::string> owner;
+  for (const auto& [id, spec] : specs())
+    for (const auto* statements : {&spec.errata, &spec.claims})
+      for (const auto& statement : *statements) EXPECT_TRUE(owner.emplace(statement.name, id).second) << statement.name << ": " << id << " and " << owner[statement.name];
+}
+
 /// What is left out is the exception: at most one in twenty of the invariants and variants of the finished operations, and
 /// every reason is given.
 TEST(Evidence, WhatIsLeftOutIsTheException) {
