@@ -17,7 +17,7 @@ std::string text_of(const judge::Share& share) { return share.listed == 0 ? "-" 
 
 void line(const std::string& id, std::string_view status, const std::string& forms, int golden, const std::string& gradient, const std::string& laws,
           const std::string& faults, const std::string& openmp, const std::string& cuda, const std::string& errata, const std::string& claims) {
-  fmt::print("{:<40} {:<8} {:>7} {:>6} {:>4} {:>8} {:>8} {:<8} {:<4} {:>6} {:>6}\n", id, status, forms, golden, gradient, laws, faults, openmp, cuda, errata, claims);
+  fmt::print("{:<46} {:<8} {:>6} {:>6} {:>4} {:>7} {:>7}  {:<7} {:<4} {:>6} {:>6}\n", id, status, forms, golden, gradient, laws, faults, openmp, cuda, errata, claims);
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ void line(const std::string& id, std::string_view status, const std::string& for
 int coverage(const std::string& only, const std::optional<std::filesystem::path>& json) {
   const auto rows = judge::coverage({project_folder(), only}, progress_bar("covering"));
   if (rows.empty()) throw UsageError(fmt::format("--only '{}' matches no operation", only));
-  fmt::print("{:<40} {:<8} {:>7} {:>6} {:>4} {:>8} {:>8} {:<8} {:<4} {:>6} {:>6}\n", "operation", "spec", "forms", "golden", "grad", "laws", "faults", "openmp", "cuda", "errata", "claims");
+  fmt::print("{:<46} {:<8} {:>6} {:>6} {:>4} {:>7} {:>7}  {:<7} {:<4} {:>6} {:>6}\n", "operation", "spec", "forms", "golden", "grad", "laws", "faults", "openmp", "cuda", "errata", "claims");
   judge::Share forms, laws, faults, errata, claims;
   int golden = 0, gradients = 0, complete = 0;
   const auto add = [](judge::Share& sum, const judge::Share& one) { sum.stand += one.stand, sum.listed += one.listed; };

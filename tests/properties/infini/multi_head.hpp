@@ -112,6 +112,7 @@ inline Finding all_local(const Context& c) {
     append(expected, enclosure.middle.at("o"));
     append(radius, enclosure.radius.at("o"));
   }
+  for (double& x : radius.values) x += 0x1p-340;  // sigma(-256) of the memories' answers is left
   return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected, radius, "every beta = -256");
 }
 
