@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # regenerate.sh BUILD: certifying everything again gives the committed bytes, whatever the number of threads. With
-# "clang" as second argument, so does a program that clang++ built (warnings as errors), from sources alone; the
-# kernels are built with it as well.
+# "clang" as second argument, so does a program that clang++ built (warnings as errors), from sources alone and without
+# optimisation; the kernels are built with it as well.
 set -euo pipefail
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
 build=$1
@@ -20,7 +20,7 @@ same_bytes() {
 }
 
 if [[ ${2:-} == clang ]]; then
-  cmake -S "$root" -B "$build/clang" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
+  cmake -S "$root" -B "$build/clang" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
     -DATTEST_TESTS=OFF -DATTEST_WARNINGS_AS_ERRORS=ON
   cmake --build "$build/clang" --target attest-cli attest_openmp
   "$build/clang/tools/attest-cli" golden regenerate --into "$scratch/clang"

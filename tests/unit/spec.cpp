@@ -66,6 +66,17 @@ TEST(Spec, TwoGroupsOfOneFlag) { expect_error(kGood + "[[vectors]]\nflag = \"ran
 TEST(Spec, BrokenTomlNamesTheLine) { expect_error("id = \n", "toy/scale.toml", {"specs/toy/scale.toml:1"}); }
 TEST(Spec, ConstraintOverUnknownNames) { expect_error(replaced(kGood, "a > 0", "b > 0"), "toy/scale.toml", {"'b' is neither a size nor a parameter"}); }
 
+TEST(Spec, StatementsNeedEvidenceOrAReasonAndTheEvidenceMustStand) {
+  const auto with = [](const std::string& key, const std::string& body) { return replaced(kGood, "[[vectors]]", key + " = [{ " + body + " }]\n[[vectors]]"); };
+  EXPECT_EQ(parse_spec(with("invariants", "name = \"linear\", meaning = \"y is linear\", shown = [\"form direct\"]"), "toy/scale.toml").invariants.at(0).shown.at(0), "form direct");
+  expect_error(with("invariants", "name = \"linear\", meaning = \"y is linear\""), "toy/scale.toml", {"invariants[0]", "'shown'", "'reason'"});
+  expect_error(with("invariants", "name = \"linear\", meaning = \"y is linear\", shown = [\"cost\"], reason = \"none\""), "toy/scale.toml", {"either"});
+  for (const char* absent : {"law linear", "fault scale_missing", "form other", "vectors tiny", "bits random", "constraint C2", "cost", "gradient", "hearsay x", "property", "test "})
+    expect_error(with("claims", "id = \"C01\", claim = \"c\", shown = [\"" + std::string(absent) + "\"]"), "toy/scale.toml", {absent, "evidence is one of"});
+  expect_error(with("errata", "id = \"E01\", printed = \"y = x\", shown = [\"form direct\"]"), "toy/scale.toml", {"missing key 'right'"});
+  expect_error(with("not_taken", "name = \"direct\", reason = \"r\""), "toy/scale.toml", {"'direct' is a form"});
+}
+
 TEST(Spec, UnknownEquationOffersNearOnes) {
   try {
     find_spec("attention.sofmax");

@@ -28,6 +28,10 @@ std::map<std::string, std::string> flag_explanations();
 
 int list();
 int show(const std::string& id);
+/// Every erratum, or every claim, with its evidence.
+int show_statements(bool errata);
+/// What stands of every operation of specs/catalogue.toml.
+int coverage(const std::string& only, const std::optional<std::filesystem::path>& json);
 int check(const std::string& candidate, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
 int reproduce(const std::string& query, const std::string& candidate, const judge::CheckOptions& options);
 int golden_regenerate(const std::optional<std::filesystem::path>& into, const std::string& only);

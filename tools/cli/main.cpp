@@ -45,9 +45,21 @@ int main(int argc, char** argv) {
   auto* list = app.add_subcommand("list", "Equations, with their forms and golden cases");
   list->callback([&] { status = cli::list(); });
 
-  auto* show = app.add_subcommand("show", "The page of one equation");
-  show->add_option("ID", id, "as in linear.causal")->required();
-  show->callback([&] { status = cli::show(id); });
+  auto* show = app.add_subcommand("show", "The page of one equation, or what is wrong and what is claimed in print");
+  auto* show_id = show->add_option("ID", id, "as in linear.causal");
+  bool errata = false, claims = false;
+  auto* show_errata = show->add_flag("--errata", errata, "every erratum: what is printed, what is right, and the evidence")->excludes(show_id);
+  show->add_flag("--claims", claims, "every claim, and the evidence")->excludes(show_id)->excludes(show_errata);
+  show->callback([&] {
+    if (errata || claims) status = cli::show_statements(errata);
+    else if (id.empty()) throw cli::UsageError("show needs the ID of an equation, --errata or --claims");
+    else status = cli::show(id);
+  });
+
+  auto* coverage = app.add_subcommand("coverage", "What stands of every operation, by running it");
+  coverage->add_option("--only", only, "glob over operations");
+  coverage->add_option("--json", json, "write the table to this file as well");
+  coverage->callback([&] { status = cli::coverage(only, optional_path(json)); });
 
   auto* check = app.add_subcommand("check", "Judge every kernel of a candidate");
   check->add_option("CANDIDATE", candidate, "openmp, reference, fault:ID.NAME, order:NAME, or the path of a plugin library")->required();

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""What stands is what README.md says that stands, and no finished family loses an operation."""
+import json
+import re
+import unittest
+
+import support
+
+FINISHED = ("attention", "linear", "infini", "positional")
+OPERATIONS = {"attention": 10, "linear": 8, "infini": 6, "positional": 9}
+
+
+class Coverage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        path = support.fresh_folder("coverage") / "coverage.json"
+        cls.status, cls.text, cls.errors = support.run("coverage", "--json", path, timeout=1800)
+        cls.operations = json.loads(path.read_text())["operations"]
+
+    def test_exit_status_and_every_operation_has_a_row(self):
+        self.assertEqual(self.status, 0, self.errors)
+        self.assertEqual(len(self.operations), 100)
+        for operation in self.operations:
+            self.assertIn(f"\n{operation} ", self.text)
+
+    def test_finished_families_are_complete(self):
+        for family in FINISHED:
+            rows = {id: row for id, row in self.operations.items() if id.startswith(family + ".")}
+            self.assertEqual(len(rows), OPERATIONS[family])
+            for id, row in rows.items():
+                with self.subTest(id):
+                    self.assertEqual(row["status"], "complete", row["open"])
+                    self.assertEqual(row["openmp"], ["f32", "f64"])
+                    self.assertTrue(row["gradient"])
+                    self.assertGreater(row["golden"], 10)
+
+    def test_at_most_one_in_twenty_laws_and_faults_is_left_out(self):
+        for kind in ("laws", "faults"):
+            stand, listed = map(sum, zip(*(row[kind] for row in self.operations.values() if row["status"] == "complete")))
+            self.assertGreaterEqual(20 * stand, 19 * listed, f"{stand} of {listed} {kind}")
+
+    def test_the_readme_shows_this_table(self):
+        readme = (support.PROJECT / "README.md").read_text()
+        shown = re.search(r"<!-- output: tools/attest coverage -->\n```\n(.*?)```\n<!-- end -->", readme, re.S)
+        self.assertIsNotNone(shown, "README.md has no table of coverage")
+        self.assertEqual(shown.group(1).rstrip("\n"), self.text.rstrip("\n"),
+                         "README.md is out of date: put the output of `tools/attest coverage` between the markers")
+
+
+class Lists(unittest.TestCase):
+    def test_errata_and_claims(self):
+        for flag, labels in (("--errata", ("printed", "right")), ("--claims", ("claim",))):
+            status, out, errors = support.run("show", flag)
+            self.assertEqual(status, 0, errors)
+            for label in labels:
+                self.assertIn(f"\n  {label} ", out)
+            self.assertRegex(out, r"\n\d+ listed, \d+ shown by a test")
+
+    def test_wrong_usage(self):
+        for arguments in (["show"], ["show", "linear.causal", "--errata"], ["show", "--errata", "--claims"], ["coverage", "--only", "nothing.*"]):
+            status, out, errors = support.run(*arguments)
+            self.assertEqual((status, out), (2, ""), arguments)
+            self.assertTrue(errors)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// coverage, and the lists of errata and claims: what stands of everything that is to be covered.
+#include "attest/judge/coverage.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "attest/golden/files.hpp"
+#include "commands.hpp"
+
+namespace attest::cli {
+namespace {
+
+std::string text_of(const judge::Share& share) { return share.listed == 0 ? "-" : fmt::format("{}/{}", share.stand, share.listed); }
+
+void line(const std::string& id, std::string_view status, const std::string& forms, int golden, const std::string& gradient, const std::string& laws,
+          const std::string& faults, const std::string& openmp, const std::string& cuda, const std::string& errata, const std::string& claims) {
+  fmt::print("{:<40} {:<8} {:>7} {:>6} {:>4} {:>8} {:>8} {:<8} {:<4} {:>6} {:>6}\n", id, status, forms, golden, gradient, laws, faults, openmp, cuda, errata, claims);
+}
+
+}  // namespace
+
+int coverage(const std::string& only, const std::optional<std::filesystem::path>& json) {
+  const auto rows = judge::coverage({project_folder(), only}, progress_bar("covering"));
+  if (rows.empty()) throw UsageError(fmt::format("--only '{}' matches no operation", only));
+  fmt::print("{:<40} {:<8} {:>7} {:>6} {:>4} {:>8} {:>8} {:<8} {:<4} {:>6} {:>6}\n", "operation", "spec", "forms", "golden", "grad", "laws", "faults", "openmp", "cuda", "errata", "claims");
+  judge::Share forms, laws, faults, errata, claims;
+  int golden = 0, gradients = 0, complete = 0;
+  const auto add = [](judge::Share& sum, const judge::Share& one) { sum.stand += one.stand, sum.listed += one.listed; };
+  for (const auto& row : rows) {
+    line(row.id, name(row.status), text_of(row.forms), row.golden, row.gradient ? "yes" : "-", text_of(row.laws), text_of(row.faults),
+         row.openmp.empty() ? "-" : fmt::format("{}", fmt::join(row.openmp, " ")), row.cuda.empty() ? "-" : fmt::format("{}", fmt::join(row.cuda, " ")),
+         text_of(row.errata), text_of(row.claims));
+    add(forms, row.forms), add(laws, row.laws), add(faults, row.faults), add(errata, row.errata), add(claims, row.claims);
+    golden += row.golden, gradients += row.gradient, complete += row.status == judge::Coverage::Status::complete;
+  }
+  line(fmt::format("{} of {} complete", complete, rows.size()), "", text_of(forms), golden, std::to_string(gradients), text_of(laws), text_of(faults), "", "",
+       text_of(errata), text_of(claims));
+  bool sound = true;
+  for (const auto& row : rows)
+    for (const auto& open : row.open) {
+      fmt::print("{}  {}: {}\n", sound ? "\nOpen\n" : "", row.id, open);
+      sound = false;
+    }
+  if (json) golden::write_file_atomically(*json, judge::to_json(rows).dump(2) + "\n");
+  return 0;
+}
+
+int show_statements(bool errata) {
+  int shown = 0, listed = 0;
+  for (const auto& [id, spec] : specs())
+    for (const auto& one : errata ? spec.errata : spec.claims) {
+      fmt::print("{}  {}\n", one.name, id);
+      if (errata) fmt::print("  printed   {}\n  right     {}\n", one.meaning, one.right);
+      else fmt::print("  claim     {}\n", one.meaning);
+      if (one.reason.empty()) fmt::print("  evidence  {}\n", fmt::join(one.shown, ", "));
+      else fmt::print("  no test   {}\n", one.reason);
+      ++listed;
+      shown += one.reason.empty();
+    }
+  fmt::print("\n{} listed, {} shown by a test; the others say why not\n", listed, shown);
+  return 0;
+}
+
+}  // namespace attest::cli
