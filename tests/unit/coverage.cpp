@@ -99,12 +99,19 @@ TEST(Evidence, APropertyOrTestThatDoesNotExistIsMissing) {
   const auto tests = unit_tests(fs::path(ATTEST_PROJECT_DIR) / "tests/unit");
   const Spec& spec = find_spec("linear.causal");
   const auto missing = [&](const std::string& evidence) { return missing_evidence(spec, {"x", "", "", {evidence}, ""}, tests).size(); };
-  EXPECT_EQ(missing("property any split into calls"), 0u);
-  EXPECT_EQ(missing("property linear.causal:any split into calls"), 0u);
-  EXPECT_EQ(missing("property every split into calls"), 1u);
-  EXPECT_EQ(missing("property linear.causal_step:any split into calls"), 1u);
+  EXPECT_EQ(missing("property any_split_into_calls"), 0u);
+  EXPECT_EQ(missing("property linear.causal:any_split_into_calls"), 0u);
+  EXPECT_EQ(missing("property every_split_into_calls"), 1u);
+  EXPECT_EQ(missing("property linear.causal_step:any_split_into_calls"), 1u);
   EXPECT_EQ(missing("test Evidence.APropertyOrTestThatDoesNotExistIsMissing"), 0u);
   EXPECT_EQ(missing("test Evidence.Nothing"), 1u);
+}
+
+TEST(Evidence, EachErratumAndClaimBelongsToOneEquation) {
+  std::map<std::string, std::string> owner;
+  for (const auto& [id, spec] : specs())
+    for (const auto* statements : {&spec.errata, &spec.claims})
+      for (const auto& statement : *statements) EXPECT_TRUE(owner.emplace(statement.name, id).second) << statement.name << ": " << id << " and " << owner[statement.name];
 }
 
 /// What is left out is the exception: at most one in twenty of the invariants and variants of the finished operations, and

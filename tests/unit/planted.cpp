@@ -32,7 +32,7 @@ TEST(PlantedCarryBug, IsFoundByThePropertyAloneAndShrunkToAQueryThatReproducesIt
   for (const auto& kernel : candidate.kernels()) {
     if (kernel.info.form != "chunked" || kernel.info.dtype != DType::f32) continue;
     const auto property = laws::all_properties().find("linear.causal")->second.front();
-    ASSERT_EQ(property.name, "any split into calls");
+    ASSERT_EQ(property.name, "any_split_into_calls");
     const auto& f32 = golden::profile("f32");
     const auto evaluate = evaluate_with(candidate, kernel, f32, {});
     const LawRun run = run_law(property.check, {}, spec, "chunked", {}, f32, evaluate, true, 100, 3);

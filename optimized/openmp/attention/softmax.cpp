@@ -57,7 +57,7 @@ void max_shift(const In<T>& in, const Out<T>& out) {
 
 /// Weights straight from the log-sum-exp, without a division.
 template <class T>
-void log_sum_exp(const In<T>& in, const Out<T>& out) {
+void lse(const In<T>& in, const Out<T>& out) {
   each_row(in, out, [](Column<T>& x) {
     const T m = x.maxCoeff();
     const T lse = m + std::log((x.array() - m).exp().sum());
@@ -101,8 +101,8 @@ void merge(const In<T>& in, const Out<T>& out) {
 
 template void max_shift(const In<float>&, const Out<float>&);
 template void max_shift(const In<double>&, const Out<double>&);
-template void log_sum_exp(const In<float>&, const Out<float>&);
-template void log_sum_exp(const In<double>&, const Out<double>&);
+template void lse(const In<float>&, const Out<float>&);
+template void lse(const In<double>&, const Out<double>&);
 template void online(const In<float>&, const Out<float>&);
 template void online(const In<double>&, const Out<double>&);
 template void merge(const In<float>&, const Out<float>&);

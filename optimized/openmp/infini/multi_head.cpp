@@ -4,21 +4,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "attest/openmp/eigen.hpp"
-#include "attest/openmp/tiles.hpp"
-#include "attest/spec/infini/segment_attention.hpp"
+#include "attest/openmp/segments.hpp"
 
-namespace attest::openmp::infini {
-
-namespace segment_attention {
-
-/// One head, segment after segment; instantiated in segment_attention.cpp.
-template <class T>
-void loop(const attest::spec::infini::segment_attention::In<T>&, const attest::spec::infini::segment_attention::Out<T>&);
-
-}  // namespace segment_attention
-
-namespace multi_head {
+namespace attest::openmp::infini::multi_head {
 
 using attest::spec::infini::multi_head::In;
 using attest::spec::infini::multi_head::Out;
@@ -31,12 +19,12 @@ View<T, 2> whole(RowMajor<T>& x) {
 /// a^g and the head's state, given its queries, keys and values.
 template <class T>
 void attend(const In<T>& in, Index g, View<const T, 2> q, View<const T, 2> k, View<const T, 2> v, View<T, 2> a, const Out<T>& out) {
-  attest::spec::infini::segment_attention::In<T> head;
+  segment_attention::In<T> head;
   head.q = q, head.k = k, head.v = v, head.beta = {&in.beta(g), {}};
   if (in.memory) head.memory = in.memory[g];
   if (in.z) head.z = in.z[g];
   head.segment = in.segment, head.update = in.update, head.position = in.position;
-  attest::spec::infini::segment_attention::Out<T> result{.o = a, .memory = {}, .z = {}};
+  segment_attention::Out<T> result{.o = a, .memory = {}, .z = {}};
   if (out.memory) result.memory = out.memory[g];
   if (out.z) result.z = out.z[g];
   segment_attention::loop(head, result);
@@ -123,5 +111,4 @@ template void sum_of_heads(const In<double>&, const Out<double>&);
 template void packed(const In<float>&, const Out<float>&);
 template void packed(const In<double>&, const Out<double>&);
 
-}  // namespace multi_head
-}  // namespace attest::openmp::infini
+}  // namespace attest::openmp::infini::multi_head

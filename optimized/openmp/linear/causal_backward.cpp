@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "attest/spec/linear/causal_backward.hpp"
 
-#include "attest/openmp/eigen.hpp"
-#include "attest/spec/linear/causal_numerator_backward.hpp"
+#include "attest/openmp/masked_products.hpp"
 
-namespace attest::openmp::linear {
-
-namespace causal_numerator_backward {
-
-/// All pairs of tokens in independent tiles; instantiated in causal_numerator_backward.cpp.
-template <class T>
-void masked_matrices(const attest::spec::linear::causal_numerator_backward::In<T>&, const attest::spec::linear::causal_numerator_backward::Out<T>&);
-
-}  // namespace causal_numerator_backward
-
-namespace causal_backward {
+namespace attest::openmp::linear::causal_backward {
 
 using attest::spec::linear::causal_backward::In;
 using attest::spec::linear::causal_backward::Out;
@@ -62,19 +51,20 @@ void closed(const In<T>& in, const Out<T>& out) {
   }
 }
 
-/// The forward pass as one masked product of everything, then the kernel of the numerator with one more column.
+/// Masked products alone: the forward pass in tiles, then the gradients of the numerator with one more column.
 template <class T>
 void augmented(const In<T>& in, const Out<T>& out) {
   Tokens<T> x(in);
   const Index n = x.v.rows(), m = x.v.cols() - 1;
-  const RowMajor<T> seen = (x.q * x.k.transpose()).template triangularView<Eigen::Lower>();
-  const RowMajor<T> forward = seen * x.v;
-  for (Index i = 0; i < n; ++i) x.normalise(in, i, forward.row(i));
-  RowMajor<T> grad_v(n, m + 1);
-  const auto whole = [](auto& a) { return View<T, 2>(a.data(), {a.rows(), a.cols()}); };
-  causal_numerator_backward::masked_matrices<T>({.phi_q = in.phi_q, .phi_k = in.phi_k, .v = whole(x.v), .grad_o = whole(x.g)},
-                                                {.grad_phi_q = out.grad_phi_q, .grad_phi_k = out.grad_phi_k, .grad_v = whole(grad_v)});
-  matrix(out.grad_v) = grad_v.leftCols(m);
+  each_tile(n, [&](Index first, Index count) {
+    const RowMajor<T> forward = look_back(x.q, x.k, x.v, first, count, 0);
+    for (Index i = 0; i < count; ++i) x.normalise(in, first + i, forward.row(i));
+  });
+  each_tile(n, [&](Index first, Index count) {
+    matrix(out.grad_phi_q).middleRows(first, count) = look_back(x.g, x.v, x.k, first, count, 0);
+    matrix(out.grad_phi_k).middleRows(first, count) = look_ahead(x.g, x.v, x.q, first, count, n);
+    matrix(out.grad_v).middleRows(first, count) = look_ahead(x.q, x.k, x.g, first, count, n).leftCols(m);
+  });
 }
 
 template void closed(const In<float>&, const Out<float>&);
@@ -82,5 +72,4 @@ template void closed(const In<double>&, const Out<double>&);
 template void augmented(const In<float>&, const Out<float>&);
 template void augmented(const In<double>&, const Out<double>&);
 
-}  // namespace causal_backward
-}  // namespace attest::openmp::linear
+}  // namespace attest::openmp::linear::causal_backward

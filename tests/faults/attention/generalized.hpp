@@ -72,6 +72,16 @@ void mask_after_normaliser(const In<T>& in, const Out<T>& out) {
 }
 
 template <class T>
+void own_value(const In<T>& in, const Out<T>& out) {
+  const Index s = in.k.extent(0);
+  for (Index i = 0; i < in.q.extent(0); ++i) {
+    const Keys keys = right::visible(in, i);
+    const T z = denominator(in, i, keys);
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = right::ratio(in, T(z * in.v(i % s, c)), z);
+  }
+}
+
+template <class T>
 void normaliser_of_column(const In<T>& in, const Out<T>& out) {
   for (Index i = 0; i < in.q.extent(0); ++i)
     for (Index c = 0; c < in.v.extent(1); ++c) {

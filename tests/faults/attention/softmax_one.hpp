@@ -63,6 +63,15 @@ void plus_one_per_tile(const In<T>& in, const Out<T>& out) {
 }
 
 template <class T>
+void virtual_logit_one(const In<T>& in, const Out<T>& out) {
+  right::each_row(in, out, [](const Vector<T>& x) {
+    const Index n = x.extent();
+    const auto a = softmax::shifted(tabulate(n + 1, [&](Index t) { return t < n ? x(t) : T(1); })).first;
+    return tabulate(n, [&](Index t) { return a(t); });
+  });
+}
+
+template <class T>
 void padding_counted(const In<T>& in, const Out<T>& out) {
   with_zeros(in, out, [padding = (8 - in.x.extent(1) % 8) % 8](Index) { return 1 + padding; });
 }

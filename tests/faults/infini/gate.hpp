@@ -38,10 +38,20 @@ template <class T>
 void beta_ignored(const In<T>& in, const Out<T>& out) { mix(in, out, T(0.5), T(0.5)); }
 
 template <class T>
-void gate_of_first_column(const In<T>& in, const Out<T>& out) {
+void per_dimension_gate_misbroadcast(const In<T>& in, const Out<T>& out) {
   right::complement(in, out);
   for (Index i = 0; i < in.a_mem.extent(0); ++i)
     for (Index b = 1; b < in.a_mem.extent(1); ++b) out.a(i, b) = T(0.5) * in.a_mem(i, b) + T(0.5) * in.a_dot(i, b);
+}
+
+template <class T>
+void concat(const In<T>& in, const Out<T>& out) {  // rows [a_mem | a_dot] of 2 m numbers, as many as fit
+  const auto [n, m] = in.a_mem.extents();
+  for (Index i = 0; i < n; ++i)
+    for (Index b = 0; b < m; ++b) {
+      const Index t = i * m + b, row = t / (2 * m), column = t % (2 * m);
+      out.a(i, b) = column < m ? in.a_mem(row, column) : in.a_dot(row, column - m);
+    }
 }
 
 template <class T>

@@ -28,7 +28,7 @@ void with_queries(In<T> in, const Out<T>& out, F&& f) {
 }
 
 template <class T>
-void denominator_missing(const In<T>& in, const Out<T>& out) {
+void no_normaliser(const In<T>& in, const Out<T>& out) {
   with_answer(in, out, [&](View<const T, 1> phi, Index b) { return dot<T>(phi, in.memory.column(b)); });
 }
 
@@ -68,7 +68,7 @@ void softmax_read(const In<T>& in, const Out<T>& out) {
 }
 
 template <class T>
-void first_segment_nan(const In<T>& in, const Out<T>& out) {
+void nan_first_segment(const In<T>& in, const Out<T>& out) {
   In<T> other = in;
   other.zero_denominator = "nan";
   right::rows(other, out);

@@ -55,7 +55,7 @@ Matrix<T> answers(const In<T>& in, const Matrix<T>& phi, const State<T>& old, do
 }
 
 template <class T>
-void denominator_missing(const In<T>& in, const Out<T>& out) {
+void no_denominator(const In<T>& in, const Out<T>& out) {
   with_news(in, out, [&](const Matrix<T>& phi, const State<T>& old) {
     return matrix_of<T>(in.v.extent(0), in.v.extent(1), [&](Index t, Index b) { return in.v(t, b) - dot<T>(phi[t], old.memory.column(b)); });
   });

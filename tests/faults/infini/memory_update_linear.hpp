@@ -38,6 +38,16 @@ void map_missing_in_memory(const In<T>& in, const Out<T>& out) {
 }
 
 template <class T>
+void map_missing_in_z(const In<T>& in, const Out<T>& out) {
+  with_update(in, out, [&](State<T>& state, const Matrix<T>& phi) {
+    auto raw = state;
+    state.add(phi.view(), in.v);
+    raw.add(in.k, in.v);
+    state.z = raw.z;
+  });
+}
+
+template <class T>
 void relu_map(const In<T>& in, const Out<T>& out) {
   In<T> other = in;
   if (in.feature_map == "elu_plus_one") other.feature_map = "relu";

@@ -70,6 +70,31 @@ void map_again_on_keys(const In<T>& in, const Out<T>& out) {
   right::quadratic(other, out);
 }
 
+/// x with elu(x) + 1 = phi: what stands in memory where nobody has mapped it.
+template <class T>
+Matrix<T> unmapped(View<const T, 2> phi) {
+  return matrix_of<T>(phi.extent(0), phi.extent(1), [&](Index i, Index a) {
+    const T x = phi(i, a);
+    return less(T(1), x) ? T(x - T(1)) : positive(x) ? T(log(x)) : x;
+  });
+}
+
+template <class T>
+void map_missing_on_queries(const In<T>& in, const Out<T>& out) {
+  In<T> other = in;
+  const auto x = unmapped(in.phi_q);
+  other.phi_q = x.view();
+  right::quadratic(other, out);
+}
+
+template <class T>
+void map_missing_on_keys(const In<T>& in, const Out<T>& out) {
+  In<T> other = in;
+  const auto x = unmapped(in.phi_k);
+  other.phi_k = x.view();
+  right::quadratic(other, out);
+}
+
 template <class T>
 void map_on_values(const In<T>& in, const Out<T>& out) {
   In<T> other = in;

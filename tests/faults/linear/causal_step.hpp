@@ -81,7 +81,7 @@ void z_from_value(const In<T>& in, const Out<T>& out) {
 }
 
 template <class T>
-void state_decay(const In<T>& in, const Out<T>& out, const T& c) {
+void decay(const In<T>& in, const Out<T>& out, const T& c) {
   with_state(in, out, [&](State<T>& state) {
     for (Index a = 0; a < state.Z.extent(); ++a) {
       for (Index b = 0; b < state.S.extent(1); ++b) state.S(a, b) = state.S(a, b) * (T(1) - c);

@@ -40,7 +40,7 @@ void theta_repeated(const In<T>& in, const Out<T>& out) {
 }
 
 template <class T>
-void other_pairing(const In<T>& in, const Out<T>& out) {
+void half_split(const In<T>& in, const Out<T>& out) {
   In<T> other = in;
   other.pairing = in.pairing == "half" ? "interleaved" : "half";
   right::pairs(other, out);

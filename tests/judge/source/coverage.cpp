@@ -114,7 +114,7 @@ public:
       for (const auto& [dtype, passed] : passes) (passed ? openmp : failing).push_back(dtype);
       for (const Mutant& mutant : mutants({.only = spec.id, .golden = check_options.golden, .seeds = 0}).mutants)
         if (mutant.hidden.empty() && !mutant.killed) alive_.insert(mutant.fault);
-    } catch (const SpecError& error) {
+    } catch (const std::exception& error) {  // a golden file that cannot be read
       open.push_back(error.what());
     }
   }

@@ -74,7 +74,9 @@ inline Finding idempotent(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"rows have mean zero", zero_mean}, {"rows have variance one", unit_variance}, {"idempotent", idempotent}};
+  return {{"zero_mean", zero_mean},
+          {"unit_variance", unit_variance},
+          {"idempotent", idempotent}};
 }
 
 }  // namespace attest::properties::attention::layer_norm

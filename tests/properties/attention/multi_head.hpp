@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "attest/judge/laws.hpp"
@@ -80,8 +81,42 @@ inline Finding equal_heads_are_one(const Context& c) {
   return laws::same(c, "o", many.values.at("o"), many.bounds().at("o"), single.values.at("o"), single.bounds().at("o"), "equal heads");
 }
 
+/// With identities for projections, one head is attention.scaled_dot_product.
+inline Finding identity_projections(const Context& c) {
+  Problem one = of_integers(c);
+  const Index f = one.sizes.at("f");
+  Array identity{{1, f, f}, std::vector<double>(static_cast<std::size_t>(f * f))};
+  for (Index a = 0; a < f; ++a) identity.values[static_cast<std::size_t>(a * f + a)] = 1;
+  one.sizes["h"] = 1, one.sizes["d"] = one.sizes["m"] = one.sizes["e"] = f;
+  for (const char* name : {"w_q", "w_k", "w_v", "w_o"}) one.inputs[name] = identity;
+  Problem attention{&find_spec("attention.scaled_dot_product"), {{"n", one.sizes.at("n")}, {"s", one.sizes.at("s")}, {"d", f}, {"m", f}}, one.parameters, {}};
+  attention.inputs = {{"q", one.inputs.at("x_q")}, {"k", one.inputs.at("x_k")}, {"v", one.inputs.at("x_v")}};
+  if (one.inputs.count("mask")) attention.inputs["mask"] = one.inputs.at("mask");
+  const auto expected = golden::enclose(attention, "max_shift", 128);
+  const Outcome outcome = c.evaluate(one);
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected.middle.at("o"), expected.radius.at("o"), "attention");
+}
+
+/// A block of zeros in W_O leaves what the other heads give.
+inline Finding head_ablation(const Context& c) {
+  const Index heads = c.problem.sizes.at("h"), removed = laws::choose(c, 1, heads);
+  if (heads < 2) return Finding::vacuous();
+  Problem zeroed = c.problem;
+  auto& w_o = zeroed.inputs.at("w_o");
+  const Index block = w_o.size() / heads;
+  std::fill_n(w_o.values.begin() + removed * block, block, 0.0);
+  std::vector<Index> others;
+  for (Index h = 0; h < heads; ++h)
+    if (h != removed) others.push_back(h);
+  const Outcome ablated = c.evaluate(zeroed), without = c.evaluate(laws::take_rows(c.problem, "h", others));
+  return laws::same(c, "o", ablated.values.at("o"), ablated.bounds().at("o"), without.values.at("o"), without.bounds().at("o"), "the other heads");
+}
+
 inline std::vector<laws::Property> properties() {
-  return {{"one head is attention and W_O", one_head_is_attention}, {"equal heads are one", equal_heads_are_one}};
+  return {{"one_head_is_attention", one_head_is_attention},
+          {"equal_heads_are_one", equal_heads_are_one},
+          {"identity_projections", identity_projections},
+          {"head_ablation", head_ablation}};
 }
 
 }  // namespace attest::properties::attention::multi_head

@@ -42,6 +42,33 @@ inline Finding zero_input(const Context& c) {
   return {};
 }
 
-inline std::vector<laws::Property> properties() { return {{"identity weights", identity_weight}, {"zero tokens", zero_input}}; }
+/// A column of an output is made of that column of its weight: the other columns may change.
+inline Finding column_block(const Context& c) {
+  const Outcome plain = c.evaluate(c.problem);
+  for (const auto& [output, weight] : {std::pair("q", "w_q"), std::pair("k", "w_k"), std::pair("v", "w_v")}) {
+    Problem changed = c.problem;
+    auto& w = changed.inputs.at(weight);
+    const Index width = w.shape[1], kept = laws::choose(c, 1, width);
+    const Array fresh = laws::redrawn(c, weight, 2);
+    for (Index t = 0; t < w.size(); ++t)
+      if (t % width != kept) w.values[static_cast<std::size_t>(t)] = fresh.values[static_cast<std::size_t>(t)];
+    const Outcome other = c.evaluate(changed);
+    const auto column = [&](const Array& y) {
+      Array one{{y.shape[0]}, {}};
+      for (Index t = kept; t < y.size(); t += width) one.values.push_back(y.values[static_cast<std::size_t>(t)]);
+      return one;
+    };
+    const auto finding = laws::same(c, output, column(other.values.at(output)), column(other.bounds().at(output)), column(plain.values.at(output)),
+                                    column(plain.bounds().at(output)), "other columns of the weight");
+    if (finding.kind == Finding::Kind::broken) return finding;
+  }
+  return {};
+}
+
+inline std::vector<laws::Property> properties() {
+  return {{"identity_weight", identity_weight},
+          {"zero_input", zero_input},
+          {"column_block", column_block}};
+}
 
 }  // namespace attest::properties::attention::qkv_projection

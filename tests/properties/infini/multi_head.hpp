@@ -87,8 +87,37 @@ inline Finding one_selecting_head(const Context& c) {
                     "one head that picks columns");
 }
 
+/// Closed gates leave multi-head causal attention inside each segment.
+inline Finding all_local(const Context& c) {
+  Problem closed = c.problem;
+  if (std::get<std::string>(*setting(closed, "position")) != "none") return Finding::vacuous();
+  for (double& beta : closed.inputs.at("beta").values) beta = -256;  // sigma(-256) is 7e-112
+  const Outcome outcome = c.evaluate(closed);
+  const Index n = closed.sizes.at("n");
+  const auto segment = setting(closed, "segment");
+  const Index length = segment ? std::get<Index>(*segment) : n;
+  Array expected{outcome.values.at("o").shape, {}}, radius = expected;
+  for (Index first = 0; first < n; first += length) {
+    std::vector<Index> rows(static_cast<std::size_t>(std::min(length, n - first)));
+    std::iota(rows.begin(), rows.end(), first);
+    const Problem part = laws::take_rows(closed, "n", rows);
+    const auto& sizes = part.sizes;
+    const auto& in = part.inputs;
+    const Problem local{&find_spec("attention.multi_head"),
+                        {{"n", sizes.at("n")}, {"s", sizes.at("n")}, {"f", sizes.at("e")}, {"h", sizes.at("h")}, {"d", sizes.at("d")}, {"m", sizes.at("m")}, {"e", sizes.at("f")}},
+                        {{"causal", true}},
+                        {{"x_q", in.at("x")}, {"x_k", in.at("x")}, {"x_v", in.at("x")}, {"w_q", in.at("w_q")}, {"w_k", in.at("w_k")}, {"w_v", in.at("w_v")}, {"w_o", in.at("w_o")}}};
+    const auto enclosure = golden::enclose(local, "loop", 128);
+    const auto append = [](Array& to, const Array& from) { to.values.insert(to.values.end(), from.values.begin(), from.values.end()); };
+    append(expected, enclosure.middle.at("o"));
+    append(radius, enclosure.radius.at("o"));
+  }
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected, radius, "every beta = -256");
+}
+
 inline std::vector<laws::Property> properties() {
-  return {{"a silent head is no head", head_ablation}, {"states are independent", states_are_independent}, {"one selecting head", one_selecting_head}};
+  return {{"head_ablation", head_ablation}, {"states_are_independent", states_are_independent}, {"one_selecting_head", one_selecting_head},
+          {"all_local", all_local}};
 }
 
 }  // namespace attest::properties::infini::multi_head

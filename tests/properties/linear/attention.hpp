@@ -113,10 +113,29 @@ inline Finding shards_add_up(const Context& c) {
   return laws::same(c, "o", joined, bound, all.values.at("o"), all.bounds().at("o"), "two shards together");
 }
 
+/// It is attention with the similarity phi(q) . phi(k): on features that are not negative relu is no map at all.
+inline Finding equals_generalized(const Context& c) {
+  if (eps_of(c.problem) != 0) return Finding::vacuous();
+  const Problem positive = with_positive_features(c);
+  const Index n = positive.sizes.at("n"), s = positive.sizes.at("s");
+  Problem general{&find_spec("attention.generalized"),
+                  {{"n", n}, {"s", s}, {"d", positive.sizes.at("c")}, {"m", positive.sizes.at("m")}},
+                  {{"sim", std::string("feature_dot")}, {"phi", std::string("relu")}, {"varphi", std::string("relu")}, {"zero_denominator", *setting(positive, "zero_denominator")}},
+                  {{"q", positive.inputs.at("phi_q")}, {"k", positive.inputs.at("phi_k")}, {"v", positive.inputs.at("v")}}};
+  if (const auto mask = positive.inputs.find("mask"); mask != positive.inputs.end()) {
+    Array& all = general.inputs["mask"] = {{n, s}, {}};
+    for (Index i = 0; i < n; ++i) all.values.insert(all.values.end(), mask->second.values.begin(), mask->second.values.end());
+  }
+  const auto expected = golden::enclose(general, "weights", 128);
+  const Outcome outcome = c.evaluate(positive);
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected.middle.at("o"), expected.radius.at("o"), "the general similarity");
+}
+
 inline std::vector<laws::Property> properties() {
-  return {{"positive features average", positive_features_average}, {"a null key is nothing", null_key_is_nothing},
-          {"features may be rotated", features_may_be_rotated}, {"the last row of causal attention", equals_the_last_causal_row},
-          {"shards add up", shards_add_up}};
+  return {{"equals_generalized", equals_generalized}, {"positive_features_average", positive_features_average},
+          {"null_key_is_nothing", null_key_is_nothing},
+          {"features_may_be_rotated", features_may_be_rotated}, {"equals_the_last_causal_row", equals_the_last_causal_row},
+          {"shards_add_up", shards_add_up}};
 }
 
 }  // namespace attest::properties::linear::attention

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "attest/judge/laws.hpp"
 
@@ -138,8 +139,72 @@ inline Finding equals_folded_steps(const Context& c) {
   return laws::same(c, "o", whole.values.at("o"), allowed, o, bound, "folded steps");
 }
 
+/// The problem without a carried state and with features above 0, where every row is a mean of values; nothing where the
+/// problem does not allow it.
+inline std::optional<Problem> averaging(const Context& c) {
+  if (std::get<double>(*setting(c.problem, "eps")) != 0) return {};
+  Problem problem = c.problem;
+  for (const char* state : {"S", "Z"}) problem.inputs.erase(state);
+  for (const char* name : {"phi_q", "phi_k"})
+    for (double& x : problem.inputs.at(name).values)
+      if ((x = std::abs(x)) == 0) return {};
+  return problem;
+}
+
+/// The first token sees itself alone: o_0 = v_0.
+inline Finding first_row(const Context& c) {
+  const auto problem = averaging(c);
+  if (!problem) return Finding::vacuous();
+  const Outcome outcome = c.evaluate(*problem);
+  const auto first = [&](const Array& x) { return laws::take(x, *problem->spec->output("o"), "n", {0}); };
+  const Array v = laws::take(problem->inputs.at("v"), *problem->spec->input("v"), "n", {0});
+  return laws::same(c, "o", first(outcome.values.at("o")), first(outcome.bounds().at("o")), v, Array{v.shape, std::vector<double>(v.values.size())}, "the first token");
+}
+
+/// With features above 0 no output leaves the range of the values so far.
+inline Finding convex_hull(const Context& c) {
+  const auto problem = averaging(c);
+  if (!problem) return Finding::vacuous();
+  const Outcome outcome = c.evaluate(*problem);
+  const auto &v = problem->inputs.at("v").values, &o = outcome.values.at("o").values, &bound = outcome.bounds().at("o").values;
+  const auto m = static_cast<std::size_t>(problem->sizes.at("m"));
+  std::vector<double> low(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(m)), high = low;
+  for (std::size_t i = 0; i < o.size(); ++i) {
+    low[i % m] = std::min(low[i % m], v[i]), high[i % m] = std::max(high[i % m], v[i]);
+    if (!(low[i % m] - bound[i] <= o[i] && o[i] <= high[i % m] + bound[i])) return Finding::broken("o[" + std::to_string(i) + "] lies outside the values so far");
+  }
+  return {};
+}
+
+/// If all values are the same row, so is every output.
+inline Finding constant_value(const Context& c) {
+  auto problem = averaging(c);
+  if (!problem) return Finding::vacuous();
+  Array& v = problem->inputs.at("v");
+  for (Index i = 0; i < v.size(); ++i) v.values[static_cast<std::size_t>(i)] = static_cast<double>(i % v.shape[1] + 1);
+  const Outcome outcome = c.evaluate(*problem);
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), v, Array{v.shape, std::vector<double>(v.values.size())}, "constant values");
+}
+
+/// The order of keys and values before a token is nothing to it.
+inline Finding past_order_is_free(const Context& c) {
+  const Index n = c.problem.sizes.at("n");
+  if (n < 3) return Finding::vacuous();
+  const Index i = 2 + laws::choose(c, 1, n - 2);
+  auto order = range(0, n);
+  std::reverse(order.begin(), order.begin() + i);
+  Problem permuted = c.problem;
+  for (const char* name : {"phi_k", "v"}) permuted.inputs.at(name) = laws::take(c.problem.inputs.at(name), *c.problem.spec->input(name), "n", order);
+  const Outcome plain = c.evaluate(c.problem), other = c.evaluate(permuted);
+  const auto later = [&](const Array& x) { return laws::take(x, *c.problem.spec->output("o"), "n", range(i, n)); };
+  return laws::same(c, "o", later(plain.values.at("o")), later(plain.bounds().at("o")), later(other.values.at("o")), later(other.bounds().at("o")),
+                    "the first " + std::to_string(i) + " tokens backwards");
+}
+
 inline std::vector<laws::Property> properties() {
-  return {{"any split into calls", any_split_into_calls}, {"the state is a monoid", state_is_a_monoid}, {"equals folded steps", equals_folded_steps}};
+  return {{"any_split_into_calls", any_split_into_calls}, {"state_is_a_monoid", state_is_a_monoid}, {"equals_folded_steps", equals_folded_steps},
+          {"first_row", first_row}, {"convex_hull", convex_hull}, {"constant_value", constant_value},
+          {"past_order_is_free", past_order_is_free}};
 }
 
 }  // namespace attest::properties::linear::causal

@@ -3,32 +3,18 @@
 
 #include <cmath>
 
-#include "attest/judge/laws.hpp"
+#include "properties/linear/causal_numerator_backward.hpp"
 
 namespace attest::properties::linear::causal_backward {
 
 using laws::Context;
 using laws::Finding;
 using laws::Outcome;
+using causal_numerator_backward::both_causalities;
+using causal_numerator_backward::compared;
+using causal_numerator_backward::Product;
 
 inline double eps_of(const Problem& problem) { return std::get<double>(*setting(problem, "eps")); }
-
-/// sum of x_i y_i over elements first .. last - 1, and how far it may be off when x_i may be off by its bound.
-struct Product {
-  double value = 0, bound = 0;
-
-  Product(const Array& x, const Array& x_bound, const Array& y, std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i < last; ++i) {
-      const double term = x.values[i] * y.values[i];
-      value += term;
-      bound += std::abs(x_bound.values[i] * y.values[i]) + 0x1p-44 * std::abs(term);
-    }
-  }
-};
-
-inline Finding compared(const Context& c, const std::string& what, double a, double a_bound, double b, double b_bound) {
-  return laws::same(c, what, {{1}, {a}}, {{1}, {a_bound}}, {{1}, {b}}, {{1}, {b_bound}}, what);
-}
 
 /// The output does not change when a query's features grow by a factor, nor when those of all keys do: the gradients are
 /// orthogonal to them.
@@ -80,36 +66,8 @@ inline Finding linear_in_values(const Context& c) {
   return compared(c, "<grad_v, v> against <grad_o, o>", left.value, left.bound, right.value, right.bound);
 }
 
-/// What tokens from t on hold reaches no earlier query's gradient; what the queries and cotangents before t hold reaches no
-/// later key's or value's.
-inline Finding both_causalities(const Context& c) {
-  const Index n = c.problem.sizes.at("n");
-  if (n < 2) return Finding::vacuous();
-  const Index t = 1 + laws::choose(c, 1, n - 1);
-  Problem later = c.problem, earlier = c.problem;
-  for (auto& [name, array] : later.inputs) {
-    const Array fresh = laws::redrawn(c, name, 2);
-    const Index width = array.size() / n;
-    for (Index i = 0; i < array.size(); ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      if (i >= t * width) array.values[at] = fresh.values[at];
-      else if (name == "phi_q" || name == "grad_o") earlier.inputs.at(name).values[at] = fresh.values[at];
-    }
-  }
-  const Outcome plain = c.evaluate(c.problem), changed_later = c.evaluate(later), changed_earlier = c.evaluate(earlier);
-  const auto expect = [&](const Outcome& other, const char* output, Index first, Index last) {
-    const Index width = plain.values.at(output).size() / n;
-    const auto rows = [&](const Array& x) { return Array{{last - first, width}, {x.values.begin() + first * width, x.values.begin() + last * width}}; };
-    return laws::same(c, output, rows(plain.values.at(output)), rows(plain.bounds().at(output)), rows(other.values.at(output)),
-                      rows(other.bounds().at(output)), "changing the other side of token " + std::to_string(t));
-  };
-  for (const auto& finding : {expect(changed_later, "grad_phi_q", 0, t), expect(changed_earlier, "grad_phi_k", t, n), expect(changed_earlier, "grad_v", t, n)})
-    if (finding.kind == Finding::Kind::broken) return finding;
-  return {};
-}
-
 inline std::vector<laws::Property> properties() {
-  return {{"gains are free", gains_are_free}, {"value shift", value_shift}, {"linear in values", linear_in_values}, {"both causalities", both_causalities}};
+  return {{"gains_are_free", gains_are_free}, {"value_shift", value_shift}, {"linear_in_values", linear_in_values}, {"both_causalities", both_causalities}};
 }
 
 }  // namespace attest::properties::linear::causal_backward

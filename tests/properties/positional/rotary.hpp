@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string>
 
 #include "attest/judge/laws.hpp"
 
@@ -80,10 +83,129 @@ inline Finding position_zero_is_the_identity(const Context& c) {
   return {};
 }
 
+/// What was turned, turned again at the positions second(p), against `expected`, which also sets its bound. The first error goes
+/// no further than its pair: a rotation keeps lengths.
+inline Finding turned_again(const Context& c, const std::function<double(double)>& second, const std::function<Array(Array&)>& expected, const std::string& what) {
+  const Outcome once = c.evaluate(c.problem);
+  Problem again = c.problem;
+  again.inputs.at("x") = once.values.at("y");
+  for (double& p : again.inputs.at("positions").values) p = second(p);
+  const Outcome twice = c.evaluate(again);
+  Array allowed = twice.bounds().at("y");
+  const Array& first = once.bounds().at("y");
+  for (Index i = 0; i < first.shape[0]; ++i)
+    for (Index m = 0; m < first.shape[1] / 2; ++m) {
+      const auto [a, b] = pair_of(c.problem, m);
+      const double e = at(first, i, a) + at(first, i, b);
+      for (const Index column : {a, b}) allowed.values[static_cast<std::size_t>(i * first.shape[1] + column)] += e;
+    }
+  Array bound;
+  const Array right = expected(bound);
+  return laws::same(c, "y", twice.values.at("y"), allowed, right, bound, what);
+}
+
+/// R_a R_b = R_(a+b)
+inline Finding composition(const Context& c) {
+  const double by = static_cast<double>(laws::choose(c, 1, 64)) - 32;
+  return turned_again(
+      c, [by](double) { return by; },
+      [&](Array& bound) {
+        Problem sum = c.problem;
+        for (double& p : sum.inputs.at("positions").values) p += by;
+        const Outcome outcome = c.evaluate(sum);
+        bound = outcome.bounds().at("y");
+        return outcome.values.at("y");
+      },
+      "turned again by " + std::to_string(static_cast<int>(by)));
+}
+
+/// R_(-p) turns back.
+inline Finding inverse(const Context& c) {
+  return turned_again(
+      c, [](double p) { return -p; },
+      [&](Array& bound) {
+        Array x = c.problem.inputs.at("x");
+        bound = {x.shape, std::vector<double>(x.values.size())};
+        return x;
+      },
+      "turned back");
+}
+
+/// Half-split pairs are interleaved pairs with the columns in another order.
+inline Finding pairings_agree(const Context& c) {
+  const bool half = std::get<std::string>(*setting(c.problem, "pairing")) == "half";
+  const Index d = c.problem.sizes.at("d");
+  Problem other = c.problem;
+  other.parameters["pairing"] = std::string(half ? "interleaved" : "half");
+  std::vector<Index> order(static_cast<std::size_t>(d));  // column t of the other problem is column order[t] of this one
+  for (Index m = 0; m < d / 2; ++m) {
+    const auto [a, b] = pair_of(c.problem, m);
+    const auto [e, f] = pair_of(other, m);
+    order[static_cast<std::size_t>(e)] = a, order[static_cast<std::size_t>(f)] = b;
+  }
+  other.inputs.at("x") = laws::take(c.problem.inputs.at("x"), *c.problem.spec->input("x"), "d", order);
+  const Outcome plain = c.evaluate(c.problem), permuted = c.evaluate(other);
+  const auto moved = [&](const Array& y) { return laws::take(y, *c.problem.spec->output("y"), "d", order); };
+  return laws::same(c, "y", permuted.values.at("y"), permuted.bounds().at("y"), moved(plain.values.at("y")), moved(plain.bounds().at("y")), "the other pairing");
+}
+
+/// Every pair is turned by a matrix of determinant 1: (1, 0) becomes (cos, sin) and (0, 1) becomes (-sin, cos).
+inline Finding determinant(const Context& c) {
+  const auto axis = [&](bool second) {
+    Problem unit = c.problem;
+    Array& x = unit.inputs.at("x");
+    std::fill(x.values.begin(), x.values.end(), 0.0);
+    for (Index i = 0; i < x.shape[0]; ++i)
+      for (Index m = 0; m < x.shape[1] / 2; ++m) {
+        const auto [a, b] = pair_of(unit, m);
+        x.values[static_cast<std::size_t>(i * x.shape[1] + (second ? b : a))] = 1;
+      }
+    return c.evaluate(unit);
+  };
+  const Outcome first = axis(false), second = axis(true);
+  const Array &u = first.values.at("y"), &e = first.bounds().at("y"), &w = second.values.at("y"), &f = second.bounds().at("y");
+  Array got{{u.size() / 2}, {}}, allowed = got, one = got, none = got;
+  for (Index i = 0; i < u.shape[0]; ++i)
+    for (Index m = 0; m < u.shape[1] / 2; ++m) {
+      const auto [a, b] = pair_of(c.problem, m);
+      got.values.push_back(at(u, i, a) * at(w, i, b) - at(u, i, b) * at(w, i, a));
+      allowed.values.push_back(2 * (at(e, i, a) + at(e, i, b) + at(f, i, a) + at(f, i, b)) + 0x1p-50);
+      one.values.push_back(1), none.values.push_back(0);
+    }
+  return laws::same(c, "det R", got, allowed, one, none, "the determinant of a pair");
+}
+
+/// No score of two turned rows exceeds the product of their lengths, at any distance.
+inline Finding bounded_logit(const Context& c) {
+  Problem far = c.problem;
+  const double step = static_cast<double>(1 + laws::choose(c, 1, 100000));
+  for (std::size_t i = 0; i < far.inputs.at("positions").values.size(); ++i) far.inputs.at("positions").values[i] = static_cast<double>(i) * step;
+  const Outcome outcome = c.evaluate(far);
+  const Array &x = far.inputs.at("x"), &y = outcome.values.at("y"), &bound = outcome.bounds().at("y");
+  const Index d = x.shape[1];
+  for (Index i = 0; i < x.shape[0]; ++i)
+    for (Index j = 0; j < x.shape[0]; ++j) {
+      double score = 0, error = 0, p = 0, q = 0;
+      for (Index a = 0; a < d; ++a) {
+        const double s = at(y, i, a), t = at(y, j, a), e = at(bound, i, a), f = at(bound, j, a);
+        score += s * t, error += std::abs(s) * f + std::abs(t) * e + e * f + 0x1p-46 * std::abs(s * t);
+        p += at(x, i, a) * at(x, i, a), q += at(x, j, a) * at(x, j, a);
+      }
+      if (!(std::abs(score) <= std::sqrt(p * q) * (1 + 0x1p-46) + error))
+        return Finding::broken("a score of " + std::to_string(score) + " exceeds the product of the lengths, " + std::to_string(std::sqrt(p * q)));
+    }
+  return {};
+}
+
 inline std::vector<laws::Property> properties() {
-  return {{"keeps the length of every pair", keeps_the_length_of_every_pair},
-          {"products depend on the distance only", products_depend_on_distance},
-          {"position 0 is the identity", position_zero_is_the_identity}};
+  return {{"keeps_the_length_of_every_pair", keeps_the_length_of_every_pair},
+          {"products_depend_on_distance", products_depend_on_distance},
+          {"position_zero_is_the_identity", position_zero_is_the_identity},
+          {"composition", composition},
+          {"inverse", inverse},
+          {"pairings_agree", pairings_agree},
+          {"determinant", determinant},
+          {"bounded_logit", bounded_logit}};
 }
 
 }  // namespace attest::properties::positional::rotary

@@ -3,6 +3,7 @@
 
 #include "attest/reference/attention/scaled_dot_product.hpp"
 #include "attest/reference/linear/feature_map.hpp"
+#include "attest/reference/linear/polynomial_feature_map.hpp"
 #include "attest/spec/attention/generalized.hpp"
 
 namespace attest::reference::attention::generalized {
@@ -129,14 +130,14 @@ void rbf_as_softmax(const In<T>& in, const Out<T>& out) {
   });
 }
 
-/// w_ij = phi(q_i) . phi(k_j), phi(x) = y (x) y with y = [x, sqrt(c)]: (q.k + c)^2 = (sum_a y_a(q) y_a(k))^2
+/// w_ij = phi(q_i) . phi(k_j), phi the features of linear.polynomial_feature_map: (q.k + c)^2 = (sum_a y_a(q) y_a(k))^2, y = [x, sqrt(c)]
 template <class T>
 void polynomial_features(const In<T>& in, const Out<T>& out) {
-  const Index d = in.q.extent(1);
-  const T last = sqrt(T(in.offset));
+  const Index width = in.q.extent(1) + (in.offset > 0 ? 1 : 0);
   const auto phi = [&](View<const T, 2> x, Index i) {
-    const auto y = tabulate(d + 1, [&](Index a) { return a < d ? T(x(i, a)) : last; });
-    return tabulate((d + 1) * (d + 1), [&](Index t) { return T(y(t / (d + 1)) * y(t % (d + 1))); });
+    Matrix<T> features(1, width * width);
+    linear::polynomial_feature_map::direct<T>({.x = x.rows(i, 1), .layout = "full", .constant = in.offset}, {.phi = features.view()});
+    return tabulate(width * width, [&](Index a) { return features(0, a); });
   };
   each_row(in, out, [&](Index i, const Keys& keys) {
     const auto phi_q = phi(in.q, i);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/attention/scaled_dot_product.hpp"
-#include "attest/reference/tape.hpp"
+#include "attest/reference/recorded.hpp"
 #include "attest/spec/attention/scaled_dot_product_backward.hpp"
 
 namespace attest::reference::attention::scaled_dot_product_backward {
@@ -103,14 +103,8 @@ template <class T>
 void tape(const In<T>& in, const Out<T>& out) {
   using V = Tape<T>;
   Recording<T> recording;
-  const auto lift = [](View<const T, 2> x) {
-    Matrix<V> lifted(x.extent(0), x.extent(1));
-    for (Index i = 0; i < x.extent(0); ++i)
-      for (Index j = 0; j < x.extent(1); ++j) lifted(i, j) = V::variable(x(i, j));
-    return lifted;
-  };
   const auto [n, s] = std::pair(in.q.extent(0), in.k.extent(0));
-  const Matrix<V> q = lift(in.q), k = lift(in.k), v = lift(in.v);
+  const Matrix<V> q = variables<T>(in.q), k = variables<T>(in.k), v = variables<T>(in.v);
   // A bias of zero stands in for an absent one, so that its gradient exists.
   Matrix<V> bias(n, s), o(n, in.v.extent(1));
   for (Index i = 0; i < n; ++i)
@@ -123,14 +117,10 @@ void tape(const In<T>& in, const Out<T>& out) {
   for (Index i = 0; i < n; ++i)
     for (Index c = 0; c < o.extent(1); ++c) seeds.emplace_back(o(i, c).index(), in.grad_o(i, c));
   const auto adjoint = recording.adjoints(seeds);
-  const auto fill = [&](const Matrix<V>& x, View<T, 2> gradient) {
-    for (Index i = 0; i < x.extent(0); ++i)
-      for (Index j = 0; j < x.extent(1); ++j) gradient(i, j) = adjoint[static_cast<std::size_t>(x(i, j).index())];
-  };
-  fill(q, out.grad_q);
-  fill(k, out.grad_k);
-  fill(v, out.grad_v);
-  fill(bias, out.grad_bias);
+  write_adjoints(adjoint, q, out.grad_q);
+  write_adjoints(adjoint, k, out.grad_k);
+  write_adjoints(adjoint, v, out.grad_v);
+  write_adjoints(adjoint, bias, out.grad_bias);
 }
 
 }  // namespace attest::reference::attention::scaled_dot_product_backward

@@ -72,7 +72,7 @@ void max_shift(const In<T>& in, const Out<T>& out) {
 
 /// e^(x_j - lse)
 template <class T>
-void log_sum_exp(const In<T>& in, const Out<T>& out) {
+void lse(const In<T>& in, const Out<T>& out) {
   each_row(in, out, [](const Vector<T>& x) {
     const T lse = shifted(x).second;
     return std::pair(tabulate(x.extent(), [&](Index t) { return exp(x(t) - lse); }), lse);

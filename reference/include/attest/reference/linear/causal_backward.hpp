@@ -117,13 +117,7 @@ template <class T>
 void tape(const In<T>& in, const Out<T>& out) {
   const auto [n, m] = in.v.extents();
   Recording<T> recording;
-  const auto variables = [](View<const T, 2> x) {
-    Matrix<Tape<T>> copy(x.extent(0), x.extent(1));
-    for (Index i = 0; i < x.extent(0); ++i)
-      for (Index a = 0; a < x.extent(1); ++a) copy(i, a) = Tape<T>::variable(x(i, a));
-    return copy;
-  };
-  const auto phi_q = variables(in.phi_q), phi_k = variables(in.phi_k), v = variables(in.v);
+  const auto phi_q = variables<T>(in.phi_q), phi_k = variables<T>(in.phi_k), v = variables<T>(in.v);
   State<Tape<T>> state(in.phi_k.extent(1), m);
   Matrix<Tape<T>> o(n, m);
   std::vector<std::pair<Index, T>> seeds;
@@ -133,13 +127,9 @@ void tape(const In<T>& in, const Out<T>& out) {
     for (Index b = 0; b < m; ++b) seeds.emplace_back(o(i, b).index(), in.grad_o(i, b));
   }
   const auto adjoints = recording.adjoints(seeds);
-  const auto gradient = [&](const Matrix<Tape<T>>& of, View<T, 2> result) {
-    for (Index i = 0; i < result.extent(0); ++i)
-      for (Index a = 0; a < result.extent(1); ++a) result(i, a) = adjoints[static_cast<std::size_t>(of(i, a).index())];
-  };
-  gradient(phi_q, out.grad_phi_q);
-  gradient(phi_k, out.grad_phi_k);
-  gradient(v, out.grad_v);
+  write_adjoints(adjoints, phi_q, out.grad_phi_q);
+  write_adjoints(adjoints, phi_k, out.grad_phi_k);
+  write_adjoints(adjoints, v, out.grad_v);
 }
 
 }  // namespace attest::reference::linear::causal_backward

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "attest/reference/tape.hpp"
+#include "attest/reference/recorded.hpp"
 #include "attest/reference/vocabulary.hpp"
 #include "attest/spec/linear/causal_numerator_backward.hpp"
 
@@ -125,13 +125,7 @@ void tape(const In<T>& in, const Out<T>& out) {
   const auto [n, c] = in.phi_k.extents();
   const Index m = in.v.extent(1);
   Recording<T> recording;
-  const auto variables = [](View<const T, 2> x) {
-    Matrix<Tape<T>> copy(x.extent(0), x.extent(1));
-    for (Index i = 0; i < x.extent(0); ++i)
-      for (Index a = 0; a < x.extent(1); ++a) copy(i, a) = Tape<T>::variable(x(i, a));
-    return copy;
-  };
-  const auto phi_q = variables(in.phi_q), phi_k = variables(in.phi_k), v = variables(in.v);
+  const auto phi_q = variables<T>(in.phi_q), phi_k = variables<T>(in.phi_k), v = variables<T>(in.v);
   Matrix<Tape<T>> S(c, m);
   std::vector<std::pair<Index, T>> seeds;
   for (Index i = 0; i < n; ++i) {
@@ -139,13 +133,9 @@ void tape(const In<T>& in, const Out<T>& out) {
     for (Index b = 0; b < m; ++b) seeds.emplace_back(dot<Tape<T>>(phi_q[i], S.column(b)).index(), in.grad_o(i, b));
   }
   const auto adjoints = recording.adjoints(seeds);
-  const auto gradient = [&](const Matrix<Tape<T>>& of, View<T, 2> result) {
-    for (Index i = 0; i < result.extent(0); ++i)
-      for (Index a = 0; a < result.extent(1); ++a) result(i, a) = adjoints[static_cast<std::size_t>(of(i, a).index())];
-  };
-  gradient(phi_q, out.grad_phi_q);
-  gradient(phi_k, out.grad_phi_k);
-  gradient(v, out.grad_v);
+  write_adjoints(adjoints, phi_q, out.grad_phi_q);
+  write_adjoints(adjoints, phi_k, out.grad_phi_k);
+  write_adjoints(adjoints, v, out.grad_v);
 }
 
 }  // namespace attest::reference::linear::causal_numerator_backward

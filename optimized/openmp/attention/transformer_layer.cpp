@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "attest/spec/attention/transformer_layer.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "attest/openmp/eigen.hpp"
+
+namespace attest::openmp::attention::transformer_layer {
+
+using attest::spec::attention::transformer_layer::In;
+using attest::spec::attention::transformer_layer::Out;
+
+template <class T>
+struct Weights {
+  View<const T, 3> q, k, v, o;
+};
+template <class T>
+Weights<T> of_tokens(const In<T>& in) { return {in.w_q, in.w_k, in.w_v, in.w_o}; }
+template <class T>
+Weights<T> of_memory(const In<T>& in) { return {in.c_q, in.c_k, in.c_v, in.c_o}; }
+
+/// elu(x) + 1
+template <class T>
+RowMajor<T> features(const RowMajor<T>& x) {
+  return x.unaryExpr([](T t) { return t > 0 ? t + 1 : std::exp(t); });
+}
+
+/// One head as a matrix of weights; row i sees the first `seen(i)` keys.
+template <class T, class S>
+RowMajor<T> weighted(const In<T>& in, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, S&& seen) {
+  const bool softmax = in.attention == "softmax";
+  const T scale = T(1) / std::sqrt(static_cast<T>(q.cols()));
+  const RowMajor<T> l = softmax ? RowMajor<T>(scale * (q * k.transpose())) : RowMajor<T>(features(q) * features(k).transpose());
+  RowMajor<T> o(q.rows(), v.cols());
+  for (Index i = 0; i < q.rows(); ++i) {
+    const Index count = seen(i);
+    Column<T> w = l.row(i).head(count).transpose();
+    if (softmax) w = (w.array() - w.maxCoeff()).exp();
+    o.row(i) = w.transpose() * v.topRows(count) / w.sum();
+  }
+  return o;
+}
+
+/// The same head of linear attention through running sums of phi(k) v^T and phi(k): as many keys are added before row i is read.
+template <class T, class S>
+RowMajor<T> summed(const In<T>&, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, S&& seen) {
+  const RowMajor<T> phi_q = features(q), phi_k = features(k);
+  RowMajor<T> sums = RowMajor<T>::Zero(k.cols(), v.cols()), o(q.rows(), v.cols());
+  Column<T> z = Column<T>::Zero(k.cols());
+  Index added = 0;
+  for (Index i = 0; i < q.rows(); ++i) {
+    for (; added < seen(i); ++added) {
+      sums += phi_k.row(added).transpose() * v.row(added);
+      z += phi_k.row(added).transpose();
+    }
+    o.row(i) = phi_q.row(i) * sums / phi_q.row(i).dot(z);
+  }
+  return o;
+}
+
+/// All heads of an attention, each on its own thread, and what the output projection makes of them.
+template <class T, class H>
+RowMajor<T> attend(const RowMajor<T>& x, const RowMajor<T>& from, const Weights<T>& w, H&& head) {
+  const Index heads = w.q.extent(0), m = w.v.extent(2);
+  RowMajor<T> all(x.rows(), heads * m), w_o(heads * m, w.o.extent(2));
+#pragma omp parallel for schedule(static) if (heads > 1 && x.rows() * from.rows() > 256)
+  for (Index h = 0; h < heads; ++h) {
+    const RowMajor<T> q = x * matrix(w.q[h]), k = from * matrix(w.k[h]), v = from * matrix(w.v[h]);
+    all.middleCols(h * m, m) = head(h, q, k, v);
+    w_o.middleRows(h * m, m) = matrix(w.o[h]);
+  }
+  return all * w_o;
+}
+
+template <class T>
+RowMajor<T> feed_forward(const In<T>& in, const RowMajor<T>& x) {
+  RowMajor<T> hidden = x * matrix(in.w_1);
+  if (in.b_1) hidden.rowwise() += vector(in.b_1).transpose();
+  if (in.activation == "relu") hidden = hidden.cwiseMax(T(0)).eval();
+  if (in.activation == "gelu_tanh")
+    hidden = hidden.unaryExpr([](T t) { return t / (1 + std::exp(static_cast<T>(-1.5957691216057308) * (t + static_cast<T>(0.044715) * t * t * t))); }).eval();
+  RowMajor<T> y = hidden * matrix(in.w_2);
+  if (in.b_2) y.rowwise() += vector(in.b_2).transpose();
+  return y;
+}
+
+template <class T>
+RowMajor<T> normalise(const In<T>& in, RowMajor<T> x, View<const T, 1> gamma, View<const T, 1> beta) {
+  for (Index i = 0; i < x.rows(); ++i) {
+    x.row(i).array() -= x.row(i).mean();
+    x.row(i) /= std::sqrt(x.row(i).squaredNorm() / static_cast<T>(x.cols()) + static_cast<T>(in.eps));
+    if (gamma) x.row(i).array() *= vector(gamma).transpose().array();
+    if (beta) x.row(i) += vector(beta).transpose();
+  }
+  return x;
+}
+
+/// What follows the attention on the tokens, `x` and what it gave being known: `on_memory(y)` is only called by a decoder.
+template <class T, class F>
+RowMajor<T> finish(const In<T>& in, const RowMajor<T>& x, const RowMajor<T>& attended, F&& on_memory) {
+  RowMajor<T> y = x + attended;
+  if (in.kind == "additive") return feed_forward(in, y);
+  y = normalise<T>(in, y, in.gamma_1, in.beta_1);
+  if (in.kind == "decoder_post_norm") {
+    const RowMajor<T> u = y + on_memory(y);
+    y = normalise<T>(in, u, in.gamma_2, in.beta_2);
+  }
+  const RowMajor<T> z = y + feed_forward(in, y);
+  return normalise<T>(in, z, in.gamma_3, in.beta_3);
+}
+
+/// The layer for all tokens at once, `one_head(q, k, v, seen)` being its attention.
+template <class T, class H>
+void whole(const In<T>& in, const Out<T>& out, H&& one_head) {
+  const RowMajor<T> x = matrix(in.x);
+  const bool causal = in.kind == "decoder_post_norm";
+  const auto all = [&](Index, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v) {
+    return one_head(q, k, v, [&](Index) { return k.rows(); });
+  };
+  const auto earlier = [&](Index, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v) {
+    return one_head(q, k, v, [&](Index i) { return causal ? i + 1 : k.rows(); });
+  };
+  matrix(out.z) = finish<T>(in, x, attend<T>(x, x, of_tokens(in), earlier), [&](const RowMajor<T>& y) -> RowMajor<T> {
+    return attend<T>(y, matrix(in.memory), of_memory(in), all);
+  });
+}
+
+template <class T>
+void dense(const In<T>& in, const Out<T>& out) {
+  whole(in, out, [&](const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, const auto& seen) { return weighted(in, q, k, v, seen); });
+}
+
+template <class T>
+void linear_attention(const In<T>& in, const Out<T>& out) {
+  whole(in, out, [&](const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, const auto& seen) { return summed(in, q, k, v, seen); });
+}
+
+/// One token per step. Keys and values of earlier tokens stay in a cache; those of the memory are made once.
+template <class T>
+void incremental(const In<T>& in, const Out<T>& out) {
+  const Index n = in.x.extent(0);
+  const auto heads = static_cast<std::size_t>(in.w_q.extent(0));
+  std::vector<RowMajor<T>> keys(heads, RowMajor<T>(n, in.w_k.extent(2))), values(heads, RowMajor<T>(n, in.w_v.extent(2)));
+  std::vector<RowMajor<T>> memory_keys, memory_values;
+  for (Index h = 0; h < in.c_k.extent(0); ++h) {
+    memory_keys.push_back(matrix(in.memory) * matrix(in.c_k[h]));
+    memory_values.push_back(matrix(in.memory) * matrix(in.c_v[h]));
+  }
+  const RowMajor<T> nothing(0, in.x.extent(1));
+  for (Index i = 0; i < n; ++i) {
+    const RowMajor<T> x = matrix(in.x.rows(i, 1));
+    const RowMajor<T> own = attend<T>(x, x, of_tokens(in), [&](Index h, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v) {
+      auto &cached_k = keys[static_cast<std::size_t>(h)], &cached_v = values[static_cast<std::size_t>(h)];
+      cached_k.row(i) = k.row(0);
+      cached_v.row(i) = v.row(0);
+      return weighted<T>(in, q, cached_k.topRows(i + 1), cached_v.topRows(i + 1), [&](Index) { return i + 1; });
+    });
+    matrix(out.z.rows(i, 1)) = finish<T>(in, x, own, [&](const RowMajor<T>& y) {
+      return attend<T>(y, nothing, of_memory(in), [&](Index h, const RowMajor<T>& q, const RowMajor<T>&, const RowMajor<T>&) {
+        const RowMajor<T>& k = memory_keys[static_cast<std::size_t>(h)];
+        return weighted<T>(in, q, k, memory_values[static_cast<std::size_t>(h)], [&](Index) { return k.rows(); });
+      });
+    });
+  }
+}
+
+template void dense(const In<float>&, const Out<float>&);
+template void dense(const In<double>&, const Out<double>&);
+template void incremental(const In<float>&, const Out<float>&);
+template void incremental(const In<double>&, const Out<double>&);
+template void linear_attention(const In<float>&, const Out<float>&);
+template void linear_attention(const In<double>&, const Out<double>&);
+
+}  // namespace attest::openmp::attention::transformer_layer

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "attest/judge/laws.hpp"
+
+namespace attest::properties::attention::scaled_dot_product {
+
+using laws::Context;
+using laws::Finding;
+using laws::Outcome;
+
+/// The problem with queries, keys and values of small integers, so that what is done to them is exact.
+inline Problem of_integers(const Context& c) {
+  Problem problem = c.problem;
+  for (const char* name : {"q", "k", "v"}) {
+    auto& x = problem.inputs.at(name);
+    x = golden::draw_array("integers -2 2", x.shape, c.exact, c.seed, std::string("property.") + name);
+  }
+  return problem;
+}
+
+/// The same output from both.
+inline Finding agree(const Context& c, const Problem& a, const Problem& b, const std::string& what) {
+  const Outcome first = c.evaluate(a), second = c.evaluate(b);
+  return laws::same(c, "o", first.values.at("o"), first.bounds().at("o"), second.values.at("o"), second.bounds().at("o"), what);
+}
+
+/// Key j is visible to query i.
+inline bool sees(const Problem& problem, Index i, Index j) {
+  const Index n = problem.sizes.at("n"), s = problem.sizes.at("s");
+  const auto hidden = [&](const char* name, auto&& hides) {
+    const auto x = problem.inputs.find(name);
+    return x != problem.inputs.end() && hides(x->second.values[static_cast<std::size_t>(i * s + j)]);
+  };
+  const bool future = std::get<bool>(*setting(problem, "causal")) && j > i + (s - n);
+  return !future && !hidden("mask", [](double x) { return x == 0; }) && !hidden("bias", [](double x) { return std::isinf(x); });
+}
+
+/// The first `count` rows of every tensor along queries and keys.
+inline Problem first_tokens(const Problem& problem, Index count) {
+  std::vector<Index> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), Index{0});
+  return laws::take_rows(laws::take_rows(problem, "n", order), "s", order);
+}
+
+/// Causal, with as many queries as keys.
+inline Problem causal_square(const Context& c) {
+  Problem square = first_tokens(c.problem, std::min(c.problem.sizes.at("n"), c.problem.sizes.at("s")));
+  square.parameters["causal"] = true;
+  return square;
+}
+
+/// Queries and keys of small integers before and after a turn by one angle in the plane of two columns.
+inline std::pair<Problem, Problem> turned(const Context& c) {
+  Problem plain = c.problem, turned = c.problem;
+  const auto d = static_cast<std::size_t>(c.problem.sizes.at("d"));
+  for (const char* name : {"q", "k"}) {
+    auto& x = plain.inputs.at(name);
+    x = golden::draw_array("integers -2 2", x.shape, c.exact, c.seed, std::string("property.") + name);
+    auto& y = turned.inputs.at(name) = x;
+    for (std::size_t row = 0; row < x.values.size(); row += d) {
+      const double a = x.values[row], b = x.values[row + 1];  // times 5/8, so that the rotation by (3/5, 4/5) is exact
+      x.values[row] = 0.625 * a, x.values[row + 1] = 0.625 * b;
+      y.values[row] = 0.125 * (3 * a - 4 * b), y.values[row + 1] = 0.125 * (4 * a + 3 * b);
+    }
+  }
+  return {plain, turned};
+}
+
+/// Turning queries and keys together changes nothing: no product changes.
+inline Finding rotation(const Context& c) {
+  if (c.problem.sizes.at("d") < 2) return Finding::vacuous();
+  const auto [plain, other] = turned(c);
+  return agree(c, other, plain, "a rotation of queries and keys");
+}
+
+/// Adding one vector to every key shifts all logits of a query by one number.
+inline Finding key_translation(const Context& c) {
+  const Problem plain = of_integers(c);
+  Problem moved = plain;
+  const auto d = static_cast<std::size_t>(c.problem.sizes.at("d"));
+  auto& k = moved.inputs.at("k").values;
+  for (std::size_t t = 0; t < k.size(); ++t) k[t] += static_cast<double>(laws::choose(c, t % d, 5) - 2);
+  return agree(c, moved, plain, "one vector added to every key");
+}
+
+/// (2 q, k / 2) has the products of (q, k).
+inline Finding qk_rescale(const Context& c) {
+  const Problem plain = of_integers(c);
+  Problem scaled = plain;
+  for (double& x : scaled.inputs.at("q").values) x *= 2;
+  for (double& x : scaled.inputs.at("k").values) x /= 2;
+  return agree(c, scaled, plain, "queries doubled, keys halved");
+}
+
+/// Causal attention of the first tokens is the first rows of causal attention.
+inline Finding prefix(const Context& c) {
+  Problem whole = causal_square(c);
+  const Index n = whole.sizes.at("n");
+  if (n < 2) return Finding::vacuous();
+  whole.parameters["empty_row"] = std::string("zero");  // a mean of all values looks ahead
+  const Index count = 1 + laws::choose(c, 1, n - 1);
+  const Outcome all = c.evaluate(whole), part = c.evaluate(first_tokens(whole, count));
+  std::vector<Index> rows(static_cast<std::size_t>(count));
+  std::iota(rows.begin(), rows.end(), Index{0});
+  const auto head = [&](const Array& o) { return laws::take(o, *c.problem.spec->output("o"), "n", rows); };
+  return laws::same(c, "o", part.values.at("o"), part.bounds().at("o"), head(all.values.at("o")), head(all.bounds().at("o")), "the first tokens alone");
+}
+
+/// The first query of causal attention sees one key, and its output is that key's value, bit for bit.
+inline Finding causal_row0(const Context& c) {
+  Problem square = causal_square(c);
+  square.inputs.erase("mask");
+  square.inputs.erase("bias");
+  const Outcome outcome = c.evaluate(square);
+  for (std::size_t e = 0; e < static_cast<std::size_t>(square.sizes.at("m")); ++e) {
+    const double slack = c.bitwise ? 0 : outcome.bounds().at("o").values[e];
+    if (!(std::abs(outcome.values.at("o").values[e] - square.inputs.at("v").values[e]) <= slack)) return Finding::broken("o_0 is not v_0");
+  }
+  return {};
+}
+
+/// A scale of 0 gives the mean of the visible values.
+inline Finding zero_scale_mean(const Context& c) {
+  Problem flat = of_integers(c);
+  flat.inputs.erase("bias");
+  flat.parameters["scale"] = 0.0;
+  const Outcome outcome = c.evaluate(flat);
+  const auto &v = flat.inputs.at("v").values, &o = outcome.values.at("o").values, &bound = outcome.bounds().at("o").values;
+  const Index m = flat.sizes.at("m");
+  for (Index i = 0; i < flat.sizes.at("n"); ++i)
+    for (Index e = 0; e < m; ++e) {
+      double total = 0, count = 0;
+      for (Index j = 0; j < flat.sizes.at("s"); ++j)
+        if (sees(flat, i, j)) total += v[static_cast<std::size_t>(j * m + e)], count += 1;
+      const auto t = static_cast<std::size_t>(i * m + e);
+      if (count > 0 && !(std::abs(o[t] - total / count) <= bound[t] + 0x1p-48)) return Finding::broken("a scale of 0 does not give the mean");
+    }
+  return {};
+}
+
+/// Self-attention without positions is equivariant: tokens in another order give the same rows in that order.
+inline Finding self_equivariance(const Context& c) {
+  const Index n = std::min(c.problem.sizes.at("n"), c.problem.sizes.at("s"));
+  if (n < 2) return Finding::vacuous();
+  Problem tokens = first_tokens(of_integers(c), n);
+  tokens.inputs = {{"q", tokens.inputs.at("q")}, {"k", tokens.inputs.at("q")}, {"v", tokens.inputs.at("q")}};
+  tokens.sizes["m"] = tokens.sizes["d"];
+  tokens.parameters["causal"] = false;
+  std::vector<Index> reversed(static_cast<std::size_t>(n));
+  std::iota(reversed.rbegin(), reversed.rend(), Index{0});
+  const Outcome plain = c.evaluate(tokens), other = c.evaluate(laws::take_rows(laws::take_rows(tokens, "n", reversed), "s", reversed));
+  const auto moved = [&](const Array& o) { return laws::take(o, *c.problem.spec->output("o"), "n", reversed); };
+  return laws::same(c, "o", other.values.at("o"), other.bounds().at("o"), moved(plain.values.at("o")), moved(plain.bounds().at("o")), "reversed tokens");
+}
+
+inline std::vector<laws::Property> properties() {
+  return {{"rotation", rotation},
+          {"key_translation", key_translation},
+          {"qk_rescale", qk_rescale},
+          {"prefix", prefix},
+          {"causal_row0", causal_row0},
+          {"zero_scale_mean", zero_scale_mean},
+          {"self_equivariance", self_equivariance}};
+}
+
+}  // namespace attest::properties::attention::scaled_dot_product
