@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "attest/spec/positional/sinusoidal.hpp"
+
+#include "attest/openmp/tiles.hpp"
+#include "attest/openmp/waves.hpp"
+
+namespace attest::openmp::positional::sinusoidal {
+
+using attest::spec::positional::sinusoidal::In;
+using attest::spec::positional::sinusoidal::Out;
+
+/// The exponents are m / steps.
+template <class T>
+Wide<T> steps(const In<T>& in) {
+  return static_cast<Wide<T>>(in.x.extent(1)) / 2 - (in.timescale == "endpoint" ? 1 : 0);
+}
+
+/// Calls wave(i, m, a, b) for every row and pair, a and b the columns of the sine and of the cosine, rows in parallel.
+template <class T, class F>
+void each_wave(const In<T>& in, F&& wave) {
+  const Index d = in.x.extent(1), sines = d - d / 2;
+  const bool blocks = in.layout == "half";
+  each_tile(in.x.extent(0), [&](Index first, Index count) {
+    for (Index i = first; i < first + count; ++i)
+      for (Index m = 0; m < sines; ++m) wave(i, m, blocks ? m : 2 * m, blocks ? sines + m : 2 * m + 1);
+  });
+}
+
+template <class T>
+void add(const In<T>& in, const Out<T>& out, Index i, Index a, Index b, Wide<T> angle) {
+  out.y(i, a) = in.x(i, a) + static_cast<T>(std::sin(angle));
+  if (b < in.x.extent(1)) out.y(i, b) = in.x(i, b) + static_cast<T>(std::cos(angle));
+}
+
+/// The position over base^(m / steps).
+template <class T>
+void direct(const In<T>& in, const Out<T>& out) {
+  each_wave(in, [&](Index i, Index m, Index a, Index b) {
+    const auto period = m == 0 ? 1 : std::pow(static_cast<Wide<T>>(in.base), static_cast<Wide<T>>(m) / steps(in));
+    add<T>(in, out, i, a, b, static_cast<Wide<T>>(in.start + i) / period);
+  });
+}
+
+/// The frequencies made once.
+template <class T>
+void exponential(const In<T>& in, const Out<T>& out) {
+  const auto w = frequencies<T>(in.base, in.x.extent(1) - in.x.extent(1) / 2, steps(in));
+  each_wave(in, [&](Index i, Index m, Index a, Index b) {
+    add<T>(in, out, i, a, b, static_cast<Wide<T>>(in.start + i) * w(m));
+  });
+}
+
+/// The angles as an outer product, then two blocks of columns, strided where sines and cosines take turns.
+template <class T>
+void half(const In<T>& in, const Out<T>& out) {
+  const Index n = in.x.extent(0), d = in.x.extent(1), sines = d - d / 2;
+  const auto w = frequencies<T>(in.base, sines, steps(in));
+  RowMajor<Wide<T>> angles(n, sines);
+  for (Index i = 0; i < n; ++i) angles.row(i) = static_cast<Wide<T>>(in.start + i) * w.transpose();
+  RowMajor<T> table(n, d);
+  table.leftCols(sines) = angles.array().sin().matrix().template cast<T>();
+  table.rightCols(d - sines) = angles.leftCols(d - sines).array().cos().matrix().template cast<T>();
+  const auto x = matrix(in.x);
+  auto y = matrix(out.y);
+  for (Index a = 0; a < d; ++a)
+    y.col(a) = x.col(a) + table.col(in.layout == "half" ? a : a % 2 == 0 ? a / 2 : sines + a / 2);
+}
+
+template void direct(const In<float>&, const Out<float>&);
+template void direct(const In<double>&, const Out<double>&);
+template void exponential(const In<float>&, const Out<float>&);
+template void exponential(const In<double>&, const Out<double>&);
+template void half(const In<float>&, const Out<float>&);
+template void half(const In<double>&, const Out<double>&);
+
+}  // namespace attest::openmp::positional::sinusoidal
