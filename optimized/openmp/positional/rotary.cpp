@@ -3,19 +3,14 @@
 
 #include <cmath>
 #include <complex>
-#include <type_traits>
 #include <vector>
 
-#include "attest/openmp/eigen.hpp"
+#include "attest/openmp/waves.hpp"
 
 namespace attest::openmp::positional::rotary {
 
 using attest::spec::positional::rotary::In;
 using attest::spec::positional::rotary::Out;
-
-/// Angles reach 10^6 radians: formed in the kernel's own type they would lose every digit behind the point that matters.
-template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
 template <class T>
 std::pair<Index, Index> pair_of(const In<T>& in, Index m) {
@@ -23,25 +18,16 @@ std::pair<Index, Index> pair_of(const In<T>& in, Index m) {
   return in.pairing == "half" ? std::pair(m, m + d / 2) : std::pair(2 * m, 2 * m + 1);
 }
 
-template <class T>
-std::vector<Wide<T>> frequencies(const In<T>& in) {
-  const Index d = in.x.extent(1);
-  std::vector<Wide<T>> theta;
-  for (Index m = 0; m < d / 2; ++m)
-    theta.push_back(std::pow(static_cast<Wide<T>>(in.base), static_cast<Wide<T>>(-2 * m) / static_cast<Wide<T>>(d)));
-  return theta;
-}
-
 /// Calls rotate(i, m, cos, sin) for every token and pair, tokens in parallel.
 template <class T, class F>
 void each_pair(const In<T>& in, F&& rotate) {
-  const auto theta = frequencies(in);
-  const Index n = in.x.extent(0);
+  const Index n = in.x.extent(0), d = in.x.extent(1);
+  const Column<Wide<T>> theta = frequencies<T>(in.base, d / 2, static_cast<Wide<T>>(d) / 2);
 #pragma omp parallel for schedule(static) if (n > 64)
   for (Index i = 0; i < n; ++i)
-    for (std::size_t m = 0; m < theta.size(); ++m) {
-      const Wide<T> angle = static_cast<Wide<T>>(in.positions(i)) * theta[m];
-      rotate(i, static_cast<Index>(m), static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle)));
+    for (Index m = 0; m < theta.size(); ++m) {
+      const Wide<T> angle = static_cast<Wide<T>>(in.positions(i)) * theta(m);
+      rotate(i, m, static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle)));
     }
 }
 

@@ -112,7 +112,7 @@ public:
         at->second = at->second && row.status == Status::pass;
       }
       for (const auto& [dtype, passed] : passes) (passed ? openmp : failing).push_back(dtype);
-      for (const Mutant& mutant : mutants({.only = spec.id, .golden = check_options.golden, .seeds = 0}).mutants)
+      for (const Mutant& mutant : mutants({.only = spec.id, .golden = check_options.golden, .profiles = {"f32", "f64"}, .seeds = 0}).mutants)
         if (mutant.hidden.empty() && !mutant.killed) alive_.insert(mutant.fault);
     } catch (const std::exception& error) {  // a golden file that cannot be read
       open.push_back(error.what());

@@ -11,7 +11,6 @@
 namespace attest::judge {
 namespace {
 
-constexpr const char* kProfiles[] = {"f32", "f64", "bf16", "f16"};
 constexpr int kCasesOfACheck = 40;  // drawn cases whose scores are taken together, as in one check
 
 Mutant judged(Candidate& candidate, const Kernel& kernel, const Fault& fault, const golden::Profile& profile, const Selection& selection, Bank& bank,
@@ -103,7 +102,7 @@ MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
     const auto faults = std::count_if(spec.faults.begin(), spec.faults.end(), [&](const Fault& fault) { return wanted(spec, fault); });
     if (faults == 0) continue;
     chosen.push_back(&spec);
-    total += 4 * static_cast<std::size_t>(faults) + 4;
+    total += options.profiles.size() * static_cast<std::size_t>(faults + 1);
   }
   MutantsReport report;
   if (chosen.empty()) return report;
@@ -113,7 +112,7 @@ MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
   std::size_t done = 0;
   for (const Spec* spec : chosen) {
     const auto stored = golden::load_golden(*spec, options.golden);
-    for (const char* name : kProfiles) {
+    for (const auto& name : options.profiles) {
       const golden::Profile& profile = golden::profile(name);
       const Selection selection = select(*spec, "", {}, profile, stored);
       Bank bank(*spec, profile);

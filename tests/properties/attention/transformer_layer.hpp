@@ -44,7 +44,7 @@ inline Finding stack(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"an additive layer of nothing returns x", residual_identity}, {"two layers are the layer twice", stack}};
+  return {{"residual_identity", residual_identity}, {"stack", stack}};
 }
 
 }  // namespace attest::properties::attention::transformer_layer

@@ -49,7 +49,7 @@ inline Finding closed_gate_is_local(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"top >= r is attention over the memory", top_of_everything_is_attention}, {"a closed gate is local attention", closed_gate_is_local}};
+  return {{"top_of_everything_is_attention", top_of_everything_is_attention}, {"closed_gate_is_local", closed_gate_is_local}};
 }
 
 }  // namespace attest::properties::memory::knn_attention

@@ -152,11 +152,11 @@ inline Finding later_keys_change_nothing(const Context& c) {
 
 inline std::vector<laws::Property> properties() {
   return {{"recency", recency},
-          {"slopes of eight heads", slopes_of_eight_heads},
-          {"slopes of powers of two", slopes_of_powers_of_two},
-          {"slopes of 0 are plain attention", zero_slopes_are_plain_attention},
-          {"moving the queries", moving_the_queries},
-          {"later keys change nothing", later_keys_change_nothing}};
+          {"slopes_of_eight_heads", slopes_of_eight_heads},
+          {"slopes_of_powers_of_two", slopes_of_powers_of_two},
+          {"zero_slopes_are_plain_attention", zero_slopes_are_plain_attention},
+          {"moving_the_queries", moving_the_queries},
+          {"later_keys_change_nothing", later_keys_change_nothing}};
 }
 
 }  // namespace attest::properties::positional::alibi

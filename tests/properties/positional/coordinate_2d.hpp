@@ -71,9 +71,9 @@ inline Finding entries_lie_in_range(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"mixed differences vanish", mixed_differences_vanish},
-          {"positions and steps exchanged", positions_and_steps_exchanged},
-          {"entries lie in [-2, 2]", entries_lie_in_range}};
+  return {{"mixed_differences_vanish", mixed_differences_vanish},
+          {"positions_and_steps_exchanged", positions_and_steps_exchanged},
+          {"entries_lie_in_range", entries_lie_in_range}};
 }
 
 }  // namespace attest::properties::positional::coordinate_2d

@@ -111,12 +111,12 @@ inline Finding alpha_zero_is_attention_on_relu(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"f is 1 on the diagonal", one_on_the_diagonal},
-          {"f is bounded", factors_are_bounded},
-          {"f grows with R", factors_grow_with_r},
-          {"f has its limits", limits},
-          {"f knows the distance only", factors_know_the_distance_only},
-          {"alpha = 0 is attention on max(q . k, 0)", alpha_zero_is_attention_on_relu}};
+  return {{"one_on_the_diagonal", one_on_the_diagonal},
+          {"factors_are_bounded", factors_are_bounded},
+          {"factors_grow_with_r", factors_grow_with_r},
+          {"limits", limits},
+          {"factors_know_the_distance_only", factors_know_the_distance_only},
+          {"alpha_zero_is_attention_on_relu", alpha_zero_is_attention_on_relu}};
 }
 
 }  // namespace attest::properties::positional::distance_aware

@@ -137,13 +137,13 @@ inline Finding wide_clip(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"zero tables leave plain attention", zero_tables},
-          {"beyond the tables distances are alike", clipping},
-          {"only distances count", toeplitz},
-          {"a constant p_k changes nothing", constant_key_table},
-          {"a constant p_v is added to the output", constant_value_table},
+  return {{"zero_tables", zero_tables},
+          {"clipping", clipping},
+          {"toeplitz", toeplitz},
+          {"constant_key_table", constant_key_table},
+          {"constant_value_table", constant_value_table},
           {"reversal", reversal},
-          {"wide tables never clip", wide_clip}};
+          {"wide_clip", wide_clip}};
 }
 
 }  // namespace attest::properties::positional::shaw_relative

@@ -170,13 +170,13 @@ inline Finding longest_wavelength(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"pairs have length one", pairs_have_length_one},
-          {"products depend on the distance only", products_depend_on_distance},
-          {"a shift is a rotation", shift_is_a_rotation},
+  return {{"pairs_have_length_one", pairs_have_length_one},
+          {"products_depend_on_distance", products_depend_on_distance},
+          {"shift_is_a_rotation", shift_is_a_rotation},
           {"parity", parity},
-          {"entries lie in [-1, 1]", entries_lie_in_range},
-          {"a later start is a slice", start_is_a_slice},
-          {"the longest wavelength", longest_wavelength}};
+          {"entries_lie_in_range", entries_lie_in_range},
+          {"start_is_a_slice", start_is_a_slice},
+          {"longest_wavelength", longest_wavelength}};
 }
 
 }  // namespace attest::properties::positional::sinusoidal

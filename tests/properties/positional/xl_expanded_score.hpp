@@ -49,6 +49,6 @@ inline Finding transpose(const Context& c) {
                     "the two sides exchanged");
 }
 
-inline std::vector<laws::Property> properties() { return {{"zero positions leave content", zero_positions}, {"transpose", transpose}}; }
+inline std::vector<laws::Property> properties() { return {{"zero_positions", zero_positions}, {"transpose", transpose}}; }
 
 }  // namespace attest::properties::positional::xl_expanded_score

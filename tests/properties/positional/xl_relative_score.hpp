@@ -107,11 +107,11 @@ inline Finding u_is_key_bias(const Context& c) { return next_row_repeats(c, "u",
 inline Finding v_is_toeplitz(const Context& c) { return next_row_repeats(c, "v", 1, "what v adds along a diagonal"); }
 
 inline std::vector<laws::Property> properties() {
-  return {{"content alone without positions and biases", content_only},
-          {"only distances count", translation},
-          {"u is a bias of the keys", u_is_key_bias},
-          {"v is a bias of the distances", v_is_toeplitz},
-          {"memory and segment may be cut anywhere", memory_offset}};
+  return {{"content_only", content_only},
+          {"translation", translation},
+          {"u_is_key_bias", u_is_key_bias},
+          {"v_is_toeplitz", v_is_toeplitz},
+          {"memory_offset", memory_offset}};
 }
 
 }  // namespace attest::properties::positional::xl_relative_score

@@ -35,6 +35,7 @@ struct MutantsReport {
 struct MutantsOptions {
   std::string only = "*";        // glob over EQUATION or EQUATION.FAULT
   std::filesystem::path golden;  // folder of the golden files
+  std::vector<std::string> profiles = {"f32", "f64", "bf16", "f16"};
   int seeds = 1000;              // drawn cases per equation that correct kernels are judged by
 };
 
