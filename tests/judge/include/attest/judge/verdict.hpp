@@ -42,7 +42,8 @@ Comparison compare(const Problem& problem, const golden::Certified& certified, c
 std::vector<std::string> exact_outputs(const golden::Case& c);
 
 /// The case with bounds that hold for the profile: as stored, or from the error model run at its units. Outputs that
-/// every correct kernel gives bit for bit have a bound of zero (tier T1), but that an underflow may stand for a zero.
+/// every correct kernel gives bit for bit have no room (tier T1) but for eight roundings of the accumulator, and for an underflow
+/// that stands for a zero.
 golden::GoldenCase judged_by(golden::GoldenCase c, const golden::Profile& profile);
 
 }  // namespace attest::judge
