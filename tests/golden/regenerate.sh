@@ -22,8 +22,8 @@ same_bytes() {
 if [[ ${2:-} == clang ]]; then
   cmake -S "$root" -B "$build/clang" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
     -DATTEST_TESTS=OFF -DATTEST_WARNINGS_AS_ERRORS=ON
-  cmake --build "$build/clang" --target attest-cli attest_openmp
-  "$build/clang/tools/attest-cli" golden regenerate --into "$scratch/clang"
+  cmake --build "$build/clang" --target attest_certify attest_openmp
+  "$build/clang/tests/attest_certify" "$root" "$scratch/clang"
   same_bytes "$scratch/clang"
 else
   for threads in 1 2; do
