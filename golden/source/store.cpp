@@ -152,6 +152,8 @@ GoldenCase certify_case(const Case& c, const CertifyOptions& options) {
   GoldenCase golden{c, draw(c), options.gradients ? draw_cotangents(c) : Arrays(), {}};
   try {
     golden.certified = certify(golden.problem, golden.cotangents, options);
+  } catch (const Uncertifiable& error) {
+    throw Uncertifiable(fmt::format("{}: {}", query(c, "f64"), error.what()));
   } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("{}: {}", query(c, "f64"), error.what()));
   }
