@@ -53,7 +53,6 @@ public:
     if (!node->is_array()) fail(fmt::format("'{}' must be an array of tables", key));
     int index = 0;
     for (const auto& item : *node->as_array()) {
-      if (key == "errata" && item.is_string()) continue;  // TRANSITION
       if (!item.is_table()) fail(fmt::format("'{}' must be an array of tables", key));
       result.emplace_back(*item.as_table(), path_, fmt::format("{}[{}]", key, index++));
     }

@@ -74,6 +74,7 @@ TEST(Spec, StatementsNeedEvidenceOrAReasonAndTheEvidenceMustStand) {
   for (const char* absent : {"law linear", "fault scale_missing", "form other", "vectors tiny", "bits random", "constraint C2", "cost", "gradient", "hearsay x", "property", "test "})
     expect_error(with("claims", "id = \"C01\", claim = \"c\", shown = [\"" + std::string(absent) + "\"]"), "toy/scale.toml", {absent, "evidence is one of"});
   expect_error(with("errata", "id = \"E01\", printed = \"y = x\", shown = [\"form direct\"]"), "toy/scale.toml", {"missing key 'right'"});
+  expect_error(replaced(kGood, "[[vectors]]", "errata = [\"a sentence\"]\n[[vectors]]"), "toy/scale.toml", {"'errata' must be an array of tables"});
   expect_error(with("not_taken", "name = \"direct\", reason = \"r\""), "toy/scale.toml", {"'direct' is a form"});
 }
 
