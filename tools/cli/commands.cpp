@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <toml++/toml.h>
@@ -38,6 +40,19 @@ std::filesystem::path project_folder() {
   const char* folder = std::getenv("ATTEST_PROJECT_DIR");
   return folder ? folder : ATTEST_PROJECT_DIR;
 }
+
+judge::Progress progress_bar(const std::string& verb) {
+  if (!isatty(STDERR_FILENO)) return {};
+  return [verb](std::size_t done, std::size_t total, const std::string& current) {
+    constexpr std::size_t width = 30;
+    const std::size_t filled = total ? done * width / total : width;
+    fmt::print(stderr, "\r\x1b[K{} [{}{}] {}/{} {}", verb, std::string(filled, '#'), std::string(width - filled, '.'), done, total, current.substr(0, 44));
+    if (done == total) fmt::print(stderr, "\r\x1b[K");
+    std::fflush(stderr);
+  };
+}
+
+void print(const judge::Report& report) { fmt::print("{}", report::table(report, isatty(STDOUT_FILENO))); }
 
 std::map<std::string, std::string> flag_explanations() {
   const auto path = project_folder() / "golden/flags.toml";
@@ -119,6 +134,20 @@ int show(const std::string& id) {
   for (const auto& claim : spec.claims) fmt::print("  {}  {}; {}\n", claim.name, claim.meaning, evidence(claim));
   if (!spec.notes.empty()) section("Notes");
   for (const auto& note : spec.notes) fmt::print("  {}\n", note);
+  return 0;
+}
+
+int show_profiles(const std::string& name) {
+  if (name != "all") golden::profile(name);
+  fmt::print("{:<10}", "profile");
+  for (const auto& channel : golden::kChannelNames) fmt::print(" {:>10}", channel);
+  fmt::print("\n");
+  for (const auto& profile : golden::profiles()) {
+    if (name != "all" && name != profile.name) continue;
+    fmt::print("{:<10}", profile.name);
+    for (const double unit : profile.units) fmt::print(" {:>10}", fmt::format("2^{}", std::ilogb(unit)));
+    fmt::print("  {}\n", profile.meaning);
+  }
   return 0;
 }
 

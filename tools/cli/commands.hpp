@@ -8,6 +8,7 @@
 #include <string>
 
 #include "attest/judge/check.hpp"
+#include "attest/report.hpp"
 
 namespace attest::cli {
 
@@ -30,6 +31,8 @@ int list();
 int show(const std::string& id);
 /// Every erratum, or every claim, with its evidence.
 int show_statements(bool errata);
+/// A precision that can be claimed, or "all" of them.
+int show_profiles(const std::string& name);
 /// What stands of every operation of specs/catalogue.toml.
 int coverage(const std::string& only, const std::optional<std::filesystem::path>& json);
 int check(const std::string& candidate, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
@@ -39,7 +42,6 @@ int golden_verify();
 
 /// What is wrong with every failing kernel of a candidate, and how precise the others are.
 int diagnose(const std::string& candidate, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
-void print_diagnosis(const judge::Row& row);
 
 /// The mutation score of the judge.
 int mutants(const std::string& only, int seeds, const std::optional<std::filesystem::path>& json);
@@ -55,7 +57,13 @@ int emit(const EmitOptions& options);
 int judge_folder(const std::filesystem::path& folder, const std::optional<std::string>& profile, const judge::CheckOptions& options,
                  const std::optional<std::filesystem::path>& json);
 
-/// Prints a report as a table of at most 100 columns, with what went wrong and how to reproduce it.
+/// Whether a command line names a candidate python:MODULE:FUNCTION, or the survey: what the Python package does.
+bool is_for_python(int argc, char** argv);
+
+/// Runs the command line in Python, in a process of its own; its exit status, or 3 when a kernel ended it.
+int run_python(int argc, char** argv);
+
+/// Prints a report as a table, coloured on a terminal.
 void print(const judge::Report& report);
 
 }  // namespace attest::cli

@@ -11,72 +11,6 @@
 #include "commands.hpp"
 
 namespace attest::cli {
-namespace {
-
-/// A label and a text that is wrapped behind it.
-void entry(const std::string& label, const std::string& text) {
-  constexpr std::size_t indent = 16, width = 98;
-  std::size_t at = 0;
-  bool first = true;
-  do {
-    std::size_t end = std::min(text.size(), at + width - indent);
-    if (end < text.size())
-      if (const auto space = text.rfind(' ', end); space != std::string::npos && space > at + 20) end = space;
-    fmt::print("  {:<{}}{}\n", first ? label : "", indent - 2, text.substr(at, end - at));
-    at = end + (end < text.size() && text[end] == ' ' ? 1 : 0);
-    first = false;
-  } while (at < text.size());
-}
-
-std::string fitted(const judge::Fit& fit) { return fmt::format("c = {:.4g} +- {:.1g}, z = {:.3g}", fit.c, fit.error, fit.z); }
-
-std::string described(const Spec& spec, const judge::Fit& fit) {
-  const Fault& fault = *spec.fault(fit.fault);
-  const std::string factor = fault.amplitude > 0 && std::abs(fit.c) * fault.amplitude < 1 ? fmt::format(", a factor of {:.9g}", 1 + fit.c * fault.amplitude) : "";
-  return fmt::format("{} ({}): {}{}", fault.name, fault.change, fitted(fit), factor);
-}
-
-}  // namespace
-
-void print_diagnosis(const judge::Row& row) {
-  const Spec& spec = find_spec(row.equation);
-  const auto& s = row.statistics;
-  fmt::print("\n{}{}{} ({}): {}\n", row.equation, row.form.empty() ? "" : " " + row.form, row.reading == "gradient" ? " gradient" : "", row.profile, judge::name(row.status));
-  if (!row.failures.empty()) {
-    std::map<std::string, int> tiers;
-    for (const auto& failure : row.failures) ++tiers[failure.tier];
-    std::string found;
-    for (const auto& [tier, times] : tiers) found += fmt::format("{}{} ({})", found.empty() ? "" : ", ", tier, times);
-    entry("found by", fmt::format("{}; {} of {} cases pass", found, row.cases_passed, row.cases));
-    const auto& d = row.diagnosis;
-    if (d.first) entry("first wrong", d.first->text());
-    else entry("first", row.failures[0].message);
-    if (!d.where.empty()) entry("where", d.where);
-  }
-  const bool whole = !row.diagnosis.names.empty() && row.diagnosis.names[0].whole;
-  if (s.elements > 0 && !whole) {  // where the equation is another one, its errors have no precision
-    const std::string like = s.behaves_like.empty() ? "no profile allows for errors of this size"
-                                                    : fmt::format("behaves like {}: {}", s.behaves_like, golden::profile(s.behaves_like).meaning);
-    entry("precision", fmt::format("{:.1f} effective bits of {:.0f}; {}", s.bits, s.claimed_bits, like));
-    entry("bias", fmt::format("{:+.3f} expected errors, z = {:.2g}", s.bias, s.bias_z));
-  }
-  if (!row.failures.empty()) {
-    std::size_t shown = 0;
-    for (const auto& name : row.diagnosis.names) {
-      if (shown == 3 || (whole && !name.whole)) break;
-      entry(shown == 0 ? "looks like" : "or", described(spec, name.fit) + (name.whole ? "; every case is what that equation gives" : fmt::format("; explains {:.3g} % of the squared error", 100 * name.fit.explained)));
-      ++shown;
-    }
-    if (shown == 0 && s.elements > 0) entry("looks like", "no fault in the bank");
-    if (s.joint.size() > 1 && !whole) {
-      std::string together;
-      for (const auto& fit : s.joint) together += fmt::format("{}{} (c = {:.4g} +- {:.1g})", together.empty() ? "" : ", ", fit.fault, fit.c, fit.error);
-      entry("together", fmt::format("{} explain {:.3g} % of the squared error", together, 100 * s.joint[0].explained));
-    }
-    const std::string query = !row.diagnosis.query.empty() ? row.diagnosis.query : row.failures[0].query;
-    if (!query.empty()) fmt::print("  {:<14}attest reproduce '{}'\n", "reproduce", query);
-  }
-}
 
 int diagnose(const std::string& name, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json) {
   judge::Candidate candidate(name);
@@ -85,7 +19,7 @@ int diagnose(const std::string& name, const judge::CheckOptions& options, const 
     fmt::print(stderr, "attest: INVALID: no kernel of {} matches --only '{}'\n", name, options.only);
     return 3;
   }
-  for (const auto& row : report.rows) print_diagnosis(row);
+  for (const auto& row : report.rows) fmt::print("{}", report::diagnosis(row));
   if (json) golden::write_file_atomically(*json, judge::to_json(report).dump(2) + "\n");
   return judge::exit_code(report.status());
 }

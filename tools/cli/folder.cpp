@@ -25,10 +25,6 @@ judge::Kernel kernel_of(const Spec& spec, const golden::Profile& profile, const 
   return kernel;
 }
 
-json setting_json(const ParameterSetting& value) {
-  return std::visit([](const auto& x) { return json(x); }, value);
-}
-
 judge::Batch single(const Problem& problem) { return {{problem}, {{}}, 1, 1, 1}; }
 
 std::string read_json_string(const json& object, const char* key, const fs::path& path) {
@@ -62,7 +58,7 @@ int emit(const EmitOptions& options) {
     json parameters = json::object();
     for (const auto& parameter : spec.parameters) {
       const auto value = setting(c.problem, parameter.name);
-      parameters[parameter.name] = value ? setting_json(*value) : json(nullptr);
+      parameters[parameter.name] = value ? report::setting(*value) : json(nullptr);
     }
     json inputs = json::array(), outputs = json::array();
     for (const auto& tensor : request.inputs) {
@@ -80,7 +76,7 @@ int emit(const EmitOptions& options) {
   }
   golden::write_file_atomically(options.to / "attest.json", index.dump(2) + "\n");
   fmt::print("{} cases of {} in profile {} written to {} ({} stored, {} certified now, {} skipped)\n", selection.cases.size(), spec.id, profile.name,
-             options.to.string(), selection.stored, selection.drawn, selection.skipped);
+             options.to.string(), selection.stored, selection.drawn, selection.skipped_cases());
   return 0;
 }
 
@@ -107,7 +103,7 @@ int judge_folder(const fs::path& folder, const std::optional<std::string>& other
   std::deque<golden::GoldenCase> cases;  // samples keep their addresses
   std::vector<judge::Sample> samples;
   const auto fail = [&](judge::Status status, const std::string& query, const std::string& message, const std::string& tier = "T0") {
-    row.failures.push_back({status, query, message, tier, {}});
+    row.failures.push_back({status, query, message, tier, query.empty() ? "contract" : golden::parse_query(query).first.flag, {}});
   };
   for (const auto& entry : index["cases"]) {
     const std::string query = read_json_string(entry, "query", index_path), name = read_json_string(entry, "folder", index_path);

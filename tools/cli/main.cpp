@@ -49,10 +49,12 @@ int main(int argc, char** argv) {
   auto* show_id = show->add_option("ID", id, "as in linear.causal");
   bool errata = false, claims = false;
   auto* show_errata = show->add_flag("--errata", errata, "every erratum: what is printed, what is right, and the evidence")->excludes(show_id);
+  show->add_option("--profile", profile, "the units of one precision, or of \"all\"")->excludes(show_id)->excludes(show_errata);
   show->add_flag("--claims", claims, "every claim, and the evidence")->excludes(show_id)->excludes(show_errata);
   show->callback([&] {
-    if (errata || claims) status = cli::show_statements(errata);
-    else if (id.empty()) throw cli::UsageError("show needs the ID of an equation, --errata or --claims");
+    if (!profile.empty()) status = cli::show_profiles(profile);
+    else if (errata || claims) status = cli::show_statements(errata);
+    else if (id.empty()) throw cli::UsageError("show needs the ID of an equation, --errata, --claims or --profile");
     else status = cli::show(id);
   });
 
@@ -62,7 +64,7 @@ int main(int argc, char** argv) {
   coverage->callback([&] { status = cli::coverage(only, optional_path(json)); });
 
   auto* check = app.add_subcommand("check", "Judge every kernel of a candidate");
-  check->add_option("CANDIDATE", candidate, "openmp, reference, fault:ID.NAME, order:NAME, or the path of a plugin library")->required();
+  check->add_option("CANDIDATE", candidate, "openmp, reference, fault:ID.NAME, order:NAME, the path of a plugin library, or python:MODULE:FUNCTION with --op ID (see `check python: --help`)")->required();
   check->add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM, as in 'linear.*'");
   check->add_option("--profile", profile, "precision to judge by (default: the kernel's dtype)");
   check->add_option("--json", json, "write the report to this file as well");
@@ -122,7 +124,10 @@ int main(int argc, char** argv) {
     status = cli::judge_folder(folder, profile.empty() ? std::nullopt : std::optional(profile), options, optional_path(json));
   });
 
+  app.add_subcommand("survey", "Judge the published libraries that are installed in Python (`survey --help`)");
+
   try {
+    if (cli::is_for_python(argc, argv)) return cli::run_python(argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);

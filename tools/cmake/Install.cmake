@@ -1,5 +1,5 @@
 # What `cmake --install` puts under a prefix. The headers are installed by specs/.
-#   bin/attest                            the command
+#   bin/attest                            the command (a Python wheel holds the same tree as its package's folder)
 #   lib/attest/libattest_*.so             the candidates `openmp` and `reference`
 #   share/attest/golden/                  golden vectors, their manifests, the flags
 #   share/attest/{specs,reference,...}    the sources that the manifest's hashes are of, for `attest golden verify`
@@ -19,7 +19,8 @@ install(EXPORT attestTargets NAMESPACE attest:: DESTINATION ${config})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/attestConfig.cmake.in ${PROJECT_BINARY_DIR}/attestConfig.cmake
   INSTALL_DESTINATION ${config} PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/attestConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/attestConfig.cmake ${PROJECT_BINARY_DIR}/attestConfigVersion.cmake DESTINATION ${config})
+install(FILES ${PROJECT_BINARY_DIR}/attestConfig.cmake ${PROJECT_BINARY_DIR}/attestConfigVersion.cmake
+  ${PROJECT_SOURCE_DIR}/tools/cmake/attestConformance.cmake DESTINATION ${config})
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/attest)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/golden/ DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/golden

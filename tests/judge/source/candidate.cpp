@@ -189,9 +189,10 @@ std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const 
   return results;
 }
 
-Candidate::Candidate(const std::string& name) : name_(name) {
-  process_ = std::make_unique<PluginProcess>(library_of(name));
-  const auto& infos = process_->kernels();
+Candidate::Candidate(const std::string& name) : Candidate(name, std::make_unique<PluginProcess>(library_of(name))) {}
+
+Candidate::Candidate(const std::string& name, std::unique_ptr<Host> host) : name_(name), host_(std::move(host)) {
+  const auto& infos = host_->kernels();
   if (infos.empty()) throw InvalidCandidate(fmt::format("{}: the plugin's table has no kernels", name));
   for (std::size_t i = 0; i < infos.size(); ++i) {
     if (is_planted(name) && !is_meant(name, infos[i])) continue;

@@ -59,14 +59,22 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
         if (holds_with("align", static_cast<double>(bytes))) alignment_ = bytes;
     } else if (names == std::set<std::string>{"deterministic"}) {
       deterministic_ = holds_with("deterministic", 1);
+    } else if (names == std::set<std::string>{"hidden_nan"}) {
+      hidden_nan_ = holds_with("hidden_nan", 1);
     } else if (names.size() == 1 && !spec.size(*names.begin()) && !spec.parameter(*names.begin()) &&
                ((spec.output(*names.begin()) && spec.output(*names.begin())->optional) ||
                 (spec.input(*names.begin()) && spec.input(*names.begin())->optional))) {
       if (!holds_with(*names.begin(), 1)) missing_.push_back(*names.begin());
+    } else if (names.count("default")) {
+      const auto left = [&](const std::string& name) { return condition.text() == name + " == default" || condition.text() == name + "==default"; };
+      const auto parameter = std::find_if(spec.parameters.begin(), spec.parameters.end(), [&](const auto& declared) { return left(declared.name); });
+      if (parameter == spec.parameters.end())
+        throw SpecError(fmt::format("capabilities of {}: '{}': 'default' is for 'PARAMETER == default' with a parameter of the equation", spec.id, condition.text()));
+      at_default_.push_back(parameter->name);
     } else {
       for (const auto& name : names)
         if (!spec.size(name) && !spec.parameter(name))
-          throw SpecError(fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'align' nor 'deterministic'", spec.id, name));
+          throw SpecError(fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'align', 'deterministic' nor 'hidden_nan'", spec.id, name));
       conditions_.push_back(condition);
     }
   }
@@ -79,6 +87,8 @@ bool Capabilities::takes(const std::vector<std::string>& inputs) const {
 }
 
 bool Capabilities::allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters) const {
+  for (const auto& name : at_default_)
+    if (const auto given = parameters.find(name); given != parameters.end() && spec.parameter(name)->fallback != given->second) return false;
   return std::all_of(conditions_.begin(), conditions_.end(), [&](const Expression& condition) {
     try {
       return condition.holds([&](std::string_view name) { return lookup(spec, sizes, parameters, name); });
@@ -96,6 +106,7 @@ std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& sp
       return false;
     }
   };
+  for (const auto& name : at_default_) parameters.erase(name);
   // Conditions mostly concern one variable each; a few rounds settle those that tie two together.
   for (int round = 0; round < 4; ++round) {
     std::vector<Expression> all = conditions_;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace attest::judge {
 namespace {
@@ -59,11 +60,13 @@ Judged contract(Candidate& candidate, const Kernel& kernel, const Batch& batch, 
     unsigned char poison;
   };
   std::vector<std::vector<std::byte>> before;
+  const bool placed = candidate.host().places_outputs();
   for (const Run run : {Run{Placement::end_at_guard, kPoison[0]}, Run{Placement::end_at_guard, kPoison[1]}, Run{Placement::start_at_guard, kPoison[0]}}) {
-    const Response response = candidate.process().call(kernel.index, request, options_for(kernel, options, run.placement, run.poison));
+    if (!placed && run.placement == Placement::start_at_guard) break;
+    const Response response = candidate.host().call(kernel.index, request, options_for(kernel, options, run.placement, run.poison));
     if (response.end != Response::End::finished) return {status_of(response.end), response.message, {}};
     if (!response.violations.empty()) return {Status::fail, response.violations[0], {}};
-    if (const auto place = unwritten(request, response.outputs, run.poison); !place.empty())
+    if (const auto place = placed ? unwritten(request, response.outputs, run.poison) : ""; !place.empty())
       return {Status::fail, fmt::format("{} was not written", place), {}};
     if (!before.empty() && run.placement == Placement::end_at_guard && kernel.capabilities.deterministic() && before != response.outputs)
       return {Status::fail, "the same call gave two different answers", {}};
@@ -137,21 +140,35 @@ std::vector<golden::GoldenCase> batch_cases(const golden::Case& shape, const gol
   return cases;
 }
 
+/// True when the run is to end; the row says so then.
+bool ended(const CheckOptions& options, Row& row) {
+  if (row.ended_by.empty() && options.stop)
+    if (const Stop stop = options.stop(); stop != Stop::no) row.ended_by = stop == Stop::budget ? "budget" : "interrupt";
+  return !row.ended_by.empty();
+}
+
 void run_laws(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const CheckOptions& options, Row& row) {
   const auto evaluate = evaluate_with(candidate, kernel, profile, options);
   const auto run_one = [&](laws::Law law, const LawClaim& claim, const std::string& name, int draws) {
     if (draws == 0) return;
+    if (ended(options, row)) {
+      ++row.not_run;
+      return;
+    }
     const LawRun run = run_law(law, claim, *kernel.spec, kernel.info.form, kernel.capabilities, profile, evaluate, true, draws, options.seed);
     if (run.draws == 0 && !run.broken) {
       ++row.laws_vacuous;
       return;
     }
+    if (run.note && !run.broken && std::count(row.notes.begin(), row.notes.end(), *run.note) == 0) row.notes.push_back(*run.note);
     ++row.laws;
+    ++row.groups["laws"].judged;
     if (!run.broken) {
       ++row.laws_held;
+      ++row.groups["laws"].passed;
       return;
     }
-    row.failures.push_back({Status::fail, run.query, fmt::format("law {}: {}", name, *run.broken), "law", {}});
+    row.failures.push_back({Status::fail, run.query, fmt::format("law {}: {}", name, *run.broken), "law", "laws", {}});
   };
   for (const auto& claim : kernel.spec->laws) {
     const auto law = laws::all_laws().find(claim.law);
@@ -185,19 +202,27 @@ void finish(Row& row) {
 void settle(Candidate& candidate, Report& report) {
   if (report.rows.empty()) return;
   Row& row = report.rows.back();
-  for (const auto& violation : candidate.process().settle(kPatience)) row.failures.push_back({Status::fail, "", violation, "T0", {}});
+  for (const auto& violation : candidate.host().settle(kPatience)) row.failures.push_back({Status::fail, "", violation, "T0", "contract", {}});
   finish(row);
 }
 
 void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const Selection& selection,
                  const CheckOptions& options, Row& row, std::vector<Sample>& samples) {
-  const auto record = [&](const Finding& finding) {
+  const auto record = [&](Finding finding, const std::string& group) {
     ++row.cases;
-    if (finding.status == Status::pass) ++row.cases_passed;
-    else row.failures.push_back(finding);
+    ++row.groups[group].judged;
+    finding.group = group;
+    if (finding.status == Status::pass) ++row.cases_passed, ++row.groups[group].passed;
+    else row.failures.push_back(std::move(finding));
   };
+  for (const auto& [flag, cases] : selection.skipped) row.groups[flag].skipped = cases;
   for (const auto& c : selection.cases) {
-    record(judge_batch(candidate, kernel, single(c), {&c}, profile, options, &row, &samples));
+    if (ended(options, row)) {
+      ++row.not_run;
+      ++row.groups[c.name.flag].skipped;
+      continue;
+    }
+    record(judge_batch(candidate, kernel, single(c), {&c}, profile, options, &row, &samples), c.name.flag);
     // A kernel that dies or hangs does so again: two are enough, each may have cost the whole time limit.
     if (std::count_if(row.failures.begin(), row.failures.end(), [](const Finding& f) { return f.status == Status::crashed; }) >= 2) return;
   }
@@ -220,9 +245,29 @@ void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
       batch.cotangents.push_back(c.cotangents);
       pointers.push_back(&c);
     }
-    record(judge_batch(candidate, kernel, batch, pointers, profile, options, &row, nullptr));
+    if (ended(options, row)) {
+      ++row.not_run;
+      continue;
+    }
+    record(judge_batch(candidate, kernel, batch, pointers, profile, options, &row, nullptr), "batch");
     ++row.drawn;
   }
+}
+
+/// Leaves so many cases, the first of every flag before the second of any.
+void limit(Selection& selection, int most) {
+  std::map<std::string, int> of_flag;
+  std::vector<std::pair<int, std::size_t>> order;
+  for (std::size_t i = 0; i < selection.cases.size(); ++i) order.emplace_back(of_flag[selection.cases[i].name.flag]++, i);
+  std::sort(order.begin(), order.end());
+  std::set<std::size_t> kept;
+  for (std::size_t i = 0; i < order.size() && kept.size() < static_cast<std::size_t>(most); ++i) kept.insert(order[i].second);
+  std::vector<golden::GoldenCase> cases;
+  for (std::size_t i = 0; i < selection.cases.size(); ++i) {
+    if (kept.count(i)) cases.push_back(std::move(selection.cases[i]));
+    else ++selection.skipped[selection.cases[i].name.flag];
+  }
+  selection.cases = std::move(cases);
 }
 
 const golden::Profile& profile_for(const Kernel& kernel, const CheckOptions& options) {
@@ -264,7 +309,7 @@ laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const g
   return [&candidate, &kernel, &profile, options](const Problem& problem) {
     const Batch batch{{problem}, {{}}, 1, 1, 1};
     const Request request = assemble(batch, kernel, profile);
-    const Response response = candidate.process().call(kernel.index, request, options_for(kernel, options, Placement::end_at_guard, kPoison[0]));
+    const Response response = candidate.host().call(kernel.index, request, options_for(kernel, options, Placement::end_at_guard, kPoison[0]));
     if (response.end == Response::End::kernel_error) throw laws::Refused(response.message);
     if (response.end != Response::End::finished) throw std::runtime_error(response.message);
     if (!response.violations.empty()) throw std::runtime_error(response.violations[0]);
@@ -304,17 +349,19 @@ void judge_statistics(Bank& bank, const std::vector<Sample>& samples, double tes
     cases.push_back(sample.c);
     if (bank.says_nothing(*sample.c))
       row.failures.push_back({Status::invalid, golden::query(sample.c->name, bank.profile().name),
-                              "neither zeros nor any known fault would be beyond a bound in this case", "vacuity", {}});
+                              "neither zeros nor any known fault would be beyond a bound in this case", "vacuity", sample.c->name.flag, {}});
   }
   row.vacuity = bank.vacuity(cases);
   if (!row.vacuity.too_little.empty())
-    row.failures.push_back({Status::invalid, "", "these cases prove too little: " + row.vacuity.too_little, "vacuity", {}});
+    row.failures.push_back({Status::invalid, "", "these cases prove too little: " + row.vacuity.too_little, "vacuity", "contract", {}});
   row.statistics = bank.statistics(samples, tests);
   if (row.failures.empty())
     for (const Fit& fit : row.statistics.rejected)
       row.failures.push_back({Status::fail, "",
                               fmt::format("every element is within its bound, but all together show {} ({}): c = {:.4f} +- {:.1g}, z = {:.3g}", fit.fault,
-                                          bank.spec().fault(fit.fault)->change, fit.c, fit.error, fit.z), "T3", {}});
+                                          bank.spec().fault(fit.fault)->change, fit.c, fit.error, fit.z), "T3", "statistics", {}});
+  row.groups["statistics"].judged = 1;
+  row.groups["statistics"].passed = row.statistics.rejected.empty();
   if (!row.failures.empty()) row.diagnosis = diagnose(bank, samples, row.statistics);
 }
 
@@ -323,14 +370,18 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
   Row row = begin_row(kernel, profile);
   row.stored = selection.stored;
   row.drawn = selection.drawn;
-  row.skipped = selection.skipped;
+  row.skipped = selection.skipped_cases();
   std::vector<Sample> samples;
   judge_cases(candidate, kernel, profile, selection, options, row, samples);
   if (row.cases < kFewestCases)
-    row.failures.push_back({Status::invalid, "", fmt::format("only {} case(s) fit what the kernel says it can do ('{}') in profile {}; at least {} are needed",
-                                                              row.cases, kernel.capabilities.text(), profile.name, kFewestCases), "vacuity", {}});
+    row.failures.push_back({Status::invalid, "",
+                            row.ended_by.empty() ? fmt::format("only {} case(s) fit what the kernel says it can do ('{}') in profile {}; at least {} are needed",
+                                                               row.cases, kernel.capabilities.text(), profile.name, kFewestCases)
+                                                 : fmt::format("only {} case(s) were judged before the {} ended the run; at least {} are needed", row.cases, row.ended_by, kFewestCases),
+                            "vacuity", "contract", {}});
   if (kernel.info.reading == "value" && row.cases >= kFewestCases) judge_statistics(bank, samples, tests, row);
   if (kernel.info.reading == "value" && row.failures.empty()) run_laws(candidate, kernel, profile, options, row);
+  if (row.ended_by == "interrupt") row.failures.push_back({Status::invalid, "", fmt::format("interrupted; {} cases and laws were not run", row.not_run), "T0", "contract", {}});
   finish(row);
   return row;
 }
@@ -344,7 +395,7 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
     kernels.push_back(&kernel);
     tests += static_cast<double>(kernel.spec->faults.size());
   }
-  Report report{candidate.process().name(), candidate.process().version(), {}};
+  Report report{candidate.host().name(), candidate.host().version(), {}};
   std::map<std::string, std::vector<golden::GoldenCase>> golden_cases;
   Banks banks;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
@@ -352,9 +403,13 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
     if (progress) progress(k, kernels.size(), kernel.name());
     const golden::Profile& profile = profile_for(kernel, options);
     auto [stored, fresh] = golden_cases.try_emplace(kernel.info.equation);
-    if (fresh) stored->second = golden::load_golden(*kernel.spec, options.golden);
-    const Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile, stored->second, options.seed,
-                                       kernel.info.reading == "gradient");
+    if (fresh) {
+      stored->second = golden::load_golden(*kernel.spec, options.golden);
+      std::erase_if(stored->second, [&](const golden::GoldenCase& c) { return !matches(options.flags, c.name.flag); });
+    }
+    Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile, stored->second, options.seed,
+                                 kernel.info.reading == "gradient");
+    if (options.most_cases) limit(selection, *options.most_cases);
     report.rows.push_back(judge_kernel(candidate, kernel, profile, selection, banks.of(*kernel.spec, profile), options, tests));
   }
   settle(candidate, report);
@@ -366,7 +421,7 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
   const auto [c, profile_name] = golden::parse_query(query);
   const golden::Profile& profile = golden::profile(profile_name);
   const golden::GoldenCase certified = judged_by(golden::certify_case(c), profile);
-  Report report{candidate.process().name(), candidate.process().version(), {}};
+  Report report{candidate.host().name(), candidate.host().version(), {}};
   for (const auto& kernel : candidate.kernels()) {
     if (kernel.info.equation != c.spec->id || !can_claim(kernel.info, profile)) continue;
     if (!kernel.capabilities.allow(*c.spec, c.sizes, c.parameters) || !kernel.capabilities.takes(c.with)) continue;
@@ -374,7 +429,7 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
     Row row = begin_row(kernel, profile);
     row.drawn = 1;
     std::vector<Sample> samples;
-    judge_cases(candidate, kernel, profile, {{certified}, 0, 1, 0}, options, row, samples);
+    judge_cases(candidate, kernel, profile, {{certified}, 0, 1, {}}, options, row, samples);
     finish(row);
     report.rows.push_back(std::move(row));
   }
@@ -411,9 +466,11 @@ nlohmann::json to_json(const Diagnosis& diagnosis) {
 nlohmann::json to_json(const Report& report) {
   nlohmann::json rows = nlohmann::json::array();
   for (const auto& row : report.rows) {
+    nlohmann::json groups = nlohmann::json::object();
+    for (const auto& [group, count] : row.groups) groups[group] = {{"judged", count.judged}, {"passed", count.passed}, {"skipped", count.skipped}};
     nlohmann::json failures = nlohmann::json::array();
     for (const auto& failure : row.failures)
-      failures.push_back({{"status", name(failure.status)}, {"tier", failure.tier}, {"query", failure.query}, {"message", failure.message}});
+      failures.push_back({{"status", name(failure.status)}, {"tier", failure.tier}, {"group", failure.group}, {"query", failure.query}, {"message", failure.message}});
     rows.push_back({{"equation", row.equation},
                     {"form", row.form},
                     {"reading", row.reading},
@@ -422,9 +479,12 @@ nlohmann::json to_json(const Report& report) {
                     {"layout", row.layout},
                     {"status", name(row.status)},
                     {"cases", {{"judged", row.cases}, {"passed", row.cases_passed}, {"stored", row.stored}, {"drawn", row.drawn}, {"skipped", row.skipped}}},
+                    {"not_run", row.not_run},
+                    {"ended_by", row.ended_by},
+                    {"groups", groups},
                     {"laws", {{"judged", row.laws}, {"held", row.laws_held}, {"vacuous", row.laws_vacuous}}},
                     {"elements", row.elements},
-                    {"worst", {{"ratio", number(row.worst_query.empty() ? 0 : row.worst.ratio())}, {"query", row.worst_query}}},
+                    {"worst", {{"ratio", number(row.worst_query.empty() ? 0 : row.worst.ratio())}, {"query", row.worst_query}, {"text", row.worst_query.empty() ? "" : row.worst.text()}}},
                     {"statistics",
                      {{"elements", row.statistics.elements}, {"rms", row.statistics.rms}, {"bits", row.statistics.bits},
                       {"claimed_bits", row.statistics.claimed_bits}, {"behaves_like", row.statistics.behaves_like},
@@ -435,6 +495,7 @@ nlohmann::json to_json(const Report& report) {
                       {"zeros_differ", row.vacuity.zeros_differ}, {"mean_differs", row.vacuity.mean_differs},
                       {"faults_shown", row.vacuity.faults_shown}, {"faults", row.vacuity.faults}}},
                     {"diagnosis", to_json(row.diagnosis)},
+                    {"notes", row.notes},
                     {"failures", failures}});
   }
   return {{"candidate", report.candidate}, {"version", report.version}, {"status", name(report.status())}, {"rows", rows}};

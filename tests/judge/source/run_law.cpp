@@ -62,7 +62,7 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
     };
     laws::Finding finding;
     try {
-      finding = law({claim, problem, inside, c.seed, dtype_from(c.exact), bitwise});
+      finding = law({claim, problem, inside, c.seed, dtype_from(c.exact), bitwise, capabilities.hidden_nan()});
     } catch (const Outside&) {
       finding = laws::Finding::vacuous();
     } catch (const SpecError&) {  // a derived problem that the equation refuses
@@ -76,6 +76,7 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
       RC_DISCARD("the law has nothing to say here");
     }
     ++run.draws;
+    if (finding.kind == laws::Finding::Kind::noted) run.note = finding.text;
     if (finding.kind == laws::Finding::Kind::broken) {
       run.broken = finding.text;
       run.query = golden::query(c, profile.name);  // the last failure that shrinking visits is the smallest

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -81,6 +82,10 @@ void add_fresh(Selection& selection, const golden::Profile& profile, std::uint64
 
 }  // namespace
 
+int Selection::skipped_cases() const {
+  return std::accumulate(skipped.begin(), skipped.end(), 0, [](int sum, const auto& flag) { return sum + flag.second; });
+}
+
 Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
                  const std::vector<golden::GoldenCase>& stored, std::uint64_t seed, bool gradients) {
   Selection selection;
@@ -88,12 +93,12 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
   for (const auto& c : stored) {
     if (!form_applies(spec, form, c.problem.sizes, c.problem.parameters) || !golden::exact_in(c.problem, profile.storage) ||
         !capabilities.takes(c.name.with) || !within_range(c.problem, profile)) {
-      ++selection.skipped;
+      ++selection.skipped[c.name.flag];
     } else if (capabilities.allow(spec, c.problem.sizes, c.problem.parameters)) {
       selection.cases.push_back(c);
       ++selection.stored;
     } else {
-      ++selection.skipped;
+      ++selection.skipped[c.name.flag];
       unfit.push_back(&c);
     }
   }
@@ -129,7 +134,7 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
       telling.push_back(std::move(c));
     } else {
       --(static_cast<int>(i) < stored_cases ? selection.stored : selection.drawn);
-      ++selection.skipped;
+      ++selection.skipped[c.name.flag];
     }
   }
   selection.cases = std::move(telling);

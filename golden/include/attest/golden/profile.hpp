@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "attest/spec.hpp"
 
 namespace attest::golden {
+
+/// The rounding channels, in the order of every list of units and bounds.
+inline constexpr std::array<std::string_view, reference::kChannels> kChannelNames{"accumulate", "operand", "function", "store", "underflow"};
 
 /// What a kernel claims: how it stores, and the unit of each rounding channel. No other number decides a verdict.
 struct Profile {

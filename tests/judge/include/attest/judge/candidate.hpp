@@ -29,13 +29,16 @@ public:
   bool deterministic() const { return deterministic_; }       // "deterministic == false" waives the repeat test
   bool gives(const std::string& output) const;                // "lse == false": an optional output it does not have
   bool takes(const std::vector<std::string>& inputs) const;   // "mask == false": an optional input it cannot be given
+  std::optional<bool> hidden_nan() const { return hidden_nan_; }  // "hidden_nan == true": what a mask hides may hold NaN
   const std::string& text() const { return text_; }
 
 private:
   std::vector<Expression> conditions_;
-  std::vector<std::string> missing_;  // optional inputs and outputs
+  std::vector<std::string> missing_;      // optional inputs and outputs
+  std::vector<std::string> at_default_;   // "scale == default": parameters that are left at what the equation says
   std::size_t alignment_ = 0;
   bool deterministic_ = true;
+  std::optional<bool> hidden_nan_;
   std::string text_;
 };
 
@@ -69,13 +72,16 @@ public:
   /// plants X times as much), or the path of a shared library; throws InvalidCandidate.
   explicit Candidate(const std::string& name);
 
+  /// Kernels that run elsewhere than in a plugin; throws InvalidCandidate.
+  Candidate(const std::string& name, std::unique_ptr<Host> host);
+
   const std::string& name() const { return name_; }
-  PluginProcess& process() { return *process_; }
+  Host& host() { return *host_; }
   const std::vector<Kernel>& kernels() const { return kernels_; }
 
 private:
   std::string name_;
-  std::unique_ptr<PluginProcess> process_;
+  std::unique_ptr<Host> host_;
   std::vector<Kernel> kernels_;
 };
 

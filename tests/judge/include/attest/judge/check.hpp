@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -29,7 +30,13 @@ struct Finding {
   std::string query;    // reproduces it
   std::string message;  // what was wrong; empty when it passed
   std::string tier;     // that found it: "T0" contract, "T1" exact, "T2" bound, "T3" statistics, "law", "vacuity"
+  std::string group;    // where it belongs in Row::groups
   Comparison comparison;
+};
+
+/// Judgements of one kind: the cases of one flag, "batch", "laws", "statistics", "contract".
+struct Group {
+  int judged = 0, passed = 0, skipped = 0;
 };
 
 /// The verdict on one kernel.
@@ -37,12 +44,16 @@ struct Row {
   std::string equation, form, reading, dtype, profile, layout;
   int cases = 0, cases_passed = 0;
   int stored = 0, drawn = 0;          // of the cases: from the golden file, or certified on the fly
-  int skipped = 0;                    // golden cases outside of the kernel's precision or capabilities
+  int skipped = 0;                    // golden cases outside of the kernel's precision or capabilities, or of the options
+  int not_run = 0;                    // cases and laws that the run was ended before
+  std::string ended_by;               // "budget", "interrupt"; empty when everything was run
+  std::map<std::string, Group> groups;
   int laws = 0, laws_held = 0, laws_vacuous = 0;
   Index elements = 0;                 // compared
   Element worst;                      // error / bound, also when everything passes
   std::string worst_query;
   std::vector<Finding> failures;
+  std::vector<std::string> notes;        // what a reader should know of a kernel although it is no fault
   Statistics statistics;                 // of values, not of gradients
   Vacuity vacuity;
   Diagnosis diagnosis;                   // of what failed
@@ -55,8 +66,14 @@ struct Report {
   Status status() const;
 };
 
+/// Whether a run goes on.
+enum class Stop { no, budget, interrupt };
+
 struct CheckOptions {
   std::string only = "*";                // glob over "equation" or "equation.form"
+  std::string flags = "*";               // glob over the flags of cases
+  std::optional<int> most_cases;         // of one kernel, every flag before a second case of any
+  std::function<Stop()> stop;            // asked before every case and law
   std::optional<std::string> profile;    // default: the kernel's dtype
   std::filesystem::path golden;          // folder of the golden files
   int law_draws = 6;                     // per law
@@ -98,7 +115,10 @@ bool matches(std::string_view pattern, std::string_view text);
 /// fresh ones, whose inputs come from `seed` and are in no file. Their bounds hold for the profile.
 struct Selection {
   std::vector<golden::GoldenCase> cases;
-  int stored = 0, drawn = 0, skipped = 0;
+  int stored = 0, drawn = 0;
+  std::map<std::string, int> skipped;  // by flag
+
+  int skipped_cases() const;
 };
 Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
                  const std::vector<golden::GoldenCase>& stored, std::uint64_t seed = 1, bool gradients = false);
@@ -113,6 +133,7 @@ struct LawRun {
   int draws = 0, vacuous = 0;           // that the law judged, and that it had nothing to say about
   std::optional<std::string> broken;  // what was seen
   std::string query;                  // of the smallest case that breaks it
+  std::optional<std::string> note;    // what was seen beyond what the equation is about
 };
 LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std::string& form, const Capabilities& capabilities,
                const golden::Profile& profile, const laws::Evaluate& evaluate, bool bitwise, int draws, std::uint64_t seed);

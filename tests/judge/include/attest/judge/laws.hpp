@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -35,11 +36,13 @@ struct Context {
   std::uint64_t seed;
   DType exact;   // what new inputs must be representable in
   bool bitwise;  // whether "unchanged" means the same bits (floating point) or overlapping enclosures
+  std::optional<bool> hidden_nan = std::nullopt;  // whether what a mask hides may hold NaN and infinities; nothing: the kernel does not say
 };
 
-/// Holds, is broken (with what was seen), or had nothing to say about this problem.
+/// Holds, is broken (with what was seen), or had nothing to say about this problem. Noted: holds on what the equation is about,
+/// but not beyond, where a kernel may promise more.
 struct Finding {
-  enum class Kind { holds, broken, vacuous } kind = Kind::holds;
+  enum class Kind { holds, broken, vacuous, noted } kind = Kind::holds;
   std::string text;
 
   static Finding broken(std::string text) { return {Kind::broken, std::move(text)}; }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Candidates and commands that live in Python: this program starts the interpreter and says how it ended.
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "commands.hpp"
+
+namespace attest::cli {
+namespace {
+
+constexpr const char* kStart =
+    "import sys\n"
+    "try:\n"
+    "    from attest.__main__ import main\n"
+    "except ImportError as error:\n"
+    "    print(f'attest: {sys.executable} cannot import the Python package of attest: {error}; "
+    "install it with `python3 -m pip install .` in its source tree, or name another interpreter by ATTEST_PYTHON', file=sys.stderr)\n"
+    "    sys.exit(2)\n"
+    "sys.exit(main())\n";
+
+/// The package of a build tree lies beside this program's folder.
+void find_package_of_build() {
+  std::error_code error;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path().parent_path() / "python";
+  if (error || !std::filesystem::is_directory(folder / "attest", error)) return;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "attest", error))
+    if (entry.path().extension() == ".so") {
+      const char* before = std::getenv("PYTHONPATH");
+      setenv("PYTHONPATH", (before && *before ? folder.string() + ":" + before : folder.string()).c_str(), 1);
+      return;
+    }
+}
+
+}  // namespace
+
+bool is_for_python(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "survey") == 0) return true;
+  for (int i = 2; i < argc; ++i)
+    if (std::string_view(argv[i]).starts_with("python:")) return true;
+  return false;
+}
+
+int run_python(int argc, char** argv) {
+  find_package_of_build();
+  const char* named = std::getenv("ATTEST_PYTHON");
+  std::string python = named && *named ? named : "python3", option = "-c", start = kStart;
+  std::vector<char*> arguments{python.data(), option.data(), start.data()};
+  arguments.insert(arguments.end(), argv + 1, argv + argc);
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  if (const int error = ::posix_spawnp(&child, python.c_str(), nullptr, nullptr, arguments.data(), environ); error != 0)
+    throw UsageError(fmt::format("cannot start {}: {}; name an interpreter by ATTEST_PYTHON", python, std::strerror(error)));
+  std::signal(SIGINT, SIG_IGN);  // Ctrl-C is the child's, which writes what it has
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  fmt::print(stderr, "attest: CRASH: the kernel ended its process with {} (SIG{})\n", ::strsignal(WTERMSIG(status)), ::sigabbrev_np(WTERMSIG(status)));
+  return 3;
+}
+
+}  // namespace attest::cli

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""Judging Python functions."""
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from attest import native
+from attest._frameworks import framework
+from attest._kernel import Kernel
+from attest._pages import GOLDEN, _page, _profile
+from attest._report import Interrupted, Report
+from attest.native import UsageError
+
+LAYOUTS = ("nd", "bhnd", "bnhd")
+
+
+def check(equation: str, kernel: Callable, *, profile: str = "f32", params: Mapping[str, Any] | None = None,
+          conventions: Mapping[str, Any] | None = None, capabilities: str = "", layout: str = "nd", like: str = "numpy", device: Any = None,
+          gradients: bool = False, vjp: Callable | None = None, form: str = "", only: str = "*", seed: int = 1, laws: int = 6,
+          max_cases: int | None = None, budget: float | None = None) -> Report:
+    """Judges `kernel` as an implementation of an equation.
+
+    The kernel is called with keywords: the inputs of the equation's page as arrays of the page's shapes, and its parameters as
+    Python values, None where a case leaves one at a default that depends on the sizes. It returns an array, a tuple in the order
+    of the page's outputs, or a dictionary by name. Optional inputs that a case does not have are not passed.
+
+    An optional input that the kernel's signature does not take is never given, and a parameter that it does not take is held at
+    its default; Report.assumed says which. `**kwargs` takes everything.
+
+    equation      id, as in "linear.causal"; see attest.operations()
+    profile       the precision that is claimed; decides the dtype of the arrays; see attest.profiles()
+    params        parameters (or sizes) of the equation that the kernel has fixed: {"causal": True}, or the values that it can
+                  do: {"d": [64, 128]}. All others vary. {"mask": False}: an optional tensor that the kernel does not have.
+    conventions   the same, for conventions: {"empty_row": "mean"}
+    capabilities  further conditions, as in "n % 64 == 0; not causal or n == s"
+    layout        "nd": one head. "bhnd": axes (batch, heads) in front of every tensor, "bnhd": (batch, row, heads, column)
+    like          "numpy" (bfloat16 is ml_dtypes.bfloat16), "torch", "jax", "cupy": whose arrays are passed and returned
+    device        of `like`, as in "cuda"; arrays are copied there. None: the CPU, without a copy
+    gradients     judges the vector-Jacobian product as well, by automatic differentiation (torch, jax) or by `vjp`
+    vjp           vjp(**inputs, **parameters, cotangents={output: array}) -> {input: gradient}, or a tuple in the order of
+                  describe(equation)["gradient"]
+    form          name of the form that the kernel implements, where the page limits it to some sizes
+    only          glob over the flags of cases, as in "causal*"
+    seed          of the drawn cases and laws
+    laws          cases drawn per law; 0: none
+    max_cases     at most that many golden and drawn cases, every flag before a second case of any
+    budget        seconds after which no further case or law is begun; what was not run is counted and shown
+
+    Returns a Report: a wrong kernel is a verdict, not an exception. Raises UsageError (a ValueError) for a call that cannot be
+    judged: an unknown equation, profile or parameter, a function that does not take the inputs; Interrupted (a
+    KeyboardInterrupt) on Ctrl-C, with the report so far. A kernel that ends the process ends yours:
+    `attest check python:module:function` judges in a process of its own."""
+    return _judge(equation, kernel, query="", profile=profile, params=params, conventions=conventions, capabilities=capabilities, layout=layout,
+                  like=like, device=device, gradients=gradients, vjp=vjp, form=form, only=only, seed=seed, laws=laws, max_cases=max_cases, budget=budget)
+
+
+def diagnose(equation: str, kernel: Callable, **options: Any) -> str:
+    """What is wrong with a kernel, and how precise it really is, in words. Options and errors as for check()."""
+    return check(equation, kernel, **options).diagnosis
+
+
+def reproduce(query: str, kernel: Callable, *, params: Mapping[str, Any] | None = None, conventions: Mapping[str, Any] | None = None,
+              capabilities: str = "", layout: str = "nd", like: str = "numpy", device: Any = None, gradients: bool = False,
+              vjp: Callable | None = None, form: str = "") -> Report:
+    """Judges the one case of a query string, as Report.repro gives it. Options and errors as for check().
+
+    Raises UsageError for a query that cannot be read, and for a case that the declared capabilities exclude."""
+    equation, profile, _ = native.query_parts(query)
+    report = _judge(equation, kernel, query=query, profile=profile, params=params, conventions=conventions, capabilities=capabilities,
+                    layout=layout, like=like, device=device, gradients=gradients, vjp=vjp, form=form, only="*", seed=1, laws=0,
+                    max_cases=None, budget=None)
+    if not report.rows:
+        raise UsageError(f"'{query}' is outside of what the kernel was declared to do")
+    return report
+
+
+def _judge(equation, kernel, *, query, profile, params, conventions, capabilities, layout, like, device, gradients, vjp, form, only, seed, laws,
+           max_cases, budget) -> Report:
+    page = _page(equation)
+    if not callable(kernel):
+        raise UsageError(f"the kernel is a {type(kernel).__name__}; expected a function")
+    if layout not in LAYOUTS:
+        raise UsageError(f"layout='{layout}' is not known; there are {', '.join(LAYOUTS)}")
+    storage = _profile(profile).storage
+    if vjp is not None and not callable(vjp):
+        raise UsageError(f"vjp is a {type(vjp).__name__}; expected a function")
+    if gradients and vjp is None and like not in ("torch", "jax"):
+        raise UsageError(f"gradients of like='{like}' need vjp=FUNCTION: only torch and jax differentiate by themselves")
+    if (gradients or vjp) and not page["gradient"]:
+        raise UsageError(f"{equation} has no gradient to judge: its page says by which inputs an equation is differentiated")
+    for name, value, least in (("seed", seed, 0), ("laws", laws, 0), ("max_cases", max_cases, 1)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise UsageError(f"{name}={value!r}; expected a whole number of at least {least}")
+    if budget is not None and not budget > 0:
+        raise UsageError(f"budget={budget!r}; expected seconds, more than 0")
+    arrays = framework(like, device)
+    arrays.require(storage)
+    judged = Kernel(page, kernel, vjp, arrays)
+    fixed = {**(params or {}), **(conventions or {})}
+    for tensor in page["outputs"]:
+        if (gradients or vjp) and fixed.get(tensor["name"]) is False:
+            raise UsageError(f"gradients are taken of every output, and '{tensor['name']}' was declared absent")
+    conditions = [capabilities] if capabilities.strip(" ;") else []
+    conditions += [_condition(page, name, value) for name, value in fixed.items()]
+    assumed: dict[str, Any] = {}
+    mentioned = set(fixed) | set(_words(capabilities))
+    for name in judged.signature.optional:
+        if not judged.signature.takes(name) and name not in mentioned:
+            assumed[name] = "never given"
+            conditions.append(f"{name} == false")
+    for parameter in page["parameters"]:
+        name = parameter["name"]
+        if not judged.signature.takes(name) and name not in mentioned:
+            assumed[name] = f"held at {parameter['default'] if parameter['default'] is not None else parameter['default_text']}"
+            conditions.append(f"{name} == default")
+    job = native.Job()
+    job.equation, job.name, job.version = equation, _name(kernel), native.__version__
+    job.profile, job.form, job.layout, job.golden = profile, form, layout, str(GOLDEN)
+    job.capabilities = "; ".join(conditions)
+    job.readings = ["value", "gradient"] if gradients or vjp else ["value"]
+    job.query, job.only, job.seed, job.laws, job.max_cases, job.budget = query, only, seed, laws, max_cases, budget
+    result = native.run(job, judged, judged.late_writes)
+    report = Report(result, equation=equation, profile=profile, kernel=job.name, assumed=assumed, kernel_seconds=judged.seconds)
+    if result["interrupted"]:
+        raise Interrupted(report)
+    return report
+
+
+def _name(function: Callable) -> str:
+    function = function.func if isinstance(function, functools.partial) else function
+    return getattr(function, "__qualname__", type(function).__qualname__).replace("<locals>.", "")
+
+
+def _words(text: str) -> Iterable[str]:
+    """Names that a condition mentions."""
+    return "".join(c if c.isalnum() or c == "_" else " " for c in text).split()
+
+
+def _condition(page: Mapping[str, Any], name: str, value: Any) -> str:
+    """A fixed parameter as a condition of the capability language."""
+    parameters = {parameter["name"]: parameter for parameter in page["parameters"]}
+    tensors = [tensor["name"] for tensor in page["inputs"] + page["outputs"] if tensor["optional"]]
+    known = [*parameters, *(size["name"] for size in page["sizes"]), *tensors, "deterministic", "hidden_nan"]
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 2)
+        raise UsageError(f"{page['id']} has no parameter '{name}'; " + (f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(known)}"))
+    values = list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
+    choices = parameters.get(name, {}).get("choices")
+    for one in values:
+        if choices and one not in choices:
+            raise UsageError(f"{name}={one!r} is no choice of {page['id']}; there are {', '.join(map(repr, choices))}")
+        if not choices and not isinstance(one, (bool, int, float)):
+            raise UsageError(f"{name}={one!r}; expected a truth value or a number")
+    if len(values) == 1:
+        return f"{name} == {_literal(values[0])}"
+    return f"{name} in {{{', '.join(map(_literal, values))}}}"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"'{value}'" if isinstance(value, str) else repr(value)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""A Python function as a kernel: what it is called with, and what is asked of its answer."""
+from __future__ import annotations
+
+import collections
+import inspect
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ml_dtypes  # noqa: F401  (registers bfloat16 with NumPy)
+import numpy as np
+
+from attest._frameworks import NUMPY, NumPy, to_numpy
+from attest.native import UsageError
+
+KEPT = 4  # answers of earlier calls that are watched for later writes
+
+
+class Refused(Exception):
+    """A kernel broke the contract; the message is the finding."""
+
+
+class Signature:
+    """Which of an equation's inputs and parameters a function takes by name."""
+
+    def __init__(self, function: Callable, page: Mapping[str, Any], extra: tuple[str, ...] = ()):
+        self.inputs = [tensor["name"] for tensor in page["inputs"]]
+        self.optional = [tensor["name"] for tensor in page["inputs"] if tensor["optional"]]
+        self.parameters = [parameter["name"] for parameter in page["parameters"]]
+        try:
+            arguments = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):  # a builtin that does not tell
+            self.all, self.names = True, set()
+            return
+        self.all = any(argument.kind is argument.VAR_KEYWORD for argument in arguments)
+        named = [argument for argument in arguments if argument.kind in (argument.POSITIONAL_OR_KEYWORD, argument.KEYWORD_ONLY)]
+        self.names = {argument.name for argument in named}
+        gives = f"{page['id']} gives {', '.join(self.inputs + self.parameters + list(extra))}"
+        for name in [name for name in self.inputs if name not in self.optional] + list(extra):
+            if not self.takes(name):
+                raise UsageError(f"the kernel takes no argument '{name}'; it is called with keywords, and {gives}")
+        for argument in arguments:
+            needed = argument.default is argument.empty and argument.kind not in (argument.VAR_KEYWORD, argument.VAR_POSITIONAL)
+            if needed and argument.kind is argument.POSITIONAL_ONLY:
+                raise UsageError(f"the kernel's argument '{argument.name}' is positional only; kernels are called with keywords")
+            if needed and argument.name not in (*self.inputs, *self.parameters, *extra):
+                raise UsageError(f"the kernel wants an argument '{argument.name}'; {gives}")
+            if needed and argument.name in self.optional:
+                raise UsageError(f"the kernel must have a default for '{argument.name}', which not every case gives: {argument.name}=None")
+
+    def takes(self, name: str) -> bool:
+        return self.all or name in self.names
+
+
+class Kernel:
+    """Calls a function for the judge. Raises Refused, whose message is a finding, when an answer breaks the contract."""
+
+    def __init__(self, page: Mapping[str, Any], function: Callable, vjp: Callable | None, framework: NumPy):
+        self.page, self.function, self.vjp, self.framework = page, function, vjp, framework
+        self.signature = Signature(function, page)
+        self.vjp_signature = Signature(vjp, page, ("cotangents",)) if vjp else None
+        self.outputs = [tensor["name"] for tensor in page["outputs"]]
+        self.optional_outputs = [tensor["name"] for tensor in page["outputs"] if tensor["optional"]]
+        self.seconds = 0.0  # inside the kernel
+        self.calls = 0
+        self.kept: collections.deque = collections.deque(maxlen=KEPT)
+
+    def __call__(self, reading: str, inputs: Mapping[str, tuple[str, np.ndarray]], parameters: Mapping[str, Any],
+                 outputs: list[Mapping[str, Any]]) -> list[np.ndarray]:
+        given = {name: self.framework.give(array, dtype) for name, (dtype, array) in inputs.items()}
+        before = {} if self.framework.immutable else {name: array.tobytes() for name, (_, array) in inputs.items()}
+        answer = self._run(reading, given, parameters, outputs)
+        arrays = [self._checked(x, output, given, inputs) for x, output in zip(answer, outputs)]
+        for name, bytes_before in before.items():
+            if np.ascontiguousarray(to_numpy(given[name])).tobytes() != bytes_before:
+                raise Refused(f"input '{name}' was changed by the call; a kernel must leave its inputs as they are")
+        for sentence in self.late_writes():
+            raise Refused(sentence)
+        if not self.framework.immutable:
+            self.kept.append([(output["name"], x, array.tobytes()) for x, array, output in zip(answer, arrays, outputs)])
+        return [array.view("u2") if array.dtype == NUMPY["bf16"] else array for array in arrays]
+
+    def late_writes(self) -> list[str]:
+        """What became of answers that were given before."""
+        for answer in self.kept:
+            for name, x, bytes_before in answer:
+                if np.ascontiguousarray(to_numpy(x)).tobytes() != bytes_before:
+                    self.kept.clear()
+                    return [f"the array that an earlier call returned for '{name}' has changed since: the kernel keeps it and writes to it again"]
+        return []
+
+    def _run(self, reading, given, parameters, outputs) -> list[Any]:
+        """The function's arrays, one per output."""
+        names = [output["name"] for output in outputs]
+        function = self.function if reading == "value" or self.vjp is None else self.vjp
+        signature = self.signature if reading == "value" or self.vjp is None else self.vjp_signature
+        accepted = {name: value for name, value in parameters.items() if signature.takes(name)}
+        tensors = {name: x for name, x in given.items() if not name.startswith("cotangent.")}
+        start = time.perf_counter()
+        try:
+            if reading == "value":
+                result = function(**tensors, **accepted)
+            elif self.vjp is not None:
+                cotangents = {name.removeprefix("cotangent."): x for name, x in given.items() if name.startswith("cotangent.")}
+                result = function(**tensors, **accepted, cotangents=cotangents)
+            else:
+                result = self.framework.gradient(lambda x: self._listed(function(**x, **accepted), self.outputs), tensors,
+                                                 [name.removeprefix("gradient.") for name in names],
+                                                 [given[f"cotangent.{name}"] for name in self.outputs])
+            self._wait(result)
+        except Refused:
+            raise
+        except (Exception, SystemExit) as error:
+            frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/attest/_" not in frame.filename]
+            where = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+            raise Refused(f"the kernel raised {type(error).__name__}: {error}{where}") from error
+        finally:
+            self.seconds += time.perf_counter() - start
+            self.calls += 1
+        return self._listed(result, names)
+
+    @staticmethod
+    def _wait(result) -> None:
+        """Asynchronous libraries still compute."""
+        for x in result.values() if isinstance(result, Mapping) else result if isinstance(result, (tuple, list)) else [result]:
+            if hasattr(x, "block_until_ready"):
+                x.block_until_ready()
+
+    def _listed(self, result, names: list[str]) -> list[Any]:
+        """One array per name, from an array, a tuple or list in that order, or a dictionary."""
+        expected = f"expected {len(names)}: {', '.join(names)}"
+        if spare := [name for name in self.optional_outputs if name in names]:
+            expected += f" (a kernel without {spare[0]} declares conventions={{{spare[0]!r}: False}})"
+        if isinstance(result, Mapping):
+            short = {name.removeprefix("gradient."): name for name in names}
+            found = {short.get(key, key): x for key, x in result.items()}
+            if set(found) != set(names):
+                raise Refused(f"the kernel returned {', '.join(map(str, result)) or 'nothing'}; {expected}")
+            return [found[name] for name in names]
+        if isinstance(result, (tuple, list)):
+            if len(result) != len(names):
+                raise Refused(f"the kernel returned {len(result)} arrays; {expected}")
+            return list(result)
+        if len(names) != 1:
+            raise Refused(f"the kernel returned one {type(result).__name__}; {expected}, as a tuple or dictionary")
+        return [result]
+
+    def _checked(self, x: Any, output: Mapping[str, Any], given, inputs) -> np.ndarray:
+        """The output as a C-contiguous array of the dtype and shape that are due."""
+        name, wanted = output["name"], NUMPY[output["dtype"]]
+        array = to_numpy(x)
+        if array is None:
+            raise Refused(f"the kernel returned a {type(x).__name__} for '{name}'; expected an array of shape {output['shape']} and dtype {wanted}")
+        if array.shape != output["shape"]:
+            raise Refused(f"'{name}' has shape {array.shape}, expected {output['shape']}")
+        if wanted.kind == "i" and array.dtype.kind in "iu":
+            array = array.astype(wanted)
+        if array.dtype != wanted:
+            raise Refused(f"'{name}' has dtype {array.dtype}, expected {wanted}")
+        if not self.framework.immutable:
+            for other, tensor in given.items():
+                if self.framework.shares(x, array, tensor, inputs[other][1]):
+                    raise Refused(f"'{name}' shares memory with input '{other}'; return an array of its own")
+        return np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray makes a scalar one-dimensional

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Verdicts as objects."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import pathlib
+import tempfile
+import textwrap
+from typing import Any
+
+
+class Failure(AssertionError):
+    """Raised by Report.raise_for_failure(); the message is the diagnosis, `report` the report."""
+
+    def __init__(self, report: "Report"):
+        super().__init__(report.diagnosis)
+        self.report = report
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended a check; `report` is what was found until then."""
+
+    def __init__(self, report: "Report"):
+        super().__init__("interrupted")
+        self.report = report
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """A known fault that fits the errors of a failing kernel. `whole`: every case is what the fault's equation gives, within the
+    bounds of a correct kernel of it. Otherwise `c` (in units of the fault) with its standard error, z = c / error, and the share
+    of the squared error that it explains."""
+    name: str
+    whole: bool
+    c: float
+    error: float
+    z: float
+    explained: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Worst:
+    """The element that comes nearest to its bound, also when everything passes: `ratio` is error / bound, at most 1 is right."""
+    ratio: float
+    text: str
+    query: str
+
+
+ORDER = ("PASS", "INVALID", "FAIL", "CRASH")  # from best to worst
+
+
+class Report:
+    """What a check found. True when it passed.
+
+    passed          whether every judged reading (value, gradient) passed
+    verdict         "PASS", "FAIL", "INVALID" (too little was judged to say), "CRASH"
+    effective_bits  precision that the values have; None where nothing was rounded
+    faults          known faults that fit, the most likely first
+    first_error     the first thing that was wrong, as a sentence; "" when nothing was
+    repro           the query of a case that shows it, for attest.reproduce(); "" when nothing was wrong
+    worst           the element nearest to its bound
+    assumed         parameters and optional inputs that the function does not take and that were not declared, and what was
+                    assumed of them
+    kernel_seconds  time spent inside the kernel
+    rows            one dictionary per reading, as `attest check --json` writes them
+    """
+
+    def __init__(self, result: dict[str, Any], *, equation: str, profile: str, kernel: str, assumed: dict[str, Any], kernel_seconds: float):
+        self.data = json.loads(result["json"])
+        self.table: str = result["table"]
+        self.diagnoses: list[str] = result["diagnoses"]
+        self.equation, self.profile, self.kernel = equation, profile, kernel
+        self.assumed, self.kernel_seconds = assumed, kernel_seconds
+        self.rows: list[dict[str, Any]] = self.data["rows"]
+
+    @property
+    def verdict(self) -> str:
+        return self.data["status"]
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict == "PASS"
+
+    __bool__ = passed.fget
+
+    @property
+    def _row(self) -> dict[str, Any]:
+        """The first row with the report's verdict."""
+        return next((row for row in self.rows if row["status"] == self.verdict), self.rows[0] if self.rows else {})
+
+    @property
+    def diagnosis(self) -> str:
+        """What is wrong and how precise the kernel is, in words, as `attest diagnose` prints it."""
+        text = "".join(self.diagnoses).strip("\n") or "no case was judged: the kernel cannot do what was asked for"
+        if self.assumed:
+            said = ", ".join(f"{name} is {what}" for name, what in self.assumed.items())
+            text += "\n" + textwrap.fill(said, 98, initial_indent="  assumed       ", subsequent_indent=" " * 16)
+        return text
+
+    @property
+    def effective_bits(self) -> float | None:
+        statistics = next((row["statistics"] for row in self.rows if row["reading"] == "value"), None)
+        return statistics["bits"] if statistics and statistics["elements"] > 0 else None
+
+    @property
+    def faults(self) -> list[Fault]:
+        names = self._row.get("diagnosis", {}).get("names", [])
+        return [Fault(name["fault"], name["whole"], *(float(name[key]) for key in ("c", "error", "z", "explained"))) for name in names]
+
+    @property
+    def first_error(self) -> str:
+        row = self._row
+        failures = row.get("failures", [])
+        return (row["diagnosis"]["first"] or failures[0]["message"]) if failures else ""
+
+    @property
+    def repro(self) -> str:
+        row = self._row
+        queries = [row["diagnosis"]["query"], *(failure["query"] for failure in row["failures"])] if row else []
+        return next((query for query in queries if query), "")
+
+    @property
+    def worst(self) -> Worst:
+        best = max(self.rows, key=lambda row: float(row["worst"]["ratio"]) if row["worst"]["query"] else -1, default=None)
+        if best is None:
+            return Worst(math.nan, "", "")
+        return Worst(float(best["worst"]["ratio"]), best["worst"]["text"], best["worst"]["query"])
+
+    def raise_for_failure(self) -> "Report":
+        """Raises Failure, an AssertionError with the diagnosis as its message, unless the kernel passed; returns the report."""
+        if not self.passed:
+            raise Failure(self)
+        return self
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as data that json can write."""
+        return {"kernel": self.kernel, "equation": self.equation, "profile": self.profile, "verdict": self.verdict,
+                "effective_bits": self.effective_bits, "faults": [dataclasses.asdict(fault) for fault in self.faults],
+                "first_error": self.first_error, "repro": self.repro, "worst": dataclasses.asdict(self.worst),
+                "assumed": self.assumed, "kernel_seconds": self.kernel_seconds, "report": self.data}
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes as_dict() as JSON, beside the target first, so that a failure leaves the old file."""
+        write_atomically(path, json.dumps(self.as_dict(), indent=2) + "\n")
+
+    def __str__(self) -> str:
+        return self.table
+
+    def __repr__(self) -> str:
+        return f"<attest.Report {self.kernel}: {self.equation} {self.profile} {self.verdict}>"
+
+
+def write_atomically(path: str | os.PathLike, text: str) -> None:
+    target = pathlib.Path(path)
+    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".tmp-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(beside, 0o666 & ~_umask())
+        os.replace(beside, target)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""What published libraries do: every adapter whose library is here, judged at every profile that it declares."""
+from __future__ import annotations
+
+import datetime
+import platform
+import sys
+from typing import Any
+
+from attest._report import Interrupted
+from attest.adapters import Absent, Adapter, adapters
+from attest.native import __version__
+
+
+def survey(only: str = "*", seed: int = 1) -> dict[str, Any]:
+    """Runs the adapters that match; the record as data. Ctrl-C ends it with what was found until then."""
+    record: dict[str, Any] = {"attest": __version__, "date": datetime.date.today().isoformat(), "machine": f"{platform.machine()}, CPU",
+                              "python": platform.python_version(), "seed": seed, "rows": [], "absent": []}
+    try:
+        for one in adapters(only):
+            if isinstance(one, Absent):
+                record["absent"].append({"adapters": one.module, "reason": one.reason})
+                continue
+            for profile in one.profiles:
+                record["rows"].append(row(one, profile, seed))
+                print(line(record["rows"][-1]), file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        record["interrupted"] = True
+    return record
+
+
+def row(one: Adapter, profile: str, seed: int) -> dict[str, Any]:
+    result = {"library": one.library, "version": one.version, "kernel": one.name, "equation": one.equation, "profile": profile,
+              "declared": {key: value for key, value in one.options.items() if key in ("conventions", "params", "capabilities", "layout") and value}}
+    try:
+        report = one.check(profile, seed=seed)
+    except Interrupted:
+        raise
+    except Exception as error:
+        return {**result, "verdict": "ERROR", "bits": None, "cases": "", "worst": None, "diagnosis": f"{type(error).__name__}: {error}", "repro": "",
+                "explained": one.explains.get(profile, "")}
+    cases = [part["cases"] for part in report.rows]
+    faults = report.faults
+    diagnosis = "" if report.passed else "; ".join(filter(None, [f"looks like {faults[0].name}" if faults and (faults[0].whole or faults[0].explained > 0.5) else "", report.first_error]))
+    return {**result, "assumed": report.assumed, "verdict": report.verdict, "bits": report.effective_bits,
+            "cases": f"{sum(c['passed'] for c in cases)}/{sum(c['judged'] for c in cases)}", "skipped": sum(c["skipped"] for c in cases),
+            "laws": f"{sum(part['laws']['held'] for part in report.rows)}/{sum(part['laws']['judged'] for part in report.rows)}",
+            "worst": report.worst.ratio, "diagnosis": diagnosis, "repro": report.repro, "explained": one.explains.get(profile, "")}
+
+
+def line(row: dict[str, Any]) -> str:
+    bits = "-" if row["bits"] is None else f"{row['bits']:.1f}"
+    return f"{row['kernel']:<60} {row['version']:<12} {row['equation']:<34} {row['profile']:<9} {row['cases']:>8} {bits:>5} {row['verdict']}"
+
+
+def markdown(record: dict[str, Any]) -> str:
+    """The record as a page: a table, then every failure with its cause, then what was absent."""
+    rows = record["rows"]
+    failed = [one for one in rows if one["verdict"] != "PASS"]
+    text = [f"# Survey of published libraries, {record['date']}", "",
+            f"attest {record['attest']}, {record['machine']}, Python {record['python']}, seed {record['seed']}. {len(rows)} judgements of "
+            f"{len({one['kernel'] for one in rows})} kernels of {len({one['library'] for one in rows})} libraries: {len(rows) - len(failed)} pass, {len(failed)} do not.",
+            "Made by `tools/attest survey`." + (" Interrupted." if record.get("interrupted") else ""), "",
+            "| kernel | version | equation | profile | cases | error/bound | bits | verdict |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for one in rows:
+        worst = "-" if one["worst"] is None else f"{one['worst']:.3g}"
+        bits = "-" if one["bits"] is None else f"{one['bits']:.1f}"
+        text.append(f"| {one['kernel']} | {one['version']} | {one['equation']} | {one['profile']} | {one['cases']} | {worst} | {bits} | {one['verdict']} |")
+    if failed:
+        text += ["", "## What does not pass, and why", ""]
+        for one in failed:
+            text += [f"**{one['kernel']}, {one['profile']}**: {one['explained'] or 'not explained'}", "", f"- found: {one['diagnosis']}"]
+            if one["repro"]:
+                text.append(f"- repro: `{one['repro']}`")
+            text.append("")
+    declared = {one["kernel"]: one for one in rows if one["declared"] or one.get("assumed")}
+    if declared:
+        text += ["", "## What each declares", "", "| kernel | declared | not taken by its signature |", "| --- | --- | --- |"]
+        for name, one in declared.items():
+            said = "; ".join(f"{key} {value}" for key, value in one["declared"].items()).replace("|", "\\|")
+            assumed = "; ".join(f"{key} {value}" for key, value in one.get("assumed", {}).items())
+            text.append(f"| {name} | {said} | {assumed} |")
+    if record["absent"]:
+        text += ["", f"## Skipped: {len(record['absent'])} files of adapters whose library is not installed", ""]
+        text += [f"- {one['adapters']}: {one['reason']}" for one in record["absent"]]
+    return "\n".join(text).rstrip() + "\n"

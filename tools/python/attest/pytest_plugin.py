@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""pytest plugin: every attest.Conformance of a test file becomes tests, one per group of cases, and --attest-report writes what
+was found."""
+from __future__ import annotations
+
+import pathlib
+import sys
+
+import pytest
+
+REPORTS = pytest.StashKey[list]()
+SUFFIXES = (".json", ".html")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("attest", "conformance of attention kernels")
+    group.addoption("--attest-report", metavar="FILE", help="write what attest found to FILE.json or FILE.html")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[REPORTS] = []
+    path = config.getoption("--attest-report")
+    if path and pathlib.Path(path).suffix not in SUFFIXES:
+        raise pytest.UsageError(f"--attest-report={path}: the name must end in {' or '.join(SUFFIXES)}")
+    if path and not pathlib.Path(path).resolve().parent.is_dir():
+        raise pytest.UsageError(f"--attest-report={path}: there is no folder {pathlib.Path(path).resolve().parent}")
+
+
+def pytest_pycollect_makeitem(collector, name: str, obj: object):
+    # A file without a Conformance never loads the judge.
+    attest = sys.modules.get("attest")
+    if attest is not None and isinstance(obj, attest.Conformance):
+        return Kernel.from_parent(collector, name=name, conformance=obj)
+    return None
+
+
+class Kernel(pytest.Collector):
+    """One Conformance: judged once per profile, when the first of its tests runs."""
+
+    def __init__(self, conformance, **kwargs):
+        super().__init__(**kwargs)
+        self.conformance = conformance
+        self._outcomes: dict = {}
+
+    def collect(self):
+        several = len(self.conformance.profiles) > 1
+        for profile in self.conformance.profiles:
+            for group in self.conformance.groups():
+                yield Group.from_parent(self, name=f"{profile}-{group}" if several else group, profile=profile, group=group)
+
+    def outcome(self, profile: str):
+        """The report, or the exception that stands for it."""
+        if profile not in self._outcomes:
+            from attest import Interrupted
+            try:
+                self._outcomes[profile] = self.conformance.run(profile)
+            except Interrupted as interrupted:
+                self.config.stash[REPORTS].append((self.nodeid, interrupted.report))
+                raise
+            except Exception as error:  # the function that makes the kernel, or how it is to be judged
+                self._outcomes[profile] = error
+            else:
+                self.config.stash[REPORTS].append((self.nodeid, self._outcomes[profile]))
+        if isinstance(self._outcomes[profile], Exception):
+            raise self._outcomes[profile]
+        return self._outcomes[profile]
+
+
+class NotConformant(AssertionError):
+    """A group's failures, with the kernel's diagnosis."""
+
+
+class Group(pytest.Item):
+    def __init__(self, profile: str, group: str, **kwargs):
+        super().__init__(**kwargs)
+        self.profile, self.group = profile, group
+
+    def runtest(self) -> None:
+        report = self.parent.outcome(self.profile)
+        counts = [row["groups"][self.group] for row in report.rows if self.group in row["groups"]]
+        failures = [failure for row in report.rows for failure in row["failures"] if failure["group"] == self.group]
+        if failures:
+            raise NotConformant(message(report, failures))
+        if self.group == "contract":
+            # Whatever no other test shows: nothing was judged, or it ended early.
+            shown = {failure["group"] for row in report.rows for failure in row["failures"]}
+            if not report.passed and not shown:
+                raise NotConformant(message(report, []))
+            return
+        judged, skipped = sum(count["judged"] for count in counts), sum(count["skipped"] for count in counts)
+        if judged == 0:
+            if self.group in ("laws", "statistics", "batch"):
+                pytest.skip("not judged: " + ("the cases failed" if not report.passed else "nothing to say about these cases"))
+            pytest.skip(f"no case was judged: {skipped} outside of the profile, of what the kernel can do, or of the options")
+
+    def repr_failure(self, excinfo, style=None):
+        if isinstance(excinfo.value, NotConformant):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self):
+        return self.path, None, f"{self.parent.name}[{self.name}]"
+
+
+def message(report, failures) -> str:
+    lines = [report.diagnosis]
+    for failure in failures[:3]:
+        lines += ["", failure["message"]]
+        if failure["query"]:
+            lines.append(f"  attest.reproduce({failure['query']!r}, kernel)")
+    if len(failures) > 3:
+        lines += ["", f"and {len(failures) - 3} more"]
+    return "\n".join(lines)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    path = session.config.getoption("--attest-report")
+    if not path or hasattr(session.config, "workerinput"):
+        return
+    from attest._html import write_reports
+    write_reports(path, session.config.stash[REPORTS])
+
+
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    reports = config.stash[REPORTS]
+    if not reports:
+        return
+    terminalreporter.section("attest")
+    for name, report in reports:
+        bits = "-" if report.effective_bits is None else f"{report.effective_bits:.1f}"
+        cases = [row["cases"] for row in report.rows]
+        passed, judged, skipped = (sum(case[key] for case in cases) for key in ("passed", "judged", "skipped"))
+        terminalreporter.line(f"{name} {report.profile}: {report.verdict}, {passed} of {judged} cases ({skipped} skipped), "
+                              f"error/bound {report.worst.ratio:.3g}, {bits} bits")
+        for assumed, what in report.assumed.items():
+            terminalreporter.line(f"  assumed: {assumed} is {what}")

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "attest/report.hpp"
+
+namespace attest::report {
+namespace {
+
+std::string clipped(const std::string& text, std::size_t width) { return text.size() <= width ? text : text.substr(0, width - 2) + ".."; }
+
+/// Text that is written piece by piece.
+class Text {
+public:
+  template <class... Arguments>
+  void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+  }
+
+  /// Long text in lines of at most 96 columns, indented.
+  void add_wrapped(const std::string& text) {
+    std::size_t at = 0;
+    while (at < text.size()) {
+      std::size_t end = std::min(text.size(), at + 92);
+      if (end < text.size())
+        if (const auto space = text.rfind(' ', end); space != std::string::npos && space > at + 40) end = space;
+      add("      {}\n", text.substr(at, end - at));
+      at = end + (end < text.size() && text[end] == ' ' ? 1 : 0);
+    }
+  }
+
+  std::string take() { return std::move(text_); }
+
+private:
+  std::string text_;
+};
+
+}  // namespace
+
+std::string table(const judge::Report& report, bool colour) {
+  const auto coloured = [colour](std::string_view word, bool good) {
+    return colour ? fmt::format("\x1b[{}m{}\x1b[0m", good ? "32" : "31;1", word) : std::string(word);
+  };
+  Text text;
+  text.add("{:<46} {:<9} {:>9} {:>7} {:>9} {:>5} {:>8}\n", "kernel", "prof.", "cases", "laws", "err/bound", "bits", "verdict");
+  int skipped = 0, vacuous = 0, passed = 0;
+  Index elements = 0;
+  for (const auto& row : report.rows) {
+    const std::string name = row.equation + (row.form.empty() ? "" : " " + row.form) + (row.reading == "gradient" ? " gradient" : "");
+    const std::string ratio = row.worst_query.empty() ? "-" : fmt::format("{:.3g}", row.worst.ratio());
+    const std::string bits = row.statistics.elements > 0 ? fmt::format("{:.1f}", row.statistics.bits) : "-";
+    text.add("{:<46} {:<9} {:>9} {:>7} {:>9} {:>5} {:>8}\n", clipped(name, 46), row.profile, fmt::format("{}/{}", row.cases_passed, row.cases),
+               fmt::format("{}/{}", row.laws_held, row.laws), ratio, bits, coloured(judge::name(row.status), row.status == judge::Status::pass));
+    skipped += row.skipped;
+    vacuous += row.laws_vacuous;
+    elements += row.elements;
+    passed += row.status == judge::Status::pass;
+  }
+  for (const auto& row : report.rows) {
+    if (row.failures.empty()) continue;
+    text.add("\n  {} {}{} ({}): {}\n", row.equation, row.form, row.reading == "gradient" ? " gradient" : "", row.profile, judge::name(row.status));
+    std::size_t shown = 0;
+    for (const auto& failure : row.failures) {
+      if (shown++ == 3) {
+        text.add("    and {} more\n", row.failures.size() - 3);
+        break;
+      }
+      text.add("    {}\n", judge::name(failure.status));
+      text.add_wrapped(failure.message);
+      if (!failure.query.empty()) text.add("      attest reproduce '{}'\n", failure.query);
+    }
+    if (!row.diagnosis.names.empty()) {
+      const auto& first = row.diagnosis.names[0];
+      text.add_wrapped(fmt::format("looks like {}: {} (c = {:.4g}, z = {:.3g}); more by `attest diagnose`", first.fault, find_spec(row.equation).fault(first.fault)->change, first.fit.c, first.fit.z));
+    }
+  }
+  text.add("\n{} {}: {} of {} kernels pass, {} elements compared\n", clipped(report.candidate, 40), clipped(report.version, 12), passed,
+             report.rows.size(), elements);
+  text.add("{} golden cases are outside a kernel's precision or capabilities, {} laws had nothing to say\n", skipped, vacuous);
+  for (const auto& row : report.rows)
+    for (const auto& note : row.notes) text.add("Note on {} ({}): {}\n", row.equation, row.profile, note);
+  for (const auto& row : report.rows)
+    if (!row.ended_by.empty()) text.add("{}: ended by {} before {} cases and laws were run\n", row.equation, row.ended_by, row.not_run);
+  text.add("Verdict: {}\n", coloured(judge::name(report.status()), report.status() == judge::Status::pass));
+  return text.take();
+}
+
+}  // namespace attest::report
