@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 namespace attest::judge {
@@ -75,6 +76,98 @@ TEST(Selection, HoldsTheStoredCasesThenFreshOnes) {
       EXPECT_TRUE(flags.insert(c->name.flag).second) << c->name.flag;
     }
   }
+}
+
+TEST(Options, FlagsAndNumberLimitTheCasesAndTheRestIsCounted) {
+  Candidate candidate(std::string(ATTEST_TEST_PLUGIN_DIR) + "/libattention.so");
+  CheckOptions options;
+  options.golden = kGolden;
+  options.only = "attention.scaled_dot_product.correct";
+  options.law_draws = options.property_draws = 0;
+  const Row all = check(candidate, options).rows.at(0);
+  options.most_cases = 7;
+  const Row seven = check(candidate, options).rows.at(0);
+  EXPECT_EQ(seven.cases, 7);
+  EXPECT_EQ(seven.skipped, all.skipped + all.cases - 7);
+  int flags = 0;
+  for (const auto& [group, count] : seven.groups) flags += group != "statistics" && group != "contract" && count.judged > 0;
+  EXPECT_EQ(flags, 7) << "every flag before a second case of any";
+  options.most_cases.reset();
+  options.flags = "tile_*";
+  const Row tiles = check(candidate, options).rows.at(0);
+  EXPECT_GE(tiles.cases, 3);
+  EXPECT_EQ(tiles.groups.count("random"), 0u);
+}
+
+TEST(Options, ARunThatIsStoppedSaysWhatItLeft) {
+  for (const Stop why : {Stop::budget, Stop::interrupt}) {
+    Candidate candidate(std::string(ATTEST_TEST_PLUGIN_DIR) + "/libattention.so");
+    CheckOptions options;
+    options.golden = kGolden;
+    options.only = "attention.scaled_dot_product.correct";
+    int asked = 0;
+    options.stop = [&] { return ++asked > 10 ? why : Stop::no; };
+    const Row row = check(candidate, options).rows.at(0);
+    EXPECT_EQ(row.cases, 10);
+    EXPECT_EQ(row.cases_passed, 10);
+    EXPECT_GT(row.not_run, 40);
+    EXPECT_EQ(row.laws, 0);
+    EXPECT_EQ(row.ended_by, why == Stop::budget ? "budget" : "interrupt");
+    EXPECT_EQ(row.status, why == Stop::budget ? Status::pass : Status::invalid) << "a budget was asked for, an interrupt was not";
+  }
+}
+
+TEST(Capabilities, AParameterCanStayAtItsDefault) {
+  const Spec& spec = find_spec("attention.scaled_dot_product");
+  const Capabilities capabilities(spec, "scale == default; causal==default");
+  const Sizes sizes{{"n", 2}, {"s", 3}, {"d", 4}, {"m", 2}};
+  EXPECT_TRUE(capabilities.allow(spec, sizes, {}));
+  EXPECT_TRUE(capabilities.allow(spec, sizes, {{"causal", false}}));
+  EXPECT_FALSE(capabilities.allow(spec, sizes, {{"causal", true}}));
+  EXPECT_FALSE(capabilities.allow(spec, sizes, {{"scale", 0.5}}));
+  const auto adapted = capabilities.adapted(spec, sizes, {{"scale", 0.5}, {"causal", true}});
+  ASSERT_TRUE(adapted);
+  EXPECT_TRUE(adapted->second.empty());
+  for (const char* wrong : {"d == default", "scale != default", "default == 3", "scale <= default"}) EXPECT_THROW(Capabilities(spec, wrong), SpecError) << wrong;
+}
+
+TEST(Capabilities, WhatAMaskHidesIsPromisedDeniedOrNotSaid) {
+  const Spec& spec = find_spec("attention.scaled_dot_product");
+  EXPECT_EQ(Capabilities(spec, "").hidden_nan(), std::nullopt);
+  EXPECT_EQ(Capabilities(spec, "hidden_nan == true").hidden_nan(), true);
+  EXPECT_EQ(Capabilities(spec, "hidden_nan == false").hidden_nan(), false);
+}
+
+/// A kernel that multiplies hidden values by zero instead of leaving them out.
+LawRun zero_times_hidden(const std::string& capabilities) {
+  const Spec& spec = find_spec("attention.scaled_dot_product");
+  const LawClaim* claim = nullptr;
+  for (const auto& one : spec.laws)
+    if (one.law == "masked_irrelevant") claim = &one;
+  const auto careless = [](const Problem& problem) {
+    Problem finite = problem;  // the reference takes no NaN
+    double hidden = 0;
+    for (const char* input : {"k", "v"})
+      for (double& x : finite.inputs.at(input).values) {
+        hidden += 0 * x;
+        if (!std::isfinite(x)) x = 0;
+      }
+    laws::Outcome outcome{golden::evaluate_in_double(finite, "max_shift", {}), {}};
+    for (double& x : outcome.values.at("o").values) x += hidden;
+    return outcome;
+  };
+  return run_law(laws::all_laws().find("masked_irrelevant")->second, *claim, spec, "", Capabilities(spec, capabilities), golden::profile("f64"), careless, true, 20, 1);
+}
+
+TEST(Capabilities, NanBehindAMaskIsAFaultOnlyOfAKernelThatPromised) {
+  EXPECT_FALSE(zero_times_hidden("hidden_nan == false").broken);
+  EXPECT_FALSE(zero_times_hidden("hidden_nan == false").note);
+  EXPECT_GT(zero_times_hidden("hidden_nan == false").draws, 10);
+  EXPECT_TRUE(zero_times_hidden("hidden_nan == true").broken);
+  const LawRun silent = zero_times_hidden("");
+  EXPECT_FALSE(silent.broken);
+  ASSERT_TRUE(silent.note);
+  EXPECT_NE(silent.note->find("hidden_nan"), std::string::npos);
 }
 
 }  // namespace
