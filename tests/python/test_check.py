@@ -322,6 +322,7 @@ def test_flush_to_zero_left_behind_does_not_touch_the_judge():
     (dict(gradients=True), "need vjp=FUNCTION"),
     (dict(vjp=4), "vjp is a int"),
     (dict(vjp=lambda q, k, v: q), "takes no argument 'cotangents'"),
+    (dict(only="tile"), "only='tile' matches no flag of attention.scaled_dot_product; there are random"),
     (dict(max_cases=0), "max_cases=0; expected a whole number of at least 1"),
     (dict(laws=-1), "laws=-1"),
     (dict(seed=1.5), "seed=1.5"),
@@ -334,6 +335,12 @@ def test_calls_that_cannot_be_judged(arguments, message):
     with pytest.raises(attest.UsageError) as error:
         attest.check(options.pop("equation"), options.pop("kernel"), **options)
     assert message in str(error.value) and isinstance(error.value, ValueError)
+
+
+def test_a_parameter_that_varies_must_be_taken():
+    report = check(lambda q, k, v: kernels.attention(q, k, v), capabilities="not causal or n == s")
+    assert report.verdict == "FAIL" and "does not take 'causal', but what was declared lets it vary" in report.diagnosis
+    assert check(lambda q, k, v: kernels.attention(q, k, v, causal=True), capabilities="causal == true").passed
 
 
 def test_capabilities_that_nothing_fits_are_invalid_not_a_pass():

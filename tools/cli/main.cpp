@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
   std::string candidate = "openmp", id, query, profile, only = "*";
   std::string json, into, folder;
   double seconds = 20;
+  std::optional<double> budget;
   int seeds = 1000;
   cli::EmitOptions emit;
   emit.golden = options.golden;
@@ -67,6 +69,9 @@ int main(int argc, char** argv) {
   check->add_option("CANDIDATE", candidate, "openmp, reference, fault:ID.NAME, order:NAME, the path of a plugin library, or python:MODULE:FUNCTION with --op ID (see `check python: --help`)")->required();
   check->add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM, as in 'linear.*'");
   check->add_option("--profile", profile, "precision to judge by (default: the kernel's dtype)");
+  check->add_option("--flags", options.flags, "glob over the flags of cases");
+  check->add_option("--max-cases", options.most_cases, "at most so many cases per kernel, every flag before a second case of any")->check(CLI::Range(1, 1000000));
+  check->add_option("--budget", budget, "seconds after which no further case or law is begun")->check(CLI::Range(0.001, 1.0e6));
   check->add_option("--json", json, "write the report to this file as well");
   check->add_option("--seed", options.seed, "seed of the drawn laws and the fresh cases");
   check->add_option("--laws", options.law_draws, "cases drawn per law; 0 skips the laws")->check(CLI::Range(0, 100000));
@@ -74,6 +79,9 @@ int main(int argc, char** argv) {
   check->callback([&] {
     if (!profile.empty()) options.profile = golden::profile(profile).name;
     options.property_draws = options.law_draws;
+    if (budget) options.stop = [end = std::chrono::steady_clock::now() + std::chrono::duration<double>(*budget)] {
+      return std::chrono::steady_clock::now() > end ? judge::Stop::budget : judge::Stop::no;
+    };
     options.time_limit = std::chrono::milliseconds(static_cast<long>(seconds * 1000));
     status = cli::check(candidate, options, optional_path(json));
   });

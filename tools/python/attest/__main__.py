@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument("--profile", help="precision that is claimed (default f32)")
         one.add_argument("--max-cases", type=int, help="at most so many cases")
         one.add_argument("--budget", type=float, help="seconds after which no further case is begun")
-        one.add_argument("--only", default="*", help="glob over the flags of cases")
+        one.add_argument("--flags", default="*", help="glob over the flags of cases")
         one.add_argument("--seed", type=int, default=1, help="seed of the drawn cases and laws")
         one.add_argument("--laws", type=int, default=6, help="cases drawn per law; 0: none")
         one.add_argument("--json", metavar="FILE", help="write the report to this file as well")
@@ -127,7 +127,7 @@ def run_check(arguments: argparse.Namespace) -> int:
             if not arguments.op:
                 raise UsageError(f"{arguments.kernel}: which equation is it? Give --op ID; `attest list` shows them")
             report = check(arguments.op, kernel, profile=arguments.profile or "f32", max_cases=arguments.max_cases, budget=arguments.budget,
-                           only=arguments.only, seed=arguments.seed, laws=arguments.laws, **declared(arguments))
+                           only=arguments.flags, seed=arguments.seed, laws=arguments.laws, **declared(arguments))
     except Interrupted as interrupted:
         finish(interrupted.report, arguments, interrupted.report.table)
         return 130

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -94,6 +95,8 @@ def _judge(equation, kernel, *, query, profile, params, conventions, capabilitie
     for name, value, least in (("seed", seed, 0), ("laws", laws, 0), ("max_cases", max_cases, 1)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise UsageError(f"{name}={value!r}; expected a whole number of at least {least}")
+    if not any(fnmatch.fnmatchcase(flag, only) for flag in page["flags"]):
+        raise UsageError(f"only='{only}' matches no flag of {equation}; there are {', '.join(dict.fromkeys(page['flags']))}")
     if budget is not None and not budget > 0:
         raise UsageError(f"budget={budget!r}; expected seconds, more than 0")
     arrays = framework(like, device)

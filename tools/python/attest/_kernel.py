@@ -66,9 +66,14 @@ class Kernel:
         self.seconds = 0.0  # inside the kernel
         self.calls = 0
         self.kept: collections.deque = collections.deque(maxlen=KEPT)
+        self.untaken: dict[str, Any] = {}  # parameters that the function is not told, and the value that they had
 
     def __call__(self, reading: str, inputs: Mapping[str, tuple[str, np.ndarray]], parameters: Mapping[str, Any],
                  outputs: list[Mapping[str, Any]]) -> list[np.ndarray]:
+        for name in self.signature.parameters:
+            if not self.signature.takes(name) and self.untaken.setdefault(name, parameters.get(name)) != parameters.get(name):
+                raise Refused(f"the kernel does not take '{name}', but what was declared lets it vary ({self.untaken[name]!r}, {parameters.get(name)!r}): "
+                              f"fix it with params={{{name!r}: ...}} or take it as an argument")
         given = {name: self.framework.give(array, dtype) for name, (dtype, array) in inputs.items()}
         before = {} if self.framework.immutable else {name: array.tobytes() for name, (_, array) in inputs.items()}
         answer = self._run(reading, given, parameters, outputs)
