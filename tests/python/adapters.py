@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """adapters.py NAME: judges the adapters of one file of attest/adapters. Exit status 77, a skip, where its library is not installed;
-1 where a verdict is not what the adapter says: a failure that it does not explain, or an explained one that passes."""
+1 where a verdict is not what the adapter says: a failure that it does not explain, or an explained one that passes. A library that
+compiles for every shape would take minutes, so each judgement begins no case after some seconds, and says what was left."""
 import importlib
 import sys
 
 import attest
 from attest.adapters import Adapter
+
+
+SECONDS = 6.0
 
 
 def main(name):
@@ -18,12 +22,17 @@ def main(name):
     found = [one for one in vars(module).values() if isinstance(one, Adapter)]
     for one in found:
         for profile in one.profiles:
-            report = one.check(profile)
-            expected = profile not in one.explains
-            wrong += report.passed != expected
-            print(f"{one.name} {one.version} {profile}: {report.verdict}" + ("" if expected else f" (explained: {one.explains[profile]})"), flush=True)
-            if report.passed != expected:
-                print(report.diagnosis if expected else "it passes: the explanation is out of date")
+            report = one.check(profile, budget=SECONDS)
+            explained = one.explains.get(profile)
+            left = sum(row["not_run"] for row in report.rows)
+            print(f"{one.name} {one.version} {profile}: {report.verdict}" + (f", {left} cases and laws left" if left else "") +
+                  (f" (explained: {explained})" if explained else ""), flush=True)
+            if not report.passed and not explained:
+                wrong += 1
+                print(report.diagnosis)
+            elif report.passed and explained and not left:
+                wrong += 1
+                print("it passes: the explanation is out of date")
     print(f"{len(found)} adapters")
     return 1 if wrong or not found else 0
 

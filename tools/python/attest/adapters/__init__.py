@@ -35,6 +35,9 @@ class Adapter:
 
     def check(self, profile: str, **options: Any) -> Report:
         """attest.check() with what the adapter declares. Options as there."""
+        gradients = self.options.get("gradients", False)
+        if not isinstance(gradients, bool):
+            options = {"gradients": profile in gradients, **options}
         with _double_precision() if self.options.get("like") == "jax" and profile == "f64" else contextlib.nullcontext():
             return check(self.equation, self.function, profile=profile, **{**self.options, **options})
 
@@ -60,7 +63,8 @@ class Absent:
 
 def adapter(equation: str, *, library: str, profiles: tuple[str, ...] = ("f32",), explains: dict[str, str] | None = None,
             **options: Any) -> Callable[[Callable], Adapter]:
-    """Makes an Adapter of a function. `library` is the distribution's name on PyPI; options as for attest.check()."""
+    """Makes an Adapter of a function. `library` is the distribution's name on PyPI; options as for attest.check(), where `gradients` may
+    also be the profiles whose gradients are judged."""
     return lambda function: Adapter(equation, function, library, profiles, options, explains or {})
 
 
