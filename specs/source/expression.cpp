@@ -93,7 +93,7 @@ auto find(const Table& table, std::string_view spelling) {
 // <cctype> depends on the locale and is undefined for negative characters.
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_digit(char c) { return '0' <= c && c <= '9'; }
-bool is_letter(char c) { return ('a' <= c && c <= 'z') || c == '_'; }
+bool is_letter(char c) { return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || c == '_'; }
 bool is_printable(char c) { return ' ' <= c && c <= '~'; }
 
 std::string printable(std::string_view text) {
@@ -196,8 +196,6 @@ private:
     if (std::string_view("<>+-*/%^(){},").find(peek(at)) != std::string_view::npos)
       return take(Token::Kind::symbol, at + 1);
     if (peek(at) == '=') unreadable(at, "found '=', expected '=='");
-    if ('A' <= peek(at) && peek(at) <= 'Z')
-      unreadable(at, fmt::format("found '{}', expected a name in lower case", peek(at)));
     unreadable(at, is_printable(peek(at))
                        ? fmt::format("found '{}', expected an operand or an operator", peek(at))
                        : "found a character other than printable ASCII, expected an operand or an operator");

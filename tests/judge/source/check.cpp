@@ -155,7 +155,7 @@ void run_laws(Candidate& candidate, const Kernel& kernel, const golden::Profile&
       ++row.not_run;
       return;
     }
-    const LawRun run = run_law(law, claim, *kernel.spec, kernel.info.form, kernel.capabilities, profile, evaluate, true, draws, options.seed);
+    const LawRun run = run_law(law, claim, *kernel.spec, kernel.info.form, kernel.capabilities, profile, evaluate, kernel.capabilities.deterministic(), draws, options.seed);
     if (run.draws == 0 && !run.broken) {
       ++row.laws_vacuous;
       return;
@@ -263,9 +263,14 @@ void limit(Selection& selection, int most) {
   std::set<std::size_t> kept;
   for (std::size_t i = 0; i < order.size() && kept.size() < static_cast<std::size_t>(most); ++i) kept.insert(order[i].second);
   std::vector<golden::GoldenCase> cases;
+  const auto stored = static_cast<std::size_t>(selection.stored);
   for (std::size_t i = 0; i < selection.cases.size(); ++i) {
-    if (kept.count(i)) cases.push_back(std::move(selection.cases[i]));
-    else ++selection.skipped[selection.cases[i].name.flag];
+    if (kept.count(i)) {
+      cases.push_back(std::move(selection.cases[i]));
+    } else {
+      ++selection.skipped[selection.cases[i].name.flag];
+      --(i < stored ? selection.stored : selection.drawn);
+    }
   }
   selection.cases = std::move(cases);
 }
@@ -365,9 +370,26 @@ void judge_statistics(Bank& bank, const std::vector<Sample>& samples, double tes
   if (!row.failures.empty()) row.diagnosis = diagnose(bank, samples, row.statistics);
 }
 
-Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const Selection& selection, Bank& bank,
+/// A stored case that proves nothing is a mistake of ours and makes the run invalid; one that was moved to a kernel's sizes is left out.
+Selection telling(Selection selection, Bank& bank) {
+  std::vector<golden::GoldenCase> kept;
+  const auto stored = static_cast<std::size_t>(selection.stored);
+  for (std::size_t i = 0; i < selection.cases.size(); ++i) {
+    if (i >= stored && bank.says_nothing(selection.cases[i])) {
+      --selection.drawn;
+      ++selection.skipped[selection.cases[i].name.flag];
+    } else {
+      kept.push_back(std::move(selection.cases[i]));
+    }
+  }
+  selection.cases = std::move(kept);
+  return selection;
+}
+
+Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, Selection selection, Bank& bank,
                  const CheckOptions& options, double tests) {
   Row row = begin_row(kernel, profile);
+  if (kernel.info.reading == "value") selection = telling(std::move(selection), bank);
   row.stored = selection.stored;
   row.drawn = selection.drawn;
   row.skipped = selection.skipped_cases();

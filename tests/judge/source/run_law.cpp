@@ -57,6 +57,8 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
     // A law that makes the problem longer may leave what the kernel can do.
     struct Outside {};
     const laws::Evaluate inside = [&](const Problem& derived) {
+      for (const auto& [name, _] : derived.inputs)
+        if (!capabilities.gives(name)) throw Outside{};
       if (!capabilities.allow(spec, derived.sizes, derived.parameters) || !within_range(derived, profile)) throw Outside{};
       return evaluate(derived);
     };

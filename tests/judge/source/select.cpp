@@ -45,12 +45,19 @@ bool tells_from_zero(const golden::GoldenCase& c, const golden::Profile& profile
   return !any;
 }
 
+/// Where an output is NaN by convention nothing says what its gradient is.
+bool has_gradient(const golden::GoldenCase& c) {
+  for (const auto& [name, tensor] : c.certified.outputs)
+    if (!name.starts_with("gradient.") && std::any_of(tensor.hi.begin(), tensor.hi.end(), [](double x) { return std::isnan(x); })) return false;
+  return true;
+}
+
 /// The case certified without witnesses; nothing where its inputs break a condition on data, are not of the profile, or give a
 /// value that lies midway between two numbers, so that no precision decides how it is stored.
 std::optional<golden::GoldenCase> certified_now(const golden::Case& c, const golden::Profile& profile, bool gradients) {
   try {
     auto certified = golden::certify_case(c, {.check_witnesses = false, .gradients = gradients});
-    if (golden::exact_in(certified.problem, profile.storage) && within_range(certified.problem, profile)) return certified;
+    if (golden::exact_in(certified.problem, profile.storage) && within_range(certified.problem, profile) && (!gradients || has_gradient(certified))) return certified;
   } catch (const SpecError&) {
   } catch (const golden::Uncertifiable&) {
   }
@@ -92,7 +99,7 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
   std::vector<const golden::GoldenCase*> unfit;
   for (const auto& c : stored) {
     if (!form_applies(spec, form, c.problem.sizes, c.problem.parameters) || !golden::exact_in(c.problem, profile.storage) ||
-        !capabilities.takes(c.name.with) || !within_range(c.problem, profile)) {
+        !capabilities.takes(c.name.with) || !within_range(c.problem, profile) || (gradients && !has_gradient(c))) {
       ++selection.skipped[c.name.flag];
     } else if (capabilities.allow(spec, c.problem.sizes, c.problem.parameters)) {
       selection.cases.push_back(c);

@@ -25,7 +25,7 @@ inline Finding close(const Context& c, const std::string& name, const Estimate& 
 inline Estimate product(const Outcome& outcome, const std::string& name, const Array& y) {
   Estimate result;
   const auto &x = outcome.values.at(name).values, &bound = outcome.bounds().at(name).values;
-  for (std::size_t t = 0; t < x.size(); ++t) result.add(x[t] * y.values[t], bound[t] * std::abs(y.values[t]));
+  for (std::size_t t = 0; t < x.size(); ++t) result.add(x[t] * y.values[t], y.values[t] == 0 ? 0 : bound[t] * std::abs(y.values[t]));
   return result;
 }
 

@@ -60,8 +60,9 @@ def parser() -> argparse.ArgumentParser:
     declarations(again)
     libraries = commands.add_parser("survey", help="judge the published libraries that are installed")
     libraries.set_defaults(run=run_survey)
-    libraries.add_argument("--only", default="*", help="glob over LIBRARY:KERNEL, as in 'torch:*'")
+    libraries.add_argument("--only", default="*", help="globs over LIBRARY:KERNEL, as in 'torch:*,jax:*'")
     libraries.add_argument("--seed", type=int, default=1)
+    libraries.add_argument("--budget", type=float, help="seconds after which a judgement begins no further case or law")
     libraries.add_argument("--json", metavar="FILE", help="write the record to this file")
     libraries.add_argument("--markdown", metavar="FILE", help="write the record as a page to this file")
     return top
@@ -141,7 +142,7 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
 
 def run_survey(arguments: argparse.Namespace) -> int:
     from attest._survey import markdown, survey
-    record = survey(arguments.only, arguments.seed)
+    record = survey(arguments.only, arguments.seed, arguments.budget)
     if not record["rows"] and not record["absent"]:
         raise UsageError(f"--only '{arguments.only}' matches no adapter")
     text = markdown(record)

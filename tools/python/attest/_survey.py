@@ -7,33 +7,39 @@ import platform
 import sys
 from typing import Any
 
-from attest._report import Interrupted
+from attest._report import ORDER, Interrupted, Report
 from attest.adapters import Absent, Adapter, adapters
 from attest.native import __version__
 
 
-def survey(only: str = "*", seed: int = 1) -> dict[str, Any]:
+def survey(only: str = "*", seed: int = 1, budget: float | None = None) -> dict[str, Any]:
     """Runs the adapters that match; the record as data. Ctrl-C ends it with what was found until then."""
     record: dict[str, Any] = {"attest": __version__, "date": datetime.date.today().isoformat(), "machine": f"{platform.machine()}, CPU",
-                              "python": platform.python_version(), "seed": seed, "rows": [], "absent": []}
+                              "python": platform.python_version(), "seed": seed, "budget": budget, "rows": [], "absent": []}
     try:
         for one in adapters(only):
             if isinstance(one, Absent):
                 record["absent"].append({"adapters": one.module, "reason": one.reason})
                 continue
             for profile in one.profiles:
-                record["rows"].append(row(one, profile, seed))
+                record["rows"].append(row(one, profile, seed, budget))
                 print(line(record["rows"][-1]), file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         record["interrupted"] = True
     return record
 
 
-def row(one: Adapter, profile: str, seed: int) -> dict[str, Any]:
+def verdict_of(report: Report) -> str:
+    """The worst verdict among the readings that a budget left enough time for."""
+    reached = [part["status"] for part in report.rows if not (part["ended_by"] == "budget" and part["status"] == "INVALID")]
+    return max(reached, key=ORDER.index, default="INVALID")
+
+
+def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str, Any]:
     result = {"library": one.library, "version": one.version, "kernel": one.name, "equation": one.equation, "profile": profile,
               "declared": {key: value for key, value in one.options.items() if key in ("conventions", "params", "capabilities", "layout") and value}}
     try:
-        report = one.check(profile, seed=seed)
+        report = one.check(profile, seed=seed, budget=budget)
     except Interrupted:
         raise
     except Exception as error:
@@ -41,9 +47,10 @@ def row(one: Adapter, profile: str, seed: int) -> dict[str, Any]:
                 "explained": one.explains.get(profile, "")}
     cases = [part["cases"] for part in report.rows]
     faults = report.faults
-    diagnosis = "" if report.passed else "; ".join(filter(None, [f"looks like {faults[0].name}" if faults and (faults[0].whole or faults[0].explained > 0.5) else "", report.first_error]))
-    return {**result, "assumed": report.assumed, "verdict": report.verdict, "bits": report.effective_bits,
-            "cases": f"{sum(c['passed'] for c in cases)}/{sum(c['judged'] for c in cases)}", "skipped": sum(c["skipped"] for c in cases),
+    verdict = verdict_of(report)
+    diagnosis = "" if verdict == "PASS" else "; ".join(filter(None, [f"looks like {faults[0].name}" if faults and (faults[0].whole or faults[0].explained > 0.5) else "", report.first_error]))
+    return {**result, "assumed": report.assumed, "verdict": verdict, "bits": report.effective_bits,
+            "cases": f"{sum(c['passed'] for c in cases)}/{sum(c['judged'] for c in cases)}", "skipped": sum(c["skipped"] for c in cases), "left": sum(part["not_run"] for part in report.rows),
             "laws": f"{sum(part['laws']['held'] for part in report.rows)}/{sum(part['laws']['judged'] for part in report.rows)}",
             "worst": report.worst.ratio, "diagnosis": diagnosis, "repro": report.repro, "explained": one.explains.get(profile, "")}
 
@@ -60,12 +67,12 @@ def markdown(record: dict[str, Any]) -> str:
     text = [f"# Survey of published libraries, {record['date']}", "",
             f"attest {record['attest']}, {record['machine']}, Python {record['python']}, seed {record['seed']}. {len(rows)} judgements of "
             f"{len({one['kernel'] for one in rows})} kernels of {len({one['library'] for one in rows})} libraries: {len(rows) - len(failed)} pass, {len(failed)} do not.",
-            "Made by `tools/attest survey`." + (" Interrupted." if record.get("interrupted") else ""), "",
-            "| kernel | version | equation | profile | cases | error/bound | bits | verdict |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+            "Made by `tools/attest survey`." + (f" No judgement began a case or law after {record['budget']:g} seconds; the column `left` counts them." if record["budget"] else "") + (" Interrupted." if record.get("interrupted") else ""), "",
+            "| kernel | version | equation | profile | cases | left | error/bound | bits | verdict |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for one in rows:
         worst = "-" if one["worst"] is None else f"{one['worst']:.3g}"
         bits = "-" if one["bits"] is None else f"{one['bits']:.1f}"
-        text.append(f"| {one['kernel']} | {one['version']} | {one['equation']} | {one['profile']} | {one['cases']} | {worst} | {bits} | {one['verdict']} |")
+        text.append(f"| {one['kernel']} | {one['version']} | {one['equation']} | {one['profile']} | {one['cases']} | {one.get('left', 0)} | {worst} | {bits} | {one['verdict']} |")
     if failed:
         text += ["", "## What does not pass, and why", ""]
         for one in failed:

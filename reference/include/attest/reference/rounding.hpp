@@ -167,6 +167,13 @@ public:
   friend Rounding sin(const Rounding& a) { return wave(a, correctly_rounded::apply<mpfr_sin>(a.value_), correctly_rounded::apply<mpfr_cos>(a.value_)); }
   friend Rounding cos(const Rounding& a) { return wave(a, correctly_rounded::apply<mpfr_cos>(a.value_), correctly_rounded::apply<mpfr_sin>(a.value_)); }
 
+  /// A factor of a product that may be held in the operands' format.
+  static Rounding operand(Rounding x) {
+    x.round(kOperand, x.magnitude(), std::abs(x.value()));
+    x.bound_[kUnderflow] += 1;
+    return x;
+  }
+
 private:
   friend class Sum<Rounding>;
   friend struct Dot<Rounding>;
@@ -262,17 +269,18 @@ struct Dot<Rounding> {
     Sum<Rounding> sum;
     for (Index i = 0; i < a.extent(0); ++i) {
       if ((a(i).value() == 0 && a(i).error() == 0) || (b(i).value() == 0 && b(i).error() == 0)) continue;
-      sum.add(operand(a(i)) * operand(b(i)));
+      sum.add(Rounding::operand(a(i)) * Rounding::operand(b(i)));
     }
     return sum.result();
   }
-
-private:
-  static Rounding operand(Rounding x) {
-    x.round(kOperand, x.magnitude(), std::abs(x.value()));
-    x.bound_[kUnderflow] += 1;
-    return x;
-  }
 };
+
+/// Kernels compute gradients as products of matrices, and hold adjoints and what was computed forward in the operands' format; passing an
+/// adjoint on, or its negative, is no product.
+inline Rounding chained(const Rounding& partial, const Rounding& adjoint) {
+  if (std::abs(partial.value()) == 1 && partial.error() == 0) return partial * adjoint;
+  if ((partial.value() == 0 && partial.error() == 0) || (adjoint.value() == 0 && adjoint.error() == 0)) return partial * adjoint;
+  return Rounding::operand(partial) * Rounding::operand(adjoint);
+}
 
 }  // namespace attest::reference

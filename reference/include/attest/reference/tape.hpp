@@ -8,6 +8,12 @@
 
 namespace attest::reference {
 
+/// One product of the chain rule. A reading in which factors are rounded to a format of their own has its own.
+template <class T>
+T chained(const T& partial, const T& adjoint) {
+  return partial * adjoint;
+}
+
 /// What this thread's Tape<T> numbers have recorded: for each result, its operands and the partial derivatives.
 template <class T>
 class Recording {
@@ -57,7 +63,7 @@ public:
       for (const T* seed : seeded[variable]) total.add(*seed), any = true;
       for (const auto& [child, edge] : uses[variable]) {
         if (!reached[static_cast<std::size_t>(child)]) continue;
-        total.add(T(edges_[static_cast<std::size_t>(edge)].partial * adjoint[static_cast<std::size_t>(child)])), any = true;
+        total.add(chained(edges_[static_cast<std::size_t>(edge)].partial, adjoint[static_cast<std::size_t>(child)])), any = true;
       }
       if (any) adjoint[variable] = total.result();
       reached[variable] = any;

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from attest._check import check
+from attest._kernel import Signature
+from attest._pages import describe
 from attest._report import Report
 
 
@@ -24,6 +26,7 @@ class Adapter:
     profiles: tuple[str, ...]
     options: dict[str, Any]
     explains: dict[str, str]
+    jit: bool = True
 
     @property
     def name(self) -> str:
@@ -35,11 +38,16 @@ class Adapter:
 
     def check(self, profile: str, **options: Any) -> Report:
         """attest.check() with what the adapter declares. Options as there."""
+        function = self.function
+        if self.jit and self.options.get("like") == "jax":
+            import jax
+            signature = Signature(function, describe(self.equation))
+            function = jax.jit(function, static_argnames=[name for name in signature.parameters if signature.takes(name)])
         gradients = self.options.get("gradients", False)
         if not isinstance(gradients, bool):
             options = {"gradients": profile in gradients, **options}
         with _double_precision() if self.options.get("like") == "jax" and profile == "f64" else contextlib.nullcontext():
-            return check(self.equation, self.function, profile=profile, **{**self.options, **options})
+            return check(self.equation, function, profile=profile, **{**self.options, **options})
 
 
 @contextlib.contextmanager
@@ -62,18 +70,19 @@ class Absent:
 
 
 def adapter(equation: str, *, library: str, profiles: tuple[str, ...] = ("f32",), explains: dict[str, str] | None = None,
-            **options: Any) -> Callable[[Callable], Adapter]:
+            jit: bool = True, **options: Any) -> Callable[[Callable], Adapter]:
     """Makes an Adapter of a function. `library` is the distribution's name on PyPI; options as for attest.check(), where `gradients` may
-    also be the profiles whose gradients are judged."""
-    return lambda function: Adapter(equation, function, library, profiles, options, explains or {})
+    also be the profiles whose gradients are judged. Functions on JAX's arrays are compiled as a whole unless `jit` is false: one
+    that looks at the values of an array."""
+    return lambda function: Adapter(equation, function, library, profiles, options, explains or {}, jit)
 
 
 def adapters(only: str = "*") -> Iterator[Adapter | Absent]:
-    """Every adapter whose "library:name" matches the glob `only`; an Absent for each file that cannot be imported."""
+    """Every adapter whose "library:name" matches `only`, a glob or several with commas between; an Absent for each file that cannot be imported."""
     for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
         try:
             loaded = importlib.import_module(f"{__name__}.{module}")
         except Exception as error:  # a library may fail in its own way where it does not fit this machine
             yield Absent(module, f"{type(error).__name__}: {error}".splitlines()[0])
             continue
-        yield from (one for one in vars(loaded).values() if isinstance(one, Adapter) and fnmatch.fnmatchcase(one.name, only))
+        yield from (one for one in vars(loaded).values() if isinstance(one, Adapter) and any(fnmatch.fnmatchcase(one.name, glob) for glob in only.split(",")))

@@ -7,6 +7,9 @@ import jax.numpy as jnp
 from attest.adapters import adapter
 
 PROFILES = ("f64", "f32", "bf16", "f16")
+SHARED_TABLE = ("The tables of all modules are cached by width and dtype, without theta (cache_key = (embedding_size, self.dtype) "
+                "in RotaryPositionalEmbedding.__call__, equinox/nn/_embedding.py): the theta of the first module of a width serves every "
+                "later one. RotaryPositionalEmbedding(8, theta=1e4) and then (8, theta=2) give the same. It has no negative positions.")
 
 
 @adapter("attention.multi_head", library="equinox", like="jax", profiles=PROFILES, gradients=True)
@@ -44,7 +47,7 @@ def LayerNorm(x, *, gamma=None, beta=None, eps=1e-5):
 
 
 @adapter("positional.rotary", library="equinox", like="jax", profiles=PROFILES, conventions={"pairing": "half"},
-         gradients=True)
+         gradients=True, jit=False, explains=dict.fromkeys(PROFILES, SHARED_TABLE))
 def RotaryPositionalEmbedding(x, positions, *, base=10000.0):
     """equinox.nn.RotaryPositionalEmbedding, whose rows have the positions 0, 1, 2 ..: each token is put at its place in a sequence."""
     if positions.min() < 0:

@@ -14,8 +14,8 @@ FLOAT32 = ("Binary64 becomes binary32: backend.result_type('float64', 'float64')
            "(keras/src/backend/common/dtypes.py, the table before _lattice_result_type).")
 HALF_PRODUCTS = ("q . k is stored as binary16 before it is scaled: _dot_product_attention_xla in keras/src/backend/numpy/nn.py casts to "
                  "float32 after np.einsum. With q = k = 200 (d = 8) and scale 1e-4 the result is NaN. The JAX backend is right.")
-FAST_VARIANCE = ("The variance is the mean of the squares minus the square of the mean, and nothing keeps it from being negative "
-                 "(moments in keras/src/backend/numpy/nn.py; its root is then NaN). Rows around 10000 that differ by 1 give NaN in float32; "
+FAST_VARIANCE = ("The variance is the mean of the squares minus the square of the mean, and nothing keeps it from being negative (moments "
+                 "in keras/src/backend/numpy/nn.py), so that its root is NaN. Rows around 10000 that differ by 1 give NaN in float32; "
                  "10000, 10001, 10002 give -316, 0, 316. The JAX backend uses jnp.var.")
 HALF_SOFTMAX = ("Every step is rounded to 16 bits, x - max too: softmax in keras/src/backend/numpy/nn.py computes in the dtype that it "
                 "gets.")

@@ -21,7 +21,6 @@ LOG_SUM_EXP = ("the weights pass; logsumexp stores x - max, its exponential, the
                "(aten/src/ATen/native/ReduceOps.cpp, logsumexp_out_impl)")
 EMPTY_ROW = ("a query that sees nothing gives NaN: softmax over a row of -inf (torch/nn/functional.py:7112); the equation says 0, and "
              "so does need_weights=False")
-EULER = "every case passes; the laws euler_* of attest allow an error of NaN in 16 bits"
 
 
 def _sdpa(q, k, v, mask, bias, scale, causal):
@@ -95,16 +94,14 @@ def _backward(backend, q, k, v, grad_o, mask, bias, scale, causal):
 
 
 @adapter("attention.scaled_dot_product_backward", library="torch", like="torch", layout="bhnd", profiles=ALL,
-         conventions={"grad_bias": False}, capabilities="not causal or n == s",
-         explains={"bf16": EULER, "f16": EULER})
+         conventions={"grad_bias": False}, capabilities="not causal or n == s")
 def sdpa_math_backward(q, k, v, grad_o, *, mask=None, bias=None, scale=None, causal=False):
     """The backward pass of SDPBackend.MATH."""
     return _backward(SDPBackend.MATH, q, k, v, grad_o, mask, bias, scale, causal)[:3]
 
 
 @adapter("attention.scaled_dot_product_backward", library="torch", like="torch", layout="bhnd", profiles=ALL,
-         conventions={"grad_bias": False}, capabilities="d == m; not causal or n == s",
-         explains={"bf16": EULER, "f16": EULER})
+         conventions={"grad_bias": False}, capabilities="d == m; not causal or n == s")
 def sdpa_flash_backward(q, k, v, grad_o, *, mask=None, bias=None, scale=None, causal=False):
     """The backward pass of SDPBackend.FLASH_ATTENTION: _scaled_dot_product_flash_attention_for_cpu_backward. A bias that wants its
     gradient is refused (check_requires_grad in sdp_utils_cpp.h), so it gets none."""

@@ -271,7 +271,7 @@ def roformer_rotary(x, positions):
     return roformer.RoFormerSelfAttention.apply_rotary_position_embeddings(both, x[None, None], x[None, None])[0][0, 0]
 
 
-SINUSOID = dict(library="transformers", like="torch", layout="nd", profiles=ALL, gradients=WIDE)
+SINUSOID = dict(library="transformers", like="torch", layout="nd", profiles=ALL)
 
 
 @adapter("positional.sinusoidal", **SINUSOID, conventions={"base": 10000.0, "layout": "half", "timescale": "paper"},
@@ -312,7 +312,9 @@ def m2m_100_sinusoidal(x, *, start=0):
     return x + table[start:].to(x.dtype)
 
 
-@adapter("attention.feed_forward", library="transformers", like="torch", layout="nd", profiles=ALL, gradients=WIDE)
+@adapter("attention.feed_forward", library="transformers", like="torch", layout="nd", profiles=ALL, gradients=WIDE,
+         explains={"f64": "values pass; the gradient of gelu_tanh holds 1 + tanh and 1 - tanh^2, which cancel below 0 (activations.py, "
+                          "NewGELUActivation)"})
 def gpt2_mlp(x, w_1, w_2, b_1=None, b_2=None, *, activation="relu"):
     """GPT2MLP, whose weights are stored [input, output]; gelu_tanh is NewGELUActivation."""
     names = {"relu": "relu", "gelu_tanh": "gelu_new", "identity": "linear"}

@@ -55,8 +55,8 @@ def attend_zero_kv(x, mask=None):
 
 @adapter("positional.alibi", library="x-transformers", like="torch", layout="nd", profiles=ALL, conventions={"query_offset": 0},
          capabilities="symmetric or n <= s", gradients=WIDE,
-         explains={"f64": FLOAT32, **dict.fromkeys(("bf16", "f16"), "every case passes; attest's law recency does not allow for "
-                                                      "logits and weights that are stored in 16 bits")})
+         explains={"f64": FLOAT32, **dict.fromkeys(("bf16", "f16"), "logits and weights are stored in 16 bits on the way "
+                                                      "(attend.py, Attend.forward); the law recency sees it in small weights")})
 def alibi(q, k, v, slopes=None, *, scale=None, symmetric=False):
     """AlibiPositionalBias as the bias of Attend; without a causal order it is symmetric."""
     heads, n, s = q.shape[0], q.shape[1], k.shape[1]

@@ -99,7 +99,7 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
 struct Selection;
 
 /// Judges one kernel by those cases; `tests` is the number of score tests in the whole run.
-Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const Selection& selection, Bank& bank,
+Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, Selection selection, Bank& bank,
                  const CheckOptions& options, double tests);
 
 /// Tier T3 and the guard against cases that prove nothing, over all that a kernel gave; adds to the row.
