@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attest/cuda/emulated/location.hpp"
+#include "attest/cuda/emulation.hpp"
+
+/// One block at work: its threads, the clock that says what is ordered before what, and its shared memory with the record of each
+/// cell. What every access runs through is here, inline; the scheduler and the sentences of the reports are in emulation/.
+
+namespace attest::cuda::emulation {
+
+inline constexpr std::uint32_t shared_limit = 227 * 1024;        // sm_90; sm_80 has 163 KiB
+inline constexpr std::uint32_t static_shared_limit = 48 * 1024;  // what the linker of device code accepts
+inline constexpr unsigned block_limit = 1024;
+inline constexpr unsigned warp_width = 32;
+inline constexpr std::uint32_t cell_bytes = 2;
+
+/// Time is a counter of the host thread's that grows at each synchronisation and never goes back, also not between blocks: what a
+/// cell says of an earlier block is thereby out of date without being erased.
+using Time = std::uint32_t;
+
+/// A warp-wide operation one of whose lanes has arrived. It lies on the stack of that lane, which waits.
+struct Collective {
+  const char* name;
+  std::uint32_t mask;
+  Location where;
+  void* exchange;                                                      // the lane's operands, and the place for its result
+  void (*apply)(std::uint32_t mask, const std::array<void*, warp_width>& exchange);  // once, when all are there
+  bool orders_memory = false;                                          // only __syncwarp does
+  bool aligned = false;                                                // all lanes at the same line
+};
+
+/// A cp.async that is under way.
+struct Copy {
+  std::uint32_t to, bytes, valid;  // `valid` bytes come from memory, the others are zero
+  const void* from;
+  std::uint32_t group;
+};
+
+struct Fiber;  // emulation/fiber.hpp
+
+struct Thread {
+  enum class State : std::uint8_t { ready, at_barrier, in_collective, exited };
+  uint3 index{};
+  unsigned number = 0, warp = 0, lane = 0;
+  State state = State::ready;
+  Time time = 0;                             // of its last synchronisation
+  std::array<Time, warp_width> known{};      // what lane i of the warp did before known[i] is ordered before this thread
+  Location where{};                          // the barrier at which it waits
+  int predicate = 0;
+  Collective* collective = nullptr;
+  std::vector<Copy> copies;
+  std::uint32_t groups = 0;                  // of copies, committed
+  std::uint32_t polls = 0;
+  std::unique_ptr<Fiber> fiber;
+  Thread();
+  ~Thread();
+};
+
+/// What is known of `cell_bytes` bytes of shared memory.
+struct Cell {
+  Time written = 0, read = 0;
+  std::uint32_t readers = 0;      // lanes of reader_warp, since `base`
+  std::uint16_t writer = 0;       // number of the thread
+  std::uint8_t reader_warp = 0;
+  std::uint8_t flags = 0;
+  Location write_place{}, read_place{};
+};
+enum CellFlag : std::uint8_t {
+  atomic_write = 1,
+  in_flight = 2,            // a copy_async was issued, its data have not landed
+  several_writers = 4,      // atomics of several threads, unordered
+  several_writer_warps = 8,
+  several_reader_warps = 16,
+};
+
+// In the place of a thread's number.
+inline constexpr unsigned nobody = block_limit, another_warp = block_limit + 1;
+
+class Block {
+public:
+  Block();
+  ~Block();
+
+  /// Runs all threads of block `index`; throws the first Report.
+  template <class Body>
+  void run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, const Body& body) {
+    run(index, seed, dynamic_bytes, [](const void* b) { (*static_cast<const Body*>(b))(); }, &body);
+  }
+
+  Thread& me() { return *current_; }
+
+  /// Barriers return the number of threads whose predicate is not zero.
+  int barrier(int predicate, Location where);
+  void collective(Collective& arrival);
+  /// Lets other threads run: what a thread does that waits for memory to change.
+  void poll(Location where);
+
+  void copy_async(const Copy& copy, Location where);
+  void commit_copies();
+  void wait_for_copies(std::uint32_t groups_in_flight, Location where);
+
+  /// The memory of a `static` shared object, given out when a thread of this block first touches it.
+  std::uint32_t allocate_static(std::size_t bytes, const void* object, Location where);
+  std::uint32_t take_dynamic(std::uint32_t begin, std::size_t bytes, Location where);
+  std::uint64_t serial() const { return serial_; }
+
+  template <class V>
+  V read(std::uint32_t offset, Location where) {
+    static_assert(sizeof(V) % cell_bytes == 0, "shared memory is checked in cells of two bytes: use a wider type");
+    for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_read(offset / cell_bytes + i, where);
+    V value;
+    std::memcpy(&value, bytes_.get() + offset, sizeof(V));
+    return value;
+  }
+  template <class V>
+  void write(std::uint32_t offset, const V& value, Location where) {
+    static_assert(sizeof(V) % cell_bytes == 0, "shared memory is checked in cells of two bytes: use a wider type");
+    for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_write(offset / cell_bytes + i, 0, where);
+    std::memcpy(bytes_.get() + offset, &value, sizeof(V));
+  }
+  /// value = change(value), as one atomic access.
+  template <class V, class Change>
+  V update(std::uint32_t offset, Location where, Change change) {
+    for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_write(offset / cell_bytes + i, atomic_write, where);
+    V before;
+    std::memcpy(&before, bytes_.get() + offset, sizeof(V));
+    const V after = change(before);
+    std::memcpy(bytes_.get() + offset, &after, sizeof(V));
+    return before;
+  }
+
+  [[noreturn]] void report(Mistake mistake, Location where, const std::string& what) { report(mistake, *current_, where, what); }
+  [[noreturn]] void report(Mistake mistake, const Thread& thread, Location where, const std::string& what);
+  [[noreturn]] void outside(const int* at, const int* extents, int rank, int count, Location where);
+  [[noreturn]] void misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where);
+
+private:
+  void run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, void (*body)(const void*), const void* argument);
+  void start_threads(void (*body)(const void*), const void* argument);
+  void schedule();
+  void resume(Thread& thread);
+  void suspend();
+  void release_barrier();
+  void finish(const Collective& collective, unsigned warp);
+  void order_lanes(std::uint32_t mask, unsigned warp);
+  void stop_threads();
+  [[noreturn]] void diagnose_deadlock();
+  [[noreturn]] void diagnose_collective(const Thread& thread);
+  std::string describe(const Thread& thread) const;
+  [[noreturn]] void unwritten(std::uint32_t cell, Location where);
+  [[noreturn]] void race(std::uint32_t cell, bool by_write, bool with_write, unsigned other, Location where);
+  [[noreturn]] void copy_under_way(std::uint32_t cell, Location where);
+
+  void note_read(std::uint32_t cell, Location where);
+  void note_write(std::uint32_t cell, std::uint8_t flags, Location where);
+  bool ordered(unsigned other, Time when) const {
+    const Thread& self = *current_;
+    return when < base_ || other == self.number || (other / warp_width == self.warp && when < self.known[other % warp_width]);
+  }
+  bool write_is_ordered(const Cell& cell) const;
+  unsigned unordered_reader(const Cell& cell) const;
+
+  Thread* current_ = nullptr;
+  Time now_ = 1;   // the counter
+  Time base_ = 1;  // all that happened before is ordered before everything in this block: its start, or the last __syncthreads
+  Time born_ = 1;  // the block's start
+  bool racecheck_ = true;
+  std::unique_ptr<std::byte[]> bytes_;
+  std::unique_ptr<Cell[]> cells_;
+  std::uint32_t used_ = 0, static_used_ = 0, dynamic_bytes_ = 0;
+  std::uint64_t serial_ = 0;
+  std::uint64_t random_ = 0;
+  std::uint64_t seed_ = 0;
+  unsigned size_ = 0, alive_ = 0, waiting_at_barrier_ = 0;
+  int predicates_ = 0, barrier_result_ = 0;
+  Location barrier_place_{};
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<Thread*> ready_;
+  std::array<std::uint32_t, block_limit / warp_width> lanes_waiting_{};
+  std::exception_ptr failure_;
+  friend struct Fiber;
+};
+
+ATTEST_CUDA_PER_HOST_THREAD constinit Block* running = nullptr;
+
+inline Block& block(Location where) {
+  if (running == nullptr) [[unlikely]] {
+    throw Error(std::string(where.file) + ":" + std::to_string(where.line) + ": code of the device is called outside of a launch");
+  }
+  return *running;
+}
+
+inline bool Block::write_is_ordered(const Cell& cell) const {
+  if (cell.written < base_) return true;
+  if (!(cell.flags & several_writers)) return ordered(cell.writer, cell.written);
+  if (cell.flags & several_writer_warps || cell.writer / warp_width != current_->warp) return false;
+  for (const Time known : current_->known) {
+    if (cell.written >= known) return false;
+  }
+  return true;
+}
+
+/// A thread that read the cell and is not ordered before this one; nobody where there is none.
+inline unsigned Block::unordered_reader(const Cell& cell) const {
+  if (cell.read < base_) return nobody;
+  if (cell.flags & several_reader_warps) {  // one of them at least is not this thread's; only the last one's lanes are kept
+    if (cell.reader_warp == current_->warp) return another_warp;
+    return cell.reader_warp * warp_width + static_cast<unsigned>(std::countr_zero(cell.readers));
+  }
+  for (std::uint32_t lanes = cell.readers; lanes != 0; lanes &= lanes - 1) {
+    const unsigned reader = cell.reader_warp * warp_width + static_cast<unsigned>(std::countr_zero(lanes));
+    if (!ordered(reader, cell.read)) return reader;
+  }
+  return nobody;
+}
+
+inline void Block::note_read(std::uint32_t index, Location where) {
+  Cell& cell = cells_[index];
+  if (cell.written < born_) [[unlikely]] unwritten(index, where);
+  if (!racecheck_) return;
+  if (cell.flags & in_flight) [[unlikely]] copy_under_way(index, where);
+  if (!write_is_ordered(cell)) [[unlikely]] race(index, false, true, cell.writer, where);
+  if (cell.read < base_) {
+    cell.flags &= static_cast<std::uint8_t>(~several_reader_warps);
+    cell.readers = 0;
+  } else if (cell.reader_warp != current_->warp) {
+    cell.flags |= several_reader_warps;
+    cell.readers = 0;
+  } else if (!(cell.flags & several_reader_warps) && unordered_reader(cell) == nobody) {
+    cell.readers = 0;  // who is ordered after this read is ordered after the earlier ones
+  }
+  cell.readers |= 1u << current_->lane;
+  cell.reader_warp = static_cast<std::uint8_t>(current_->warp);
+  cell.read = std::max(cell.read, current_->time);
+  cell.read_place = where;
+}
+
+inline void Block::note_write(std::uint32_t index, std::uint8_t flags, Location where) {
+  Cell& cell = cells_[index];
+  const bool atomic = flags & atomic_write;
+  if (atomic && cell.written < born_) [[unlikely]] unwritten(index, where);
+  if (racecheck_) {
+    if (cell.flags & in_flight && cell.written >= born_) [[unlikely]] copy_under_way(index, where);
+    if (!write_is_ordered(cell)) [[unlikely]] {
+      if (!(atomic && cell.flags & atomic_write)) race(index, true, true, cell.writer, where);
+      flags |= several_writers | (cell.flags & several_writer_warps);
+      if (cell.writer / warp_width != current_->warp) flags |= several_writer_warps;
+    }
+    if (const unsigned reader = unordered_reader(cell); reader != nobody) [[unlikely]] race(index, true, false, reader, where);
+  }
+  cell.written = current_->time;
+  cell.writer = static_cast<std::uint16_t>(current_->number);
+  cell.read = 0;
+  cell.flags = flags;
+  cell.write_place = where;
+}
+
+}  // namespace attest::cuda::emulation
