@@ -81,20 +81,32 @@ __global__ __launch_bounds__(128) void vocabulary(float* out, int* integers, uns
   out[2048 + t] = __ldg(in) + static_cast<float>(gridDim.x + blockDim.x + blockIdx.x);
 }
 
-void instantiate(Stream stream) {
-  float* x = allocate<float>(4096);
+void run_vocabulary(Stream stream) {
+  float *x = allocate<float>(4096), *in = allocate<float>(512);
+  int* integers = allocate<int>(128);
+  auto* longs = allocate<unsigned long long>(128);
+  double* doubles = allocate<double>(1);
   clear(x, 4096, stream);
-  launch(block_sum<128>, 1, 128, 0, stream, x, x + 1024, 128);
-  launch(warp_scan<32>, 1, 128, 0, stream, x, x, 128);
-  launch(tiled_product<16>, dim3(1, 1), dim3(16, 16), 0, stream, x, x, x, 16);
-  launch(product<float>, dim3(1, 1), 32, 3072, stream, x, x, x, 16, 8, 16);
-  launch(product<__half>, dim3(1, 1), 32, 1536, stream, static_cast<const __half*>(nullptr), nullptr, x, 16, 8, 16);
-  launch(product<__nv_bfloat16>, dim3(1, 1), 32, 1536, stream, nullptr, nullptr, x, 16, 8, 16);
-  launch(vocabulary, 1, 128, 4096, stream, x, reinterpret_cast<int*>(x), nullptr, nullptr, x);
+  clear(in, 512, stream);
+  clear(longs, 128, stream);
+  clear(doubles, 1, stream);
+  launch(vocabulary, 1, 128, 1024, stream, x, integers, longs, doubles, in);
+  launch(block_sum<128>, 1, 128, 0, stream, in, x, 128);
+  launch(warp_scan<32>, 1, 128, 0, stream, in, x, 128);
+  launch(tiled_product<16>, dim3(1, 1), dim3(16, 16), 0, stream, in, in, x, 16);
+  launch(product<float>, dim3(1, 1), 32, 3072, stream, in, in, x, 16, 8, 16);
+  launch(product<__half>, dim3(1, 1), 32, 1536, stream, reinterpret_cast<const __half*>(in), reinterpret_cast<const __half*>(in), x, 16, 8, 16);
+  launch(product<__nv_bfloat16>, dim3(1, 1), 32, 1536, stream, reinterpret_cast<const __nv_bfloat16*>(in), reinterpret_cast<const __nv_bfloat16*>(in), x, 16,
+         8, 16);
+  float first = 0;
+  copy(&first, x, 1, stream);
   synchronize(stream);
-  copy(x, x + 8, 8, stream);
   destroy(create_stream());
   release(x);
+  release(in);
+  release(integers);
+  release(longs);
+  release(doubles);
 }
 
 }  // namespace attest::cuda::kernels

@@ -7,6 +7,9 @@
 
 namespace attest::cuda::kernels {
 
+/// Every name that kernels may use: kernels.cu.
+void run_vocabulary(Stream stream);
+
 /// Sum over a block by a tree in shared memory. `Barriers` = false plants the classic mistake.
 template <int Threads, bool Barriers = true>
 __global__ void block_sum(const float* x, float* sum, int n) {

@@ -1,5 +1,5 @@
 # Everything comes from the system's packages (tools/packages.txt); nothing is downloaded.
-find_package(Boost 1.81 REQUIRED)
+find_package(Boost 1.81 REQUIRED COMPONENTS context)
 find_package(tomlplusplus REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -3,7 +3,9 @@
 
 #include "fiber.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <sstream>
 #include <thread>
 
 namespace attest::cuda::emulation {
@@ -35,12 +37,29 @@ bool same_place(Location a, Location b) { return a.line == b.line && std::strcmp
 
 std::uint32_t aligned(std::size_t bytes) { return static_cast<std::uint32_t>((bytes + 15) / 16 * 16); }
 
-std::string at_line(Location where) { return "line " + std::to_string(where.line); }
-std::string text(uint3 i) { return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")"; }
-std::string lanes(std::uint32_t mask) {
-  std::string s;
-  for (; mask != 0; mask &= mask - 1) s += (s.empty() ? "" : ",") + std::to_string(std::countr_zero(mask));
-  return s;
+// What sentences are put together from.
+struct Lanes {
+  std::uint32_t mask;
+};
+std::ostream& operator<<(std::ostream& out, uint3 i) { return out << '(' << i.x << ',' << i.y << ',' << i.z << ')'; }
+std::ostream& operator<<(std::ostream& out, Location where) { return out << "line " << where.line; }
+std::ostream& operator<<(std::ostream& out, Lanes lanes) {  // 0-15,31
+  const char* comma = "";
+  for (unsigned first = 0; first < warp_width; ++first) {
+    if (!(lanes.mask >> first & 1)) continue;
+    const auto length = static_cast<unsigned>(std::countr_one(lanes.mask >> first));
+    out << comma << first;
+    if (length > 1) out << '-' << first + length - 1;
+    first += length;
+    comma = ",";
+  }
+  return out;
+}
+template <class... Parts>
+std::string sentence(const Parts&... parts) {
+  std::ostringstream text;
+  (text << ... << parts);
+  return text.str();
 }
 
 }  // namespace
@@ -158,7 +177,7 @@ int Block::barrier(int predicate, Location where) {
     barrier_place_ = where;
     predicates_ = 0;
   } else if (!same_place(where, barrier_place_)) {
-    report(Mistake::barrier_divergence, where, "waits at this barrier while other threads wait at the one in " + at_line(barrier_place_));
+    report(Mistake::barrier_divergence, where, sentence("waits at this barrier while other threads wait at the one in ", barrier_place_));
   }
   thread.state = Thread::State::at_barrier;
   thread.where = where;
@@ -185,7 +204,7 @@ void Block::collective(Collective& arrival) {
   const unsigned first = thread.warp * warp_width;
   const std::uint32_t mask = arrival.mask;
   if (!(mask >> thread.lane & 1)) {
-    report(Mistake::collective, arrival.where, std::string(arrival.name) + " with a mask that does not name the lane itself, " + std::to_string(thread.lane));
+    report(Mistake::collective, arrival.where, sentence(arrival.name, " with a mask that does not name the lane itself, ", thread.lane));
   }
   thread.collective = &arrival;
   thread.polls = 0;
@@ -201,7 +220,7 @@ void Block::collective(Collective& arrival) {
     const Collective& other = *threads_[first + static_cast<unsigned>(std::countr_zero(rest))]->collective;
     complete = other.mask == mask;
     if (complete && (std::strcmp(other.name, arrival.name) != 0 || (arrival.aligned && !same_place(other.where, arrival.where)))) {
-      report(Mistake::collective, arrival.where, std::string(arrival.name) + " meets " + other.name + " of " + at_line(other.where) + " in other lanes of its mask");
+      report(Mistake::collective, arrival.where, sentence(arrival.name, " meets ", other.name, " of ", other.where, " in other lanes of its mask"));
     }
   }
   if (complete) {
@@ -294,11 +313,11 @@ std::uint32_t Block::allocate_static(std::size_t bytes, const void* object, Loca
     report(Mistake::shared_memory, where, "a Shared that is not declared __shared__: each thread has one of its own");
   }
   if (bytes > static_shared_limit - static_used_) {
-    report(Mistake::shared_memory, where, "static shared memory of " + std::to_string(static_used_ + bytes) + " bytes; 48 KiB is the limit, more must be dynamic");
+    report(Mistake::shared_memory, where, sentence("static shared memory of ", static_used_ + bytes, " bytes; 48 KiB is the limit, more must be dynamic"));
   }
   const std::uint32_t begin = used_, size = aligned(bytes);
   if (begin + size > shared_limit) {
-    report(Mistake::shared_memory, where, std::to_string(begin + bytes) + " bytes of shared memory, static and dynamic; 227 KiB is the limit");
+    report(Mistake::shared_memory, where, sentence(begin + bytes, " bytes of shared memory, static and dynamic; 227 KiB is the limit"));
   }
   static_used_ += size;
   used_ += size;
@@ -308,7 +327,7 @@ std::uint32_t Block::allocate_static(std::size_t bytes, const void* object, Loca
 std::uint32_t Block::take_dynamic(std::uint32_t begin, std::size_t bytes, Location where) {
   if (bytes > shared_limit || begin + bytes > dynamic_bytes_) {
     report(Mistake::shared_memory, where,
-           "takes dynamic shared memory up to byte " + std::to_string(begin + bytes) + " where the launch gave " + std::to_string(dynamic_bytes_) + " bytes");
+           sentence("takes dynamic shared memory up to byte ", begin + bytes, " where the launch gave ", dynamic_bytes_, " bytes"));
   }
   return begin + aligned(bytes);
 }
@@ -317,20 +336,19 @@ std::uint32_t Block::take_dynamic(std::uint32_t begin, std::size_t bytes, Locati
 
 void Block::report(Mistake mistake, const Thread& thread, Location where, const std::string& what) {
   const std::string file = where.file;
-  throw Report(mistake, blockIdx, thread.index, file, where.line,
-               file.substr(file.rfind('/') + 1) + ":" + std::to_string(where.line) + ": block " + text(blockIdx) + ", thread " + text(thread.index) + ": " +
-                   what + " [seed " + std::to_string(seed_) + "]");
+  const std::string text =
+      sentence(file.substr(file.rfind('/') + 1), ":", where.line, ": block ", blockIdx, ", thread ", thread.index, ": ", what, " [seed ", seed_, "]");
+  throw Report(mistake, blockIdx, thread.index, file, where.line, text);
 }
 
 std::string Block::describe(const Thread& thread) const {
-  const std::string name = "thread " + text(thread.index);
   switch (thread.state) {
-    case Thread::State::exited: return name + " has returned";
-    case Thread::State::at_barrier: return name + " waits at the barrier in " + at_line(thread.where);
-    case Thread::State::in_collective: return name + " waits at " + thread.collective->name + " in " + at_line(thread.collective->where);
+    case Thread::State::exited: return sentence("thread ", thread.index, " has returned");
+    case Thread::State::at_barrier: return sentence("thread ", thread.index, " waits at the barrier in ", thread.where);
+    case Thread::State::in_collective: return sentence("thread ", thread.index, " waits at ", thread.collective->name, " in ", thread.collective->where);
     case Thread::State::ready: break;
   }
-  return name + " is under way";
+  return sentence("thread ", thread.index, " is under way");
 }
 
 /// Nobody can go on. A warp operation that is short of lanes is told first: it may be what keeps the others from the barrier.
@@ -345,7 +363,7 @@ void Block::diagnose_deadlock() {
     const Thread& thread = *threads_[i];
     if (thread.state == Thread::State::exited) {
       report(Mistake::barrier_divergence, *at_barrier, at_barrier->where,
-             "waits at a barrier that " + std::to_string(size_ - waiting_at_barrier_) + " of " + std::to_string(size_) + " threads never reach: " + describe(thread));
+             sentence("waits at a barrier that ", size_ - waiting_at_barrier_, " of ", size_, " threads never reach: ", describe(thread)));
     }
   }
   std::abort();  // everybody at one barrier: that is a release
@@ -354,54 +372,56 @@ void Block::diagnose_deadlock() {
 /// A lane that this operation waits for in vain.
 void Block::diagnose_collective(const Thread& thread) {
   const Collective& waiting = *thread.collective;
-  const std::string what = std::string(waiting.name) + " waits for lanes " + lanes(waiting.mask) + " of warp " + std::to_string(thread.warp) + ", but ";
+  const auto tell = [&](const auto&... why) {
+    report(Mistake::collective, thread, waiting.where, sentence(waiting.name, " waits for lanes ", Lanes{waiting.mask}, " of warp ", thread.warp, ", but ", why...));
+  };
   for (std::uint32_t rest = waiting.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const unsigned other = thread.warp * warp_width + lane;
-    if (other >= size_) report(Mistake::collective, thread, waiting.where, what + "the block ends before lane " + std::to_string(lane));
+    if (other >= size_) tell("the block ends before lane ", lane);
     const Thread& missing = *threads_[other];
-    if (missing.state != Thread::State::in_collective && missing.state != Thread::State::ready) {
-      report(Mistake::collective, thread, waiting.where, what + "lane " + std::to_string(lane) + " does not come: " + describe(missing));
-    }
     if (missing.state == Thread::State::in_collective && missing.collective->mask != waiting.mask) {
-      report(Mistake::collective, thread, waiting.where,
-             what + "lane " + std::to_string(lane) + " comes with another mask: " + describe(missing) + " for lanes " + lanes(missing.collective->mask));
+      tell("lane ", lane, " comes with another mask: ", describe(missing), " for lanes ", Lanes{missing.collective->mask});
+    } else if (missing.state == Thread::State::at_barrier || missing.state == Thread::State::exited) {
+      tell("lane ", lane, " does not come: ", describe(missing));
     }
   }
   std::abort();  // complete: that is no deadlock
 }
 
 void Block::outside(const int* at, const int* extents, int rank, int count, Location where) {
-  std::string index, shape;
-  for (int axis = 0; axis < rank; ++axis) {
-    index += (axis ? "," : "") + std::to_string(at[axis]);
-    shape += "[" + std::to_string(extents[axis]) + "]";
+  if (count > 1) {
+    report(Mistake::out_of_bounds, where, sentence(count, " shared elements from ", at[0], " on in a row of ", extents[0]));
   }
-  report(Mistake::out_of_bounds, where, count == 1 ? "shared element (" + index + ") of an array " + shape
-                                                   : std::to_string(count) + " shared elements from " + index + " on in a row of " + std::to_string(extents[0]));
+  std::ostringstream index, shape;
+  for (int axis = 0; axis < rank; ++axis) {
+    index << (axis ? "," : "") << at[axis];
+    shape << '[' << extents[axis] << ']';
+  }
+  report(Mistake::out_of_bounds, where, sentence("shared element (", index.str(), ") of an array ", shape.str()));
 }
 
 void Block::misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where) {
-  report(Mistake::misaligned, where,
-         "an access of " + std::to_string(bytes) + " bytes to " + memory + " memory, " + std::to_string(remainder) + " bytes behind a multiple of its size");
+  report(Mistake::misaligned, where, sentence("an access of ", bytes, " bytes to ", memory, " memory, ", remainder, " bytes behind a multiple of its size"));
 }
 
 void Block::unwritten(std::uint32_t cell, Location where) {
-  report(Mistake::unwritten, where, "reads shared memory at byte " + std::to_string(cell * cell_bytes) + ", which nobody has written");
+  report(Mistake::unwritten, where, sentence("reads shared memory at byte ", cell * cell_bytes, ", which nobody has written"));
 }
 
 void Block::race(std::uint32_t index, bool by_write, bool with_write, unsigned other, Location where) {
   const Cell& cell = cells_[index];
-  const std::string who = other < size_ ? "thread " + text(threads_[other]->index) : "a thread of another warp";
-  report(Mistake::race, where, std::string(by_write ? "writes" : "reads") + " shared memory at byte " + std::to_string(index * cell_bytes) + ", which " + who +
-                                   (with_write ? " wrote in " + at_line(cell.write_place) : " read in " + at_line(cell.read_place)) +
-                                   " with no barrier between them");
+  const std::string who = other < size_ ? sentence("thread ", threads_[other]->index) : "a thread of another warp";
+  report(Mistake::race, where,
+         sentence(by_write ? "writes" : "reads", " shared memory at byte ", index * cell_bytes, ", which ", who, with_write ? " wrote in " : " read in ",
+                  with_write ? cell.write_place : cell.read_place, " with no barrier between them"));
 }
 
 void Block::copy_under_way(std::uint32_t index, Location where) {
   const Cell& cell = cells_[index];
-  report(Mistake::in_flight, where, "uses shared memory at byte " + std::to_string(index * cell_bytes) + " to which the async copy that thread " +
-                                        text(threads_[cell.writer]->index) + " issued in " + at_line(cell.write_place) + " is under way");
+  report(Mistake::in_flight, where,
+         sentence("uses shared memory at byte ", index * cell_bytes, " to which the async copy that thread ", threads_[cell.writer]->index, " issued in ",
+                  cell.write_place, " is under way"));
 }
 
 }  // namespace attest::cuda::emulation

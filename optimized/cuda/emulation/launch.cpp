@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <numeric>
@@ -12,6 +13,8 @@
 namespace attest::cuda::emulation {
 
 namespace {
+
+constexpr auto alone = std::chrono::milliseconds(2);
 
 Settings from_environment() {
   Settings settings;
@@ -25,16 +28,16 @@ Settings from_environment() {
 }
 
 void check(const Launch& launch) {
-  const auto refuse = [](const std::string& what) { throw Report(Mistake::launch, {}, {}, "", 0, "launch: " + what); };
-  const auto shape = [](dim3 d) { return "(" + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")"; };
+  const auto refuse = [](const std::string& what) { throw Report(Mistake::launch, {}, {}, "", 0, std::string("launch: ") + what); };
+  const auto shape = [](dim3 d) { return std::string("(") + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")"; };
   const dim3 &block = launch.block, &grid = launch.grid;
   const auto threads = std::uint64_t{block.x} * block.y * block.z;
   if (threads == 0 || block.x > block_limit || block.y > block_limit || block.z > 64 || threads > block_limit) {
-    refuse("a block of " + shape(block) + " threads; 1 to 1024 are allowed, at most 64 along z");
+    refuse(std::string("a block of ") + shape(block) + " threads; 1 to 1024 are allowed, at most 64 along z");
   }
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535) refuse("a grid of " + shape(grid) + " blocks");
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535) refuse(std::string("a grid of ") + shape(grid) + " blocks");
   if (launch.shared_bytes > shared_limit) {
-    throw Report(Mistake::shared_memory, {}, {}, "", 0, "launch: " + std::to_string(launch.shared_bytes) + " bytes of dynamic shared memory; 227 KiB is the limit");
+    throw Report(Mistake::shared_memory, {}, {}, "", 0, std::string("launch: ") + std::to_string(launch.shared_bytes) + " bytes of dynamic shared memory; 227 KiB is the limit");
   }
 }
 
@@ -63,11 +66,13 @@ void run(const Launch& launch, void (*body)(const void*), const void* argument) 
   std::atomic<std::size_t> next{0}, failed{order.size()};
   std::exception_ptr failure;
   std::mutex failing;
-  const auto work = [&] {
+  const auto work = [&](const auto& enough) {
     static thread_local Block block;
     gridDim = grid;
     blockDim = launch.block;
-    for (std::size_t i = next++; i < failed; i = next++) {
+    while (!enough()) {
+      const std::size_t i = next++;
+      if (i >= failed) return;
       const std::uint32_t linear = order[i];
       try {
         block.run({linear % grid.x, linear / grid.x % grid.y, linear / grid.x / grid.y}, (seed << 32) + linear, static_cast<std::uint32_t>(launch.shared_bytes),
@@ -81,8 +86,13 @@ void run(const Launch& launch, void (*body)(const void*), const void* argument) 
       }
     }
   };
-#pragma omp parallel if (order.size() > 1)
-  work();
+  // A team of host threads costs more than a small launch: one begins alone.
+  const auto start = std::chrono::steady_clock::now();
+  work([&] { return std::chrono::steady_clock::now() - start > alone; });
+  if (next < failed) {
+#pragma omp parallel
+    work([] { return false; });
+  }
   if (failure) std::rethrow_exception(failure);
 }
 

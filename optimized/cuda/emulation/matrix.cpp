@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "attest/cuda/device.hpp"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -8,24 +9,34 @@ namespace attest::cuda::emulation {
 
 namespace {
 
-/// significand * 2^exponent with the point behind the significand's first of 24 bits (or fewer, below the smallest exponent).
+/// significand * 2^(exponent - 23). Below the smallest exponent the significand is shorter; zero's exponent is below all.
 struct Number {
   std::int64_t significand;
   int exponent;
 };
-constexpr int float_fraction = 23, accumulator_min_exponent = -126;
+constexpr int float_fraction = 23, accumulator_min_exponent = -126, exponent_of_zero = -10000;
 
 Number split(float x, int min_exponent) {
-  if (x == 0) return {0, min_exponent};
-  const int exponent = std::max(std::ilogb(x), min_exponent);
-  return {static_cast<std::int64_t>(std::ldexp(x, float_fraction - exponent)), exponent};
+  const std::uint32_t bits = __float_as_uint(x), magnitude = bits & 0x7fffffffu;
+  if (magnitude == 0) return {0, exponent_of_zero};
+  std::int64_t significand = magnitude & 0x7fffffu;
+  int exponent = static_cast<int>(magnitude >> float_fraction) - 127;
+  if (exponent < accumulator_min_exponent) {
+    exponent = accumulator_min_exponent;
+  } else {
+    significand |= 1 << float_fraction;
+  }
+  if (exponent < min_exponent) {  // f16: exact, such a number has few bits
+    significand >>= min_exponent - exponent;
+    exponent = min_exponent;
+  }
+  return {bits >> 31 ? -significand : significand, exponent};
 }
 
-/// Toward zero.
-std::int64_t shifted(std::int64_t x, int left) {
-  if (left >= 0) return x << left;
-  if (left < -62) return 0;
-  return x < 0 ? -(-x >> -left) : x >> -left;
+/// x / 2^places toward zero.
+std::int64_t cut(std::int64_t x, int places) {
+  places = std::min(places, 62);
+  return (x + (x >> 63 & ((std::int64_t{1} << places) - 1))) >> places;
 }
 
 float toward_zero(double x) {
@@ -33,6 +44,8 @@ float toward_zero(double x) {
   if (std::fabs(x) >= 0x1p128) return std::copysign(std::numeric_limits<float>::infinity(), nearest);
   return std::fabs(static_cast<double>(nearest)) > std::fabs(x) ? std::nextafter(nearest, 0.0f) : nearest;
 }
+
+double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52); }
 
 /// Infinities and NaN go the way of real arithmetic; NaN has one pattern.
 float special_sum(const float* a, const float* b, int depth, float c) {
@@ -44,16 +57,13 @@ float special_sum(const float* a, const float* b, int depth, float c) {
 /// The products are exact. They and c are cut, not rounded, to `fraction` bits behind the point of the largest exponent, added
 /// exactly, and the sum is cut to float. A product's exponent is the sum of its operands' (its significand may reach 4).
 float cut_sum(const Number* a, const Number* b, int depth, float c, int fraction) {
+  constexpr int guard = 4;  // keeps every shift one to the right
   const Number start = split(c, accumulator_min_exponent);
-  int top = start.exponent;
-  for (int k = 0; k < depth; ++k) {
-    if (a[k].significand != 0 && b[k].significand != 0) top = std::max(top, a[k].exponent + b[k].exponent);
-  }
-  std::int64_t sum = shifted(start.significand, fraction - float_fraction + start.exponent - top);
-  for (int k = 0; k < depth; ++k) {
-    sum += shifted(a[k].significand * b[k].significand, fraction - 2 * float_fraction + a[k].exponent + b[k].exponent - top);
-  }
-  return toward_zero(std::ldexp(static_cast<double>(sum), top - fraction));
+  int top = std::max(start.exponent, accumulator_min_exponent);
+  for (int k = 0; k < depth; ++k) top = std::max(top, a[k].exponent + b[k].exponent);
+  std::int64_t sum = cut(start.significand << guard, float_fraction + guard - fraction + top - start.exponent);
+  for (int k = 0; k < depth; ++k) sum += cut(a[k].significand * b[k].significand, 2 * float_fraction - fraction + top - a[k].exponent - b[k].exponent);
+  return toward_zero(static_cast<double>(sum) * power_of_two(top - fraction));
 }
 
 /// sm_90 adds all products at once, sm_80 one half after the other, with a bit less.
