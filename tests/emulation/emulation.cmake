@@ -1,5 +1,5 @@
 # The CUDA emulation: it knows nothing of the reference, so its tests know nothing of the judge.
-foreach(stem kernels matrix reports)
+foreach(stem kernels matrix races reports)
   set(target attest_test_emulation_${stem})
   add_executable(${target} emulation/${stem}.cpp)
   if(stem STREQUAL "kernels")

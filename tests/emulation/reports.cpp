@@ -410,6 +410,19 @@ TEST(Reports, UseOfACopyUnderWay) {
   expect_report({{Mistake::race}, {"copy_without_a_barrier", "copy_after_read"}, anyone, "with no barrier between them"}, copy_without_a_barrier, 32, 0, from, to);
 }
 
+__global__ void waits_for_ever(int* flag) {
+  if (here() && self() == 5) {
+    while (load_acquire(flag) == 0) {  // planted: waits_for_ever
+    }
+  }
+}
+TEST(Reports, AFlagThatNobodySets) {
+  int flag = 0;
+  settings().patience = 0.02;
+  expect_report({{Mistake::no_progress}, {"waits_for_ever"}, thread_is(5), "has waited for a flag for 0.02 s"}, waits_for_ever, 32, 0, &flag);
+  settings() = {};
+}
+
 // ---- launches
 
 __global__ void nothing() {}

@@ -5,14 +5,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <sstream>
 #include <thread>
 
 namespace attest::cuda::emulation {
 
 namespace {
-
-constexpr auto poll_limit = std::chrono::seconds(20);
 
 std::uint64_t next_random(std::uint64_t& state) {  // splitmix64
   std::uint64_t x = state += 0x9e3779b97f4a7c15u;
@@ -32,6 +31,9 @@ struct KeptStack {
   boost::context::stack_context allocate() const { return stack; }
   void deallocate(boost::context::stack_context&) const {}
 };
+
+/// What ends the threads of a block after the first report.
+struct Stopped {};
 
 bool same_place(Location a, Location b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
 
@@ -67,7 +69,9 @@ std::string sentence(const Parts&... parts) {
 Thread::Thread() : fiber(std::make_unique<Fiber>()) {}
 Thread::~Thread() = default;
 
-Block::Block() : bytes_(new std::byte[shared_limit]), cells_(new Cell[shared_limit / cell_bytes]), used_(shared_limit) {}
+Block::Block() : bytes_(new std::byte[shared_limit]), cells_(static_cast<Cell*>(std::calloc(shared_limit / cell_bytes, sizeof(Cell)))), used_(shared_limit) {
+  if (!cells_) throw std::bad_alloc();
+}
 Block::~Block() = default;
 
 // ---- the life of a block
@@ -126,11 +130,10 @@ void Block::start_threads(void (*body)(const void*), const void* argument) {
       thread.fiber->scheduler = std::move(scheduler);
       thread.fiber->arrived();
       try {
-        body(argument);
-      } catch (const boost::context::detail::forced_unwind&) {
-        throw;
+        if (!stopping_) body(argument);
+      } catch (const Stopped&) {
       } catch (...) {
-        failure_ = std::current_exception();
+        if (!failure_) failure_ = std::current_exception();
       }
       thread.state = Thread::State::exited;
       --alive_;
@@ -157,16 +160,18 @@ void Block::resume(Thread& thread) {
   threadIdx = thread.index;
   thread.fiber->resume();
 }
-void Block::suspend() { current_->fiber->suspend(); }
+void Block::suspend() {
+  current_->fiber->suspend();
+  if (stopping_) throw Stopped{};
+}
 
 /// Unwinds the stacks of those that have not returned.
 void Block::stop_threads() {
+  stopping_ = true;
   for (unsigned i = 0; i < size_; ++i) {
-    if (threads_[i]->fiber->self) {
-      current_ = threads_[i].get();
-      threads_[i]->fiber->self = {};
-    }
+    if (threads_[i]->state != Thread::State::exited) resume(*threads_[i]);
   }
+  stopping_ = false;
 }
 
 // ---- synchronisation
@@ -271,8 +276,8 @@ void Block::poll(Location where) {
   Thread& thread = *current_;
   if (thread.polls++ == 0) since = std::chrono::steady_clock::now();
   if (thread.polls % 64 == 0) std::this_thread::yield();
-  if (thread.polls % 65536 == 0 && std::chrono::steady_clock::now() - since > poll_limit) {
-    report(Mistake::no_progress, where, "has been waiting for a flag for 20 s: the block that should set it may not be running yet");
+  if (thread.polls % 4096 == 0 && std::chrono::steady_clock::now() - since > std::chrono::duration<double>(settings().patience)) {
+    report(Mistake::no_progress, where, sentence("has waited for a flag for ", settings().patience, " s: the block that should set it may not be running yet"));
   }
   ready_.push_back(&thread);
   suspend();
@@ -282,7 +287,7 @@ void Block::poll(Location where) {
 
 void Block::copy_async(const Copy& copy, Location where) {
   if (copy.valid > copy.bytes) report(Mistake::out_of_bounds, where, "an async copy of more valid bytes than it moves");
-  for (std::uint32_t i = 0; i < copy.bytes / cell_bytes; ++i) note_write(copy.to / cell_bytes + i, in_flight, where);
+  for (std::uint32_t i = 0; i < copy.bytes / cell_bytes; ++i) note_write(copy.to / cell_bytes + i, true, where);
   current_->copies.push_back(copy);
   current_->copies.back().group = current_->groups;
 }
@@ -299,7 +304,7 @@ void Block::wait_for_copies(std::uint32_t groups_in_flight, Location) {
     std::memset(to + copy.valid, 0, copy.bytes - copy.valid);
     for (std::uint32_t i = 0; i < copy.bytes / cell_bytes; ++i) {
       Cell& cell = cells_[copy.to / cell_bytes + i];
-      cell.flags &= static_cast<std::uint8_t>(~in_flight);
+      cell.in_flight = false;
       cell.written = thread.time;
     }
   }
@@ -409,12 +414,9 @@ void Block::unwritten(std::uint32_t cell, Location where) {
   report(Mistake::unwritten, where, sentence("reads shared memory at byte ", cell * cell_bytes, ", which nobody has written"));
 }
 
-void Block::race(std::uint32_t index, bool by_write, bool with_write, unsigned other, Location where) {
-  const Cell& cell = cells_[index];
+void Block::race(std::uint32_t index, const char* verb, unsigned other, const char* did, Location there, Location where) {
   const std::string who = other < size_ ? sentence("thread ", threads_[other]->index) : "a thread of another warp";
-  report(Mistake::race, where,
-         sentence(by_write ? "writes" : "reads", " shared memory at byte ", index * cell_bytes, ", which ", who, with_write ? " wrote in " : " read in ",
-                  with_write ? cell.write_place : cell.read_place, " with no barrier between them"));
+  report(Mistake::race, where, sentence(verb, " shared memory at byte ", index * cell_bytes, ", which ", who, " ", did, " in ", there, " with no barrier between them"));
 }
 
 void Block::copy_under_way(std::uint32_t index, Location where) {

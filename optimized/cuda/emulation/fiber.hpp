@@ -29,7 +29,7 @@ private:
   unsigned guarded_ = 0;  // stacks below this number have their guard page
 };
 
-/// A thread of the block as a coroutine: exactly one of the two contexts is set while it is not running / running.
+/// A thread of the block as a coroutine: `self` is set while it is suspended, `scheduler` while it runs.
 struct Fiber {
   boost::context::fiber self, scheduler;
   boost::context::stack_context stack;

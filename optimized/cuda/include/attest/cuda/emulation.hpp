@@ -18,6 +18,7 @@ struct Settings {
   std::uint64_t seed = 0;                      ///< ATTEST_CUDA_SEED: the order of blocks, and of threads between barriers
   bool racecheck = true;                       ///< ATTEST_CUDA_RACECHECK=0
   TensorCore tensor_core = TensorCore::sm_90;  ///< ATTEST_CUDA_TENSOR_CORE=sm_80
+  double patience = 20;                        ///< seconds that a thread may poll a flag (load_acquire) without getting any further
 };
 
 /// Of the whole process; from the environment at first, to be changed between launches.

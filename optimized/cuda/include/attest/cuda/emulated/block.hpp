@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -68,27 +69,32 @@ struct Thread {
   ~Thread();
 };
 
-/// What is known of `cell_bytes` bytes of shared memory.
-struct Cell {
-  Time written = 0, read = 0;
-  std::uint32_t readers = 0;      // lanes of reader_warp, since `base`
-  std::uint16_t writer = 0;       // number of the thread
-  std::uint8_t reader_warp = 0;
-  std::uint8_t flags = 0;
-  Location write_place{}, read_place{};
+/// Threads that accessed a cell since `base` and are not ordered among each other: lanes of one warp, or of several warps, of which
+/// only the last one's lanes are kept then. `time` is the latest of their times.
+struct Group {
+  Time time = 0;
+  std::uint32_t lanes = 0;
+  std::uint8_t warp = 0;
+  bool several_warps = false;
 };
-enum CellFlag : std::uint8_t {
-  atomic_write = 1,
-  in_flight = 2,            // a copy_async was issued, its data have not landed
-  several_writers = 4,      // atomics of several threads, unordered
-  several_writer_warps = 8,
-  several_reader_warps = 16,
+
+/// What is known of `cell_bytes` bytes of shared memory. All zero: nothing.
+struct Cell {
+  Time written = 0;  // by a plain write
+  std::uint16_t writer = 0;
+  bool in_flight = false;  // the write is a copy_async whose data have not landed
+  Group readers, adders;   // since that write; `adders` by atomics
+  Location write_place{}, read_place{}, add_place{};
 };
 
 // In the place of a thread's number.
 inline constexpr unsigned nobody = block_limit, another_warp = block_limit + 1;
 
 class Block {
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+
 public:
   Block();
   ~Block();
@@ -127,13 +133,13 @@ public:
   template <class V>
   void write(std::uint32_t offset, const V& value, Location where) {
     static_assert(sizeof(V) % cell_bytes == 0, "shared memory is checked in cells of two bytes: use a wider type");
-    for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_write(offset / cell_bytes + i, 0, where);
+    for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_write(offset / cell_bytes + i, false, where);
     std::memcpy(bytes_.get() + offset, &value, sizeof(V));
   }
   /// value = change(value), as one atomic access.
   template <class V, class Change>
   V update(std::uint32_t offset, Location where, Change change) {
-    for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_write(offset / cell_bytes + i, atomic_write, where);
+    for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_update(offset / cell_bytes + i, where);
     V before;
     std::memcpy(&before, bytes_.get() + offset, sizeof(V));
     const V after = change(before);
@@ -160,25 +166,26 @@ private:
   [[noreturn]] void diagnose_collective(const Thread& thread);
   std::string describe(const Thread& thread) const;
   [[noreturn]] void unwritten(std::uint32_t cell, Location where);
-  [[noreturn]] void race(std::uint32_t cell, bool by_write, bool with_write, unsigned other, Location where);
+  [[noreturn]] void race(std::uint32_t cell, const char* verb, unsigned other, const char* did, Location there, Location where);
   [[noreturn]] void copy_under_way(std::uint32_t cell, Location where);
 
   void note_read(std::uint32_t cell, Location where);
-  void note_write(std::uint32_t cell, std::uint8_t flags, Location where);
+  void note_write(std::uint32_t cell, bool by_copy, Location where);
+  void note_update(std::uint32_t cell, Location where);
   bool ordered(unsigned other, Time when) const {
     const Thread& self = *current_;
     return when < base_ || other == self.number || (other / warp_width == self.warp && when < self.known[other % warp_width]);
   }
-  bool write_is_ordered(const Cell& cell) const;
-  unsigned unordered_reader(const Cell& cell) const;
+  unsigned unordered(const Group& group) const;
+  void join(Group& group) const;
 
   Thread* current_ = nullptr;
   Time now_ = 1;   // the counter
   Time base_ = 1;  // all that happened before is ordered before everything in this block: its start, or the last __syncthreads
   Time born_ = 1;  // the block's start
-  bool racecheck_ = true;
+  bool racecheck_ = true, stopping_ = false;
   std::unique_ptr<std::byte[]> bytes_;
-  std::unique_ptr<Cell[]> cells_;
+  std::unique_ptr<Cell[], Free> cells_;
   std::uint32_t used_ = 0, static_used_ = 0, dynamic_bytes_ = 0;
   std::uint64_t serial_ = 0;
   std::uint64_t random_ = 0;
@@ -190,7 +197,6 @@ private:
   std::vector<Thread*> ready_;
   std::array<std::uint32_t, block_limit / warp_width> lanes_waiting_{};
   std::exception_ptr failure_;
-  friend struct Fiber;
 };
 
 ATTEST_CUDA_PER_HOST_THREAD constinit Block* running = nullptr;
@@ -202,69 +208,71 @@ inline Block& block(Location where) {
   return *running;
 }
 
-inline bool Block::write_is_ordered(const Cell& cell) const {
-  if (cell.written < base_) return true;
-  if (!(cell.flags & several_writers)) return ordered(cell.writer, cell.written);
-  if (cell.flags & several_writer_warps || cell.writer / warp_width != current_->warp) return false;
-  for (const Time known : current_->known) {
-    if (cell.written >= known) return false;
+/// One of the group that is not ordered before this thread; nobody where there is none.
+inline unsigned Block::unordered(const Group& group) const {
+  if (group.time < base_) return nobody;
+  if (group.several_warps) {  // one of them at least is not this thread's
+    if (group.warp == current_->warp) return another_warp;
+    return group.warp * warp_width + static_cast<unsigned>(std::countr_zero(group.lanes));
   }
-  return true;
-}
-
-/// A thread that read the cell and is not ordered before this one; nobody where there is none.
-inline unsigned Block::unordered_reader(const Cell& cell) const {
-  if (cell.read < base_) return nobody;
-  if (cell.flags & several_reader_warps) {  // one of them at least is not this thread's; only the last one's lanes are kept
-    if (cell.reader_warp == current_->warp) return another_warp;
-    return cell.reader_warp * warp_width + static_cast<unsigned>(std::countr_zero(cell.readers));
-  }
-  for (std::uint32_t lanes = cell.readers; lanes != 0; lanes &= lanes - 1) {
-    const unsigned reader = cell.reader_warp * warp_width + static_cast<unsigned>(std::countr_zero(lanes));
-    if (!ordered(reader, cell.read)) return reader;
+  for (std::uint32_t lanes = group.lanes; lanes != 0; lanes &= lanes - 1) {
+    const unsigned thread = group.warp * warp_width + static_cast<unsigned>(std::countr_zero(lanes));
+    if (!ordered(thread, group.time)) return thread;
   }
   return nobody;
+}
+
+inline void Block::join(Group& group) const {
+  if (group.time < base_) {
+    group.several_warps = false;
+    group.lanes = 0;
+  } else if (group.warp != current_->warp) {
+    group.several_warps = true;
+    group.lanes = 0;
+  } else if (!group.several_warps && unordered(group) == nobody) {
+    group.lanes = 0;  // who is ordered after this access is ordered after theirs
+  }
+  group.lanes |= 1u << current_->lane;
+  group.warp = static_cast<std::uint8_t>(current_->warp);
+  group.time = std::max(group.time, current_->time);
 }
 
 inline void Block::note_read(std::uint32_t index, Location where) {
   Cell& cell = cells_[index];
   if (cell.written < born_) [[unlikely]] unwritten(index, where);
   if (!racecheck_) return;
-  if (cell.flags & in_flight) [[unlikely]] copy_under_way(index, where);
-  if (!write_is_ordered(cell)) [[unlikely]] race(index, false, true, cell.writer, where);
-  if (cell.read < base_) {
-    cell.flags &= static_cast<std::uint8_t>(~several_reader_warps);
-    cell.readers = 0;
-  } else if (cell.reader_warp != current_->warp) {
-    cell.flags |= several_reader_warps;
-    cell.readers = 0;
-  } else if (!(cell.flags & several_reader_warps) && unordered_reader(cell) == nobody) {
-    cell.readers = 0;  // who is ordered after this read is ordered after the earlier ones
-  }
-  cell.readers |= 1u << current_->lane;
-  cell.reader_warp = static_cast<std::uint8_t>(current_->warp);
-  cell.read = std::max(cell.read, current_->time);
+  if (cell.in_flight) [[unlikely]] copy_under_way(index, where);
+  if (!ordered(cell.writer, cell.written)) [[unlikely]] race(index, "reads", cell.writer, "wrote", cell.write_place, where);
+  if (const unsigned adder = unordered(cell.adders); adder != nobody) [[unlikely]] race(index, "reads", adder, "updated", cell.add_place, where);
+  join(cell.readers);
   cell.read_place = where;
 }
 
-inline void Block::note_write(std::uint32_t index, std::uint8_t flags, Location where) {
+inline void Block::note_write(std::uint32_t index, bool by_copy, Location where) {
   Cell& cell = cells_[index];
-  const bool atomic = flags & atomic_write;
-  if (atomic && cell.written < born_) [[unlikely]] unwritten(index, where);
   if (racecheck_) {
-    if (cell.flags & in_flight && cell.written >= born_) [[unlikely]] copy_under_way(index, where);
-    if (!write_is_ordered(cell)) [[unlikely]] {
-      if (!(atomic && cell.flags & atomic_write)) race(index, true, true, cell.writer, where);
-      flags |= several_writers | (cell.flags & several_writer_warps);
-      if (cell.writer / warp_width != current_->warp) flags |= several_writer_warps;
-    }
-    if (const unsigned reader = unordered_reader(cell); reader != nobody) [[unlikely]] race(index, true, false, reader, where);
+    if (cell.in_flight && cell.written >= born_) [[unlikely]] copy_under_way(index, where);
+    if (!ordered(cell.writer, cell.written)) [[unlikely]] race(index, "writes", cell.writer, "wrote", cell.write_place, where);
+    if (const unsigned adder = unordered(cell.adders); adder != nobody) [[unlikely]] race(index, "writes", adder, "updated", cell.add_place, where);
+    if (const unsigned reader = unordered(cell.readers); reader != nobody) [[unlikely]] race(index, "writes", reader, "read", cell.read_place, where);
   }
   cell.written = current_->time;
   cell.writer = static_cast<std::uint16_t>(current_->number);
-  cell.read = 0;
-  cell.flags = flags;
+  cell.in_flight = by_copy;
+  cell.readers.time = cell.adders.time = 0;  // who is ordered after this write is ordered after them
   cell.write_place = where;
+}
+
+/// Atomics are not ordered among each other, and need not be.
+inline void Block::note_update(std::uint32_t index, Location where) {
+  Cell& cell = cells_[index];
+  if (cell.written < born_) [[unlikely]] unwritten(index, where);
+  if (!racecheck_) return;
+  if (cell.in_flight) [[unlikely]] copy_under_way(index, where);
+  if (!ordered(cell.writer, cell.written)) [[unlikely]] race(index, "updates", cell.writer, "wrote", cell.write_place, where);
+  if (const unsigned reader = unordered(cell.readers); reader != nobody) [[unlikely]] race(index, "updates", reader, "read", cell.read_place, where);
+  join(cell.adders);
+  cell.add_place = where;
 }
 
 }  // namespace attest::cuda::emulation
