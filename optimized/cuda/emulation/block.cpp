@@ -3,8 +3,6 @@
 
 #include "fiber.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <new>
 #include <sstream>
 #include <thread>
@@ -18,11 +16,6 @@ std::uint64_t next_random(std::uint64_t& state) {  // splitmix64
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
   x = (x ^ x >> 27) * 0x94d049bb133111ebu;
   return x ^ x >> 31;
-}
-
-Stacks& stacks() {
-  static thread_local Stacks of_this_host_thread;
-  return of_this_host_thread;
 }
 
 /// The stack of a fiber is its thread's for ever: it is neither made nor given back.
@@ -69,7 +62,7 @@ std::string sentence(const Parts&... parts) {
 Thread::Thread() : fiber(std::make_unique<Fiber>()) {}
 Thread::~Thread() = default;
 
-Block::Block() : bytes_(new std::byte[shared_limit]), cells_(static_cast<Cell*>(std::calloc(shared_limit / cell_bytes, sizeof(Cell)))), used_(shared_limit) {
+Block::Block() : bytes_(new std::byte[shared_limit]), cells_(static_cast<Cell*>(std::calloc(shared_limit / cell_bytes, sizeof(Cell)))), used_(shared_limit), stacks_(std::make_unique<Stacks>()) {
   if (!cells_) throw std::bad_alloc();
 }
 Block::~Block() = default;
@@ -94,7 +87,7 @@ void Block::run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, vo
   used_ = aligned(dynamic_bytes);
   static_used_ = 0;
   waiting_at_barrier_ = 0;
-  lanes_waiting_ = {};
+  lanes_waiting_ = lanes_gone_ = {};
   failure_ = nullptr;
   blockIdx = index;
   running = this;
@@ -112,6 +105,7 @@ void Block::run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, vo
 void Block::start_threads(void (*body)(const void*), const void* argument) {
   alive_ = size_ = blockDim.x * blockDim.y * blockDim.z;
   while (threads_.size() < size_) threads_.push_back(std::make_unique<Thread>());
+  if (size_ % warp_width != 0) lanes_gone_[size_ / warp_width] = 0xffffffffu << size_ % warp_width;
   ready_.clear();
   for (unsigned i = 0; i < size_; ++i) {
     Thread& thread = *threads_[i];
@@ -125,7 +119,7 @@ void Block::start_threads(void (*body)(const void*), const void* argument) {
     thread.copies.clear();
     thread.groups = thread.polls = 0;
     Fiber& fiber = *thread.fiber;
-    fiber.stack = stacks().of(i);
+    fiber.stack = stacks_->of(i);
     fiber.self = boost::context::fiber(std::allocator_arg, KeptStack{fiber.stack}, [this, &thread, body, argument](boost::context::fiber&& scheduler) {
       thread.fiber->scheduler = std::move(scheduler);
       thread.fiber->arrived();
@@ -136,6 +130,7 @@ void Block::start_threads(void (*body)(const void*), const void* argument) {
         if (!failure_) failure_ = std::current_exception();
       }
       thread.state = Thread::State::exited;
+      lanes_gone_[thread.warp] |= 1u << thread.lane;
       --alive_;
       thread.fiber->leaving(true);
       return std::move(thread.fiber->scheduler);
@@ -213,10 +208,7 @@ void Block::collective(Collective& arrival) {
   }
   thread.collective = &arrival;
   thread.polls = 0;
-  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-    const unsigned other = first + static_cast<unsigned>(std::countr_zero(rest));
-    if (other >= size_ || threads_[other]->state == Thread::State::exited) diagnose_collective(thread);
-  }
+  if (mask & lanes_gone_[thread.warp]) diagnose_collective(thread);
   std::uint32_t& waiting = lanes_waiting_[thread.warp];
   waiting |= 1u << thread.lane;
   thread.state = Thread::State::in_collective;
@@ -224,7 +216,7 @@ void Block::collective(Collective& arrival) {
   for (std::uint32_t rest = mask; complete && rest != 0; rest &= rest - 1) {
     const Collective& other = *threads_[first + static_cast<unsigned>(std::countr_zero(rest))]->collective;
     complete = other.mask == mask;
-    if (complete && (std::strcmp(other.name, arrival.name) != 0 || (arrival.aligned && !same_place(other.where, arrival.where)))) {
+    if (complete && ((other.name != arrival.name && std::strcmp(other.name, arrival.name) != 0) || (arrival.aligned && !same_place(other.where, arrival.where)))) {
       report(Mistake::collective, arrival.where, sentence(arrival.name, " meets ", other.name, " of ", other.where, " in other lanes of its mask"));
     }
   }
@@ -272,11 +264,10 @@ void Block::order_lanes(std::uint32_t mask, unsigned warp) {
 }
 
 void Block::poll(Location where) {
-  static thread_local std::chrono::steady_clock::time_point since;
   Thread& thread = *current_;
-  if (thread.polls++ == 0) since = std::chrono::steady_clock::now();
+  if (thread.polls++ == 0) thread.polls_since = std::chrono::steady_clock::now();
   if (thread.polls % 64 == 0) std::this_thread::yield();
-  if (thread.polls % 4096 == 0 && std::chrono::steady_clock::now() - since > std::chrono::duration<double>(settings().patience)) {
+  if (thread.polls % 4096 == 0 && std::chrono::steady_clock::now() - thread.polls_since > std::chrono::duration<double>(settings().patience)) {
     report(Mistake::no_progress, where, sentence("has waited for a flag for ", settings().patience, " s: the block that should set it may not be running yet"));
   }
   ready_.push_back(&thread);
@@ -313,8 +304,8 @@ void Block::wait_for_copies(std::uint32_t groups_in_flight, Location) {
 
 // ---- shared memory
 
-std::uint32_t Block::allocate_static(std::size_t bytes, const void* object, Location where) {
-  if (stacks().contains(object)) {
+std::uint32_t Block::allocate_static(std::atomic<std::uint32_t>& slot, std::size_t bytes, Location where) {
+  if (stacks_->contains(&slot)) {
     report(Mistake::shared_memory, where, "a Shared that is not declared __shared__: each thread has one of its own");
   }
   if (bytes > static_shared_limit - static_used_) {
@@ -326,6 +317,14 @@ std::uint32_t Block::allocate_static(std::size_t bytes, const void* object, Loca
   }
   static_used_ += size;
   used_ += size;
+  static std::atomic<std::uint32_t> slots{0};
+  std::uint32_t number = slot.load();
+  if (number == 0) {
+    const std::uint32_t fresh = ++slots;
+    number = slot.compare_exchange_strong(number, fresh) ? fresh : number;
+  }
+  if (number >= statics_.size()) statics_.resize(number + 1);
+  statics_[number] = {serial_, begin};
   return begin;
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <random>
@@ -67,7 +68,9 @@ void run(const Launch& launch, void (*body)(const void*), const void* argument) 
   std::exception_ptr failure;
   std::mutex failing;
   const auto work = [&](const auto& enough) {
-    static thread_local Block block;
+    static thread_local std::unique_ptr<Block> of_this_host_thread;
+    if (!of_this_host_thread) of_this_host_thread = std::make_unique<Block>();
+    Block& block = *of_this_host_thread;
     gridDim = grid;
     blockDim = launch.block;
     while (!enough()) {

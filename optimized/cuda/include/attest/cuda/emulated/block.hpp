@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -49,6 +51,7 @@ struct Copy {
   std::uint32_t group;
 };
 
+class Stacks;
 struct Fiber;  // emulation/fiber.hpp
 
 struct Thread {
@@ -63,7 +66,8 @@ struct Thread {
   Collective* collective = nullptr;
   std::vector<Copy> copies;
   std::uint32_t groups = 0;                  // of copies, committed
-  std::uint32_t polls = 0;
+  std::uint32_t polls = 0;                   // without getting any further
+  std::chrono::steady_clock::time_point polls_since;
   std::unique_ptr<Fiber> fiber;
   Thread();
   ~Thread();
@@ -117,10 +121,13 @@ public:
   void commit_copies();
   void wait_for_copies(std::uint32_t groups_in_flight, Location where);
 
-  /// The memory of a `static` shared object, given out when a thread of this block first touches it.
-  std::uint32_t allocate_static(std::size_t bytes, const void* object, Location where);
+  /// Where the memory of a __shared__ object begins. It is given out when a thread of this block first touches it.
+  std::uint32_t begin_of_static(std::atomic<std::uint32_t>& slot, std::size_t bytes, Location where) {
+    const std::uint32_t number = slot.load(std::memory_order_relaxed);
+    if (number < statics_.size() && statics_[number].serial == serial_) [[likely]] return statics_[number].begin;
+    return allocate_static(slot, bytes, where);
+  }
   std::uint32_t take_dynamic(std::uint32_t begin, std::size_t bytes, Location where);
-  std::uint64_t serial() const { return serial_; }
 
   template <class V>
   V read(std::uint32_t offset, Location where) {
@@ -154,6 +161,7 @@ public:
 
 private:
   void run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, void (*body)(const void*), const void* argument);
+  std::uint32_t allocate_static(std::atomic<std::uint32_t>& slot, std::size_t bytes, Location where);
   void start_threads(void (*body)(const void*), const void* argument);
   void schedule();
   void resume(Thread& thread);
@@ -187,15 +195,21 @@ private:
   std::unique_ptr<std::byte[]> bytes_;
   std::unique_ptr<Cell[], Free> cells_;
   std::uint32_t used_ = 0, static_used_ = 0, dynamic_bytes_ = 0;
-  std::uint64_t serial_ = 0;
+  std::uint64_t serial_ = 0;  // one for every block that ever ran
+  struct Static {
+    std::uint64_t serial = 0;
+    std::uint32_t begin = 0;
+  };
+  std::vector<Static> statics_;
   std::uint64_t random_ = 0;
   std::uint64_t seed_ = 0;
   unsigned size_ = 0, alive_ = 0, waiting_at_barrier_ = 0;
   int predicates_ = 0, barrier_result_ = 0;
   Location barrier_place_{};
+  std::unique_ptr<Stacks> stacks_;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> ready_;
-  std::array<std::uint32_t, block_limit / warp_width> lanes_waiting_{};
+  std::array<std::uint32_t, block_limit / warp_width> lanes_waiting_{}, lanes_gone_{};  // per warp; gone: returned, or beyond the block's end
   std::exception_ptr failure_;
 };
 

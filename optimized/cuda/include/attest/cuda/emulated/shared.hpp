@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <type_traits>
 #include <utility>
@@ -113,19 +114,13 @@ public:
     return extents[axis];
   }
   std::uint32_t begin(emulation::Location where) const {
-    emulation::Block& block = emulation::block(where);
-    if (serial_ != block.serial()) [[unlikely]] {
-      begin_ = block.allocate_static(sizeof(T) * (std::size_t{1} * ... * Extents), this, where);
-      serial_ = block.serial();
-    }
-    return begin_;
+    return emulation::block(where).begin_of_static(slot_, sizeof(T) * (std::size_t{1} * ... * Extents), where);
   }
   operator SharedView<T, rank>() const { return view(); }
   SharedView<T, rank> view(emulation::Location where = emulation::Location::current()) const { return {begin(where), {Extents...}}; }
 
 private:
-  mutable std::uint64_t serial_ = 0;  // of the block that the memory was given out for
-  mutable std::uint32_t begin_ = 0;
+  mutable std::atomic<std::uint32_t> slot_{0};  // its number in the table that each block has
 };
 
 /// The shared memory whose size the launch states, handed out from its start in 16-byte steps; every thread takes the same.

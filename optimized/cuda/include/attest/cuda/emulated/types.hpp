@@ -8,8 +8,8 @@
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
-// A block runs on one thread of the host from its first instruction to its last: per-block is per-thread there.
-#define __shared__ static thread_local
+// What is static is the name of the memory; each block has memory of its own by that name (Shared::begin).
+#define __shared__ static
 
 struct uint3 {
   unsigned x, y, z;
@@ -50,7 +50,8 @@ constexpr double2 make_double2(double x, double y) { return {x, y}; }
 
 inline constexpr int warpSize = 32;
 
-// The variables of the thread that runs. initial-exec: one instruction to reach them, also in a shared library.
+// The variables of the thread that runs. initial-exec: one instruction to reach them, also in a shared library, which must then have
+// few bytes of such variables (glibc keeps 1664 for all libraries that are loaded later).
 #define ATTEST_CUDA_PER_HOST_THREAD [[gnu::tls_model("initial-exec")]] inline thread_local
 ATTEST_CUDA_PER_HOST_THREAD constinit uint3 threadIdx{}, blockIdx{};
 ATTEST_CUDA_PER_HOST_THREAD constinit dim3 blockDim{}, gridDim{};
