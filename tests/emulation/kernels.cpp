@@ -43,7 +43,8 @@ std::vector<float> drawn(std::size_t size, unsigned seed) {
 
 TEST(Kernels, BlockSum) {
   const auto x = drawn(300, 1);
-  const auto sums = same_for_all_seeds<float>(3, [&](float* out) { launch(kernels::block_sum<128>, 3, 128, 0, nullptr, x.data(), out, 300); });
+  const auto sums =
+      same_for_all_seeds<float>(3, [&](float* out) { launch(kernels::block_sum<128>, 3, 128, 0, nullptr, x.data(), out, 300); });
   for (int b = 0; b < 3; ++b) {
     double expected = 0;
     for (int i = 128 * b; i < std::min(300, 128 * (b + 1)); ++i) expected += x[static_cast<std::size_t>(i)];
@@ -53,9 +54,11 @@ TEST(Kernels, BlockSum) {
 
 TEST(Kernels, WarpScan) {
   const std::vector<float> ones(200, 1);
-  const auto sums = same_for_all_seeds<float>(200, [&](float* out) { launch(kernels::warp_scan<32>, 2, 128, 0, nullptr, ones.data(), out, 200); });
+  const auto sums =
+      same_for_all_seeds<float>(200, [&](float* out) { launch(kernels::warp_scan<32>, 2, 128, 0, nullptr, ones.data(), out, 200); });
   for (std::size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i], static_cast<float>(i % 32 + 1));
-  const auto groups = same_for_all_seeds<float>(200, [&](float* out) { launch(kernels::warp_scan<8>, 2, 128, 0, nullptr, ones.data(), out, 200); });
+  const auto groups =
+      same_for_all_seeds<float>(200, [&](float* out) { launch(kernels::warp_scan<8>, 2, 128, 0, nullptr, ones.data(), out, 200); });
   for (std::size_t i = 0; i < groups.size(); ++i) EXPECT_EQ(groups[i], static_cast<float>(i % 8 + 1));
 }
 
@@ -65,7 +68,8 @@ TEST(Kernels, TiledProduct) {
   float *x = allocate<float>(n * n), *y = allocate<float>(n * n);
   copy(x, a.data(), n * n);
   copy(y, b.data(), n * n);
-  const auto c = same_for_all_seeds<float>(n * n, [&](float* out) { launch(kernels::tiled_product<16>, dim3(2, 2), dim3(16, 16), 0, nullptr, x, y, out, n); });
+  const auto c = same_for_all_seeds<float>(
+      n * n, [&](float* out) { launch(kernels::tiled_product<16>, dim3(2, 2), dim3(16, 16), 0, nullptr, x, y, out, n); });
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j < n; ++j) {
       float sum = 0;
@@ -91,7 +95,8 @@ void check_product(int m, int n, int k) {
     settings().tensor_core = core;
     const dim3 grid(static_cast<unsigned>(n + 7) / 8, static_cast<unsigned>(m + 15) / 16);
     const auto c = same_for_all_seeds<float>(static_cast<std::size_t>(m * n), [&](float* out) {
-      launch(kernels::product<T>, grid, 32, 2 * (16 + 8) * 16 * sizeof(T), nullptr, static_cast<const T*>(a), static_cast<const T*>(b), out, m, n, k);
+      launch(kernels::product<T>, grid, 32, 2 * (16 + 8) * 16 * sizeof(T), nullptr, static_cast<const T*>(a), static_cast<const T*>(b), out,
+             m, n, k);
     });
     for (int i = 0; i < m; ++i) {
       for (int j = 0; j < n; ++j) {
@@ -312,7 +317,8 @@ __global__ void positions(unsigned* out) {
   if (lane() != static_cast<int>(t % 32) || warp() != static_cast<int>(t / 32)) out[b * 24 + t] = 0;
 }
 TEST(Operations, Positions) {
-  const auto out = same_for_all_seeds<unsigned>(24 * 24, [](unsigned* o) { launch(positions, dim3(2, 3, 4), dim3(4, 3, 2), 0, nullptr, o); });
+  const auto out =
+      same_for_all_seeds<unsigned>(24 * 24, [](unsigned* o) { launch(positions, dim3(2, 3, 4), dim3(4, 3, 2), 0, nullptr, o); });
   for (unsigned i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i / 24 * 1000 + i % 24);
 }
 
@@ -413,7 +419,9 @@ TEST(Conversions, Tf32) {
 
 /// The errors that the page states, in units of the last place.
 TEST(Functions, StayWithinTheStatedErrors) {
-  const auto ulps = [](float got, double exact) { return std::fabs(got - exact) / std::ldexp(1.0, std::max(std::ilogb(exact), -126) - 23); };
+  const auto ulps = [](float got, double exact) {
+    return std::fabs(got - exact) / std::ldexp(1.0, std::max(std::ilogb(exact), -126) - 23);
+  };
   double worst_exp = 0, worst_exp2 = 0, worst_rsqrt = 0, worst_log = 0, worst_tanh = 0, worst_fast = 0;
   for (const float x : drawn(20000, 9)) {
     const double big = 40.0f * x;
@@ -432,7 +440,8 @@ TEST(Functions, StayWithinTheStatedErrors) {
   EXPECT_LT(worst_tanh, 2);
   EXPECT_LT(worst_rsqrt, 0.5001);
   EXPECT_LT(worst_fast, 1);
-  std::printf("ulp: exp %.3f exp2 %.3f log %.3f tanh %.3f rsqrt %.4f; __expf %.2f of its limit\n", worst_exp, worst_exp2, worst_log, worst_tanh, worst_rsqrt, worst_fast);
+  std::printf("ulp: exp %.3f exp2 %.3f log %.3f tanh %.3f rsqrt %.4f; __expf %.2f of its limit\n", worst_exp, worst_exp2, worst_log,
+              worst_tanh, worst_rsqrt, worst_fast);
 }
 
 // ---- speed
@@ -476,7 +485,8 @@ TEST(Speed, BarriersShufflesProducts) {
   const double barriers = seconds([&] { launch(thousand_barriers, 1, 128, 0, nullptr, out); });
   const double shuffled = seconds([&] { launch(shuffles_only, 1, 32, 0, nullptr, out, 1000); });
   const double products = seconds([&] { launch(products_only, 1, 32, 0, nullptr, out, 1000); });
-  std::printf("processor time: 1000 barriers of 128 threads %.4f s; a shuffle of a warp %.2f us; a product m16n8k16 %.2f us\n", barriers, shuffled * 1e3, products * 1e3);
+  std::printf("processor time: 1000 barriers of 128 threads %.4f s; a shuffle of a warp %.2f us; a product m16n8k16 %.2f us\n", barriers,
+              shuffled * 1e3, products * 1e3);
   RecordProperty("seconds_for_1000_barriers", std::to_string(barriers));
   EXPECT_LT(barriers, 1.0);  // 0.02 s on the machine of 2026; the limit is for busy ones and sanitizers
 }

@@ -51,10 +51,12 @@ __global__ __launch_bounds__(128) void vocabulary(float* out, int* integers, uns
   x += __bfloat1622float2(__floats2bfloat162_rn(x, x)).x + __half22float2(__floats2half2_rn(x, x)).y;
   if (__syncthreads_or(x > 1) && __syncthreads_and(x > 1)) x += static_cast<float>(__syncthreads_count(x > 2));
   __syncwarp();
-  x += __shfl_sync(0xffffffffu, x, 0) + __shfl_down_sync(0xffffffffu, x, 1) + __shfl_up_sync(0xffffffffu, x, 1, 16) + __shfl_xor_sync(0xffffffffu, x, 2);
+  x += __shfl_sync(0xffffffffu, x, 0) + __shfl_down_sync(0xffffffffu, x, 1) + __shfl_up_sync(0xffffffffu, x, 1, 16) +
+       __shfl_xor_sync(0xffffffffu, x, 2);
   const Pair pair = __shfl_xor_sync(0xffffffffu, Pair{x, t}, 1);
   longs[t] = __shfl_sync(0xffffffffu, longs[t], 0);
-  integers[t] = __popc(__ballot_sync(0xffffffffu, x > 0)) + __any_sync(0xffffffffu, x > 0) + __all_sync(0xffffffffu, x > 0) + pair.index + warp();
+  integers[t] =
+      __popc(__ballot_sync(0xffffffffu, x > 0)) + __any_sync(0xffffffffu, x > 0) + __all_sync(0xffffffffu, x > 0) + pair.index + warp();
 
   atomicAdd(&counts(t % 4), 1);
   atomicMax(&counts(0), t);
@@ -95,9 +97,10 @@ void run_vocabulary(Stream stream) {
   launch(warp_scan<32>, 1, 128, 0, stream, in, x, 128);
   launch(tiled_product<16>, dim3(1, 1), dim3(16, 16), 0, stream, in, in, x, 16);
   launch(product<float>, dim3(1, 1), 32, 3072, stream, in, in, x, 16, 8, 16);
-  launch(product<__half>, dim3(1, 1), 32, 1536, stream, reinterpret_cast<const __half*>(in), reinterpret_cast<const __half*>(in), x, 16, 8, 16);
-  launch(product<__nv_bfloat16>, dim3(1, 1), 32, 1536, stream, reinterpret_cast<const __nv_bfloat16*>(in), reinterpret_cast<const __nv_bfloat16*>(in), x, 16,
-         8, 16);
+  launch(product<__half>, dim3(1, 1), 32, 1536, stream, reinterpret_cast<const __half*>(in), reinterpret_cast<const __half*>(in), x, 16, 8,
+         16);
+  launch(product<__nv_bfloat16>, dim3(1, 1), 32, 1536, stream, reinterpret_cast<const __nv_bfloat16*>(in),
+         reinterpret_cast<const __nv_bfloat16*>(in), x, 16, 8, 16);
   float first = 0;
   copy(&first, x, 1, stream);
   synchronize(stream);

@@ -14,8 +14,8 @@
 namespace {
 
 using namespace attest::cuda;
-using emulation::TensorCore;
 using emulation::tensor_core_sum;
+using emulation::TensorCore;
 
 int exponent_of(double x, int least) { return x == 0 ? least : std::max(std::ilogb(x), least); }
 
@@ -166,7 +166,8 @@ TEST(Fragments, EveryLoaderOfEveryType) {
 /// (a b) c by one warp: the first result becomes the second's left operand without leaving the registers.
 __global__ void chained(float* out) {
   __shared__ Shared<__nv_bfloat16, 16, 16> ramp;
-  for (int i = lane(); i < 256; i += warpSize) ramp(i / 16, i % 16) = from_float<__nv_bfloat16>(static_cast<float>(i / 16 == i % 16) + static_cast<float>(i / 16 + 1 == i % 16));
+  for (int i = lane(); i < 256; i += warpSize)
+    ramp(i / 16, i % 16) = from_float<__nv_bfloat16>(static_cast<float>(i / 16 == i % 16) + static_cast<float>(i / 16 + 1 == i % 16));
   __syncthreads();
   Accumulator left, right, sum;
   const auto a = load_a<__nv_bfloat16>(ramp, 0, 0);

@@ -59,7 +59,9 @@ Program drawn(std::mt19937& engine) {
   const int writing = below(100);
   for (Step& step : program) {
     const bool block = below(4) == 0;
-    for (auto& barrier : step.barrier) barrier = block ? whole_block : std::array{none, whole_warp, whole_warp, halves, quarters, even_and_odd}[static_cast<std::size_t>(below(6))];
+    for (auto& barrier : step.barrier)
+      barrier = block ? whole_block
+                      : std::array{none, whole_warp, whole_warp, halves, quarters, even_and_odd}[static_cast<std::size_t>(below(6))];
     for (std::size_t t = 0; t < threads; ++t) {
       if (below(100) >= busy) continue;
       step.action[t] = below(100) >= writing ? reads : below(2) ? writes : adds;
@@ -101,7 +103,8 @@ bool has_race(const Program& program) {
   }
   for (const Access& x : all) {
     for (const Access& y : all) {
-      const bool conflict = x.cell == y.cell && x.thread < y.thread && !(x.action == reads && y.action == reads) && !(x.action == adds && y.action == adds);
+      const bool conflict =
+          x.cell == y.cell && x.thread < y.thread && !(x.action == reads && y.action == reads) && !(x.action == adds && y.action == adds);
       if (conflict && x.clock[y.thread] < y.time && y.clock[x.thread] < x.time) return true;
     }
   }

@@ -78,8 +78,9 @@ __global__ void barrier_in_a_branch() {
   if (!here() || self() < 40) __syncthreads();  // planted: barrier_in_a_branch
 }
 TEST(Reports, BarrierThatOthersNeverReach) {
-  expect_report({{Mistake::barrier_divergence}, {"barrier_in_a_branch"}, thread_is(0), "24 of 64 threads never reach: thread (40,0,0) has returned"},
-                barrier_in_a_branch, 64, 0);
+  expect_report(
+      {{Mistake::barrier_divergence}, {"barrier_in_a_branch"}, thread_is(0), "24 of 64 threads never reach: thread (40,0,0) has returned"},
+      barrier_in_a_branch, 64, 0);
 }
 
 __global__ void two_barriers() {
@@ -90,7 +91,10 @@ __global__ void two_barriers() {
   }
 }
 TEST(Reports, TwoBarriers) {
-  expect_report({{Mistake::barrier_divergence}, {"two_barriers", "the_other_barrier"}, anyone, "waits at this barrier while other threads wait at the one in line"},
+  expect_report({{Mistake::barrier_divergence},
+                 {"two_barriers", "the_other_barrier"},
+                 anyone,
+                 "waits at this barrier while other threads wait at the one in line"},
                 two_barriers, 64, 0);
 }
 
@@ -104,7 +108,10 @@ __global__ void barrier_against_collective() {
 }
 TEST(Reports, LaneAtABarrierInsteadOfACollective) {
   const unsigned barrier = line_of("barrier_against_collective") - 2;
-  expect_report({{Mistake::collective}, {"barrier_against_collective"}, anyone, "lane 3 does not come: thread (3,0,0) waits at the barrier in line " + std::to_string(barrier)},
+  expect_report({{Mistake::collective},
+                 {"barrier_against_collective"},
+                 anyone,
+                 "lane 3 does not come: thread (3,0,0) waits at the barrier in line " + std::to_string(barrier)},
                 barrier_against_collective, 32, 0);
 }
 
@@ -116,7 +123,8 @@ __global__ void outside_by_one() {
   tile(2, column) = 1;  // planted: outside_by_one
 }
 TEST(Reports, OutOfBounds) {
-  expect_report({{Mistake::out_of_bounds}, {"outside_by_one"}, thread_is(7), "shared element (2,8) of an array [4][8]"}, outside_by_one, 8, 0);
+  expect_report({{Mistake::out_of_bounds}, {"outside_by_one"}, thread_is(7), "shared element (2,8) of an array [4][8]"}, outside_by_one, 8,
+                0);
 }
 
 __global__ void outside_dynamic() {
@@ -137,7 +145,8 @@ __global__ void more_than_was_given() {
   if (here()) memory.take<float>(5);  // planted: more_than_was_given
 }
 TEST(Reports, MoreDynamicMemoryThanTheLaunchGave) {
-  expect_report({{Mistake::shared_memory}, {"more_than_was_given"}, anyone, "up to byte 36 where the launch gave 32"}, more_than_was_given, 32, 32);
+  expect_report({{Mistake::shared_memory}, {"more_than_was_given"}, anyone, "up to byte 36 where the launch gave 32"}, more_than_was_given,
+                32, 32);
 }
 
 __global__ void nobody_wrote(float* out) {
@@ -185,7 +194,8 @@ __global__ void static_beside_dynamic() {
   if (here()) tile(self()) = 1;  // planted: static_beside_dynamic
 }
 TEST(Reports, StaticAndDynamicMemoryBeyond227KiB) {
-  expect_report({{Mistake::shared_memory}, {"static_beside_dynamic"}, anyone, "227 KiB is the limit"}, static_beside_dynamic, 32, 224 * 1024);
+  expect_report({{Mistake::shared_memory}, {"static_beside_dynamic"}, anyone, "227 KiB is the limit"}, static_beside_dynamic, 32,
+                224 * 1024);
 }
 
 // ---- races
@@ -199,7 +209,8 @@ __global__ void read_after_write(float* out) {
 TEST(Reports, RaceOfReadAndWrite) {
   // Either the reader finds the other's write, or it comes first and finds the cell unwritten.
   float out[64];
-  expect_report({{Mistake::race, Mistake::unwritten}, {"read_after_write"}, anyone, "reads shared memory at byte"}, read_after_write, 64, 0, out);
+  expect_report({{Mistake::race, Mistake::unwritten}, {"read_after_write"}, anyone, "reads shared memory at byte"}, read_after_write, 64, 0,
+                out);
 }
 
 __global__ void write_after_read(float* out) {
@@ -214,7 +225,8 @@ __global__ void write_after_read(float* out) {
 }
 TEST(Reports, RaceOfWriteAndRead) {
   float out[64];
-  expect_report({{Mistake::race}, {"write_after_read", "read_that_comes_late"}, anyone, "with no barrier between them"}, write_after_read, 64, 0, out);
+  expect_report({{Mistake::race}, {"write_after_read", "read_that_comes_late"}, anyone, "with no barrier between them"}, write_after_read,
+                64, 0, out);
 }
 
 __global__ void two_writers() {
@@ -223,7 +235,8 @@ __global__ void two_writers() {
   tile(at) = from_float<__nv_bfloat16>(1);  // planted: two_writers
 }
 TEST(Reports, RaceOfTwoWriters) {
-  expect_report({{Mistake::race}, {"two_writers"}, [](uint3 t) { return t.x == 4 || t.x == 11; }, "with no barrier between them"}, two_writers, 16, 0);
+  expect_report({{Mistake::race}, {"two_writers"}, [](uint3 t) { return t.x == 4 || t.x == 11; }, "with no barrier between them"},
+                two_writers, 16, 0);
 }
 
 __global__ void atomic_and_read(int* out) {
@@ -236,7 +249,8 @@ __global__ void atomic_and_read(int* out) {
 }
 TEST(Reports, RaceOfAtomicAndRead) {
   int out[3];
-  expect_report({{Mistake::race}, {"atomic_and_read", "atomic_after_read"}, anyone, "with no barrier between them"}, atomic_and_read, 64, 0, out);
+  expect_report({{Mistake::race}, {"atomic_and_read", "atomic_after_read"}, anyone, "with no barrier between them"}, atomic_and_read, 64, 0,
+                out);
 }
 
 /// __syncwarp orders the lanes of one warp: not those of another, and not those that its mask does not name.
@@ -250,7 +264,8 @@ __global__ void warp_is_not_block(float* out) {
 }
 TEST(Reports, SyncwarpOrdersNoOtherWarp) {
   float out[64];
-  expect_report({{Mistake::race}, {"warp_is_not_block", "write_in_another_warp"}, anyone, "with no barrier between them"}, warp_is_not_block, 64, 0, out);
+  expect_report({{Mistake::race}, {"warp_is_not_block", "write_in_another_warp"}, anyone, "with no barrier between them"},
+                warp_is_not_block, 64, 0, out);
 }
 
 __global__ void shuffle_is_no_barrier(float* out) {
@@ -277,7 +292,8 @@ __global__ void half_a_warp_is_synchronised(float* out) {
 }
 TEST(Reports, PartialSyncwarpOrdersItsLanesOnly) {
   float out[32];
-  expect_report({{Mistake::race}, {"half_a_warp_is_synchronised"}, anyone, "with no barrier between them"}, half_a_warp_is_synchronised, 32, 0, out);
+  expect_report({{Mistake::race}, {"half_a_warp_is_synchronised"}, anyone, "with no barrier between them"}, half_a_warp_is_synchronised, 32,
+                0, out);
 }
 
 // ---- collectives
@@ -288,7 +304,8 @@ __global__ void lane_has_returned(float* out) {
 }
 TEST(Reports, CollectiveNamesALaneThatHasReturned) {
   float out[32];
-  expect_report({{Mistake::collective}, {"lane_has_returned"}, anyone, "lane 20 does not come: thread (20,0,0) has returned"}, lane_has_returned, 32, 0, out);
+  expect_report({{Mistake::collective}, {"lane_has_returned"}, anyone, "lane 20 does not come: thread (20,0,0) has returned"},
+                lane_has_returned, 32, 0, out);
 }
 
 __global__ void warp_of_twenty(unsigned* out) {
@@ -305,7 +322,8 @@ __global__ void mask_without_itself(int* out) {
 }
 TEST(Reports, MaskThatDoesNotNameTheLaneItself) {
   int out[32];
-  expect_report({{Mistake::collective}, {"mask_without_itself"}, thread_is(4), "does not name the lane itself, 4"}, mask_without_itself, 32, 0, out);
+  expect_report({{Mistake::collective}, {"mask_without_itself"}, thread_is(4), "does not name the lane itself, 4"}, mask_without_itself, 32,
+                0, out);
 }
 
 __global__ void two_masks(int* out) {
@@ -340,7 +358,8 @@ __global__ void source_outside_of_the_mask(float* out) {
 }
 TEST(Reports, ShuffleFromALaneOutsideOfTheMask) {
   float out[32];
-  expect_report({{Mistake::collective}, {"source_outside_of_the_mask"}, anyone, "reads from lane 16, which its mask does not name"}, source_outside_of_the_mask, 32, 0, out);
+  expect_report({{Mistake::collective}, {"source_outside_of_the_mask"}, anyone, "reads from lane 16, which its mask does not name"},
+                source_outside_of_the_mask, 32, 0, out);
 }
 
 // ---- vectors and copies
@@ -351,7 +370,8 @@ __global__ void misaligned_shared() {
   store(&tile(row, 4 * self()), make_float4(1, 2, 3, 4));  // planted: misaligned_shared
 }
 TEST(Reports, MisalignedVectorInSharedMemory) {
-  expect_report({{Mistake::misaligned}, {"misaligned_shared"}, thread_is(1), "16 bytes to shared memory, 4 bytes behind"}, misaligned_shared, 4, 0);
+  expect_report({{Mistake::misaligned}, {"misaligned_shared"}, thread_is(1), "16 bytes to shared memory, 4 bytes behind"},
+                misaligned_shared, 4, 0);
 }
 
 __global__ void misaligned_global(const float* in, float* out) {
@@ -361,8 +381,8 @@ __global__ void misaligned_global(const float* in, float* out) {
 TEST(Reports, MisalignedVectorInGlobalMemory) {
   float* in = allocate<float>(64);
   float out[8];
-  expect_report({{Mistake::misaligned}, {"misaligned_global"}, thread_is(3), "8 bytes to global memory, 4 bytes behind"}, misaligned_global, 8, 0,
-                static_cast<const float*>(in), static_cast<float*>(out));
+  expect_report({{Mistake::misaligned}, {"misaligned_global"}, thread_is(3), "8 bytes to global memory, 4 bytes behind"}, misaligned_global,
+                8, 0, static_cast<const float*>(in), static_cast<float*>(out));
   release(in);
 }
 
@@ -372,7 +392,8 @@ __global__ void vector_over_the_row() {
   store(&tile(0, last), make_float4(1, 2, 3, 4));  // planted: vector_over_the_row
 }
 TEST(Reports, VectorThatLeavesItsRow) {
-  expect_report({{Mistake::out_of_bounds}, {"vector_over_the_row"}, thread_is(0), "4 shared elements from 8 on in a row of 10"}, vector_over_the_row, 1, 0);
+  expect_report({{Mistake::out_of_bounds}, {"vector_over_the_row"}, thread_is(0), "4 shared elements from 8 on in a row of 10"},
+                vector_over_the_row, 1, 0);
 }
 
 __global__ void copy_not_waited_for(const float* in, float* out) {
@@ -407,7 +428,8 @@ TEST(Reports, UseOfACopyUnderWay) {
   float* const to = out;
   expect_report({{Mistake::in_flight}, {"copy_not_waited_for"}, anyone, "is under way"}, copy_not_waited_for, 32, 0, from, to);
   expect_report({{Mistake::in_flight}, {"copy_not_committed"}, anyone, "is under way"}, copy_not_committed, 32, 0, from, to);
-  expect_report({{Mistake::race}, {"copy_without_a_barrier", "copy_after_read"}, anyone, "with no barrier between them"}, copy_without_a_barrier, 32, 0, from, to);
+  expect_report({{Mistake::race}, {"copy_without_a_barrier", "copy_after_read"}, anyone, "with no barrier between them"},
+                copy_without_a_barrier, 32, 0, from, to);
 }
 
 __global__ void waits_for_ever(int* flag) {
@@ -419,7 +441,8 @@ __global__ void waits_for_ever(int* flag) {
 TEST(Reports, AFlagThatNobodySets) {
   int flag = 0;
   settings().patience = 0.02;
-  expect_report({{Mistake::no_progress}, {"waits_for_ever"}, thread_is(5), "has waited for a flag for 0.02 s"}, waits_for_ever, 32, 0, &flag);
+  expect_report({{Mistake::no_progress}, {"waits_for_ever"}, thread_is(5), "has waited for a flag for 0.02 s"}, waits_for_ever, 32, 0,
+                &flag);
   settings() = {};
 }
 

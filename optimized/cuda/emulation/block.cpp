@@ -62,7 +62,11 @@ std::string sentence(const Parts&... parts) {
 Thread::Thread() : fiber(std::make_unique<Fiber>()) {}
 Thread::~Thread() = default;
 
-Block::Block() : bytes_(new std::byte[shared_limit]), cells_(static_cast<Cell*>(std::calloc(shared_limit / cell_bytes, sizeof(Cell)))), used_(shared_limit), stacks_(std::make_unique<Stacks>()) {
+Block::Block()
+    : bytes_(new std::byte[shared_limit]),
+      cells_(static_cast<Cell*>(std::calloc(shared_limit / cell_bytes, sizeof(Cell)))),
+      used_(shared_limit),
+      stacks_(std::make_unique<Stacks>()) {
   if (!cells_) throw std::bad_alloc();
 }
 Block::~Block() = default;
@@ -120,21 +124,22 @@ void Block::start_threads(void (*body)(const void*), const void* argument) {
     thread.groups = thread.polls = 0;
     Fiber& fiber = *thread.fiber;
     fiber.stack = stacks_->of(i);
-    fiber.self = boost::context::fiber(std::allocator_arg, KeptStack{fiber.stack}, [this, &thread, body, argument](boost::context::fiber&& scheduler) {
-      thread.fiber->scheduler = std::move(scheduler);
-      thread.fiber->arrived();
-      try {
-        if (!stopping_) body(argument);
-      } catch (const Stopped&) {
-      } catch (...) {
-        if (!failure_) failure_ = std::current_exception();
-      }
-      thread.state = Thread::State::exited;
-      lanes_gone_[thread.warp] |= 1u << thread.lane;
-      --alive_;
-      thread.fiber->leaving(true);
-      return std::move(thread.fiber->scheduler);
-    });
+    fiber.self = boost::context::fiber(std::allocator_arg, KeptStack{fiber.stack},
+                                       [this, &thread, body, argument](boost::context::fiber&& scheduler) {
+                                         thread.fiber->scheduler = std::move(scheduler);
+                                         thread.fiber->arrived();
+                                         try {
+                                           if (!stopping_) body(argument);
+                                         } catch (const Stopped&) {
+                                         } catch (...) {
+                                           if (!failure_) failure_ = std::current_exception();
+                                         }
+                                         thread.state = Thread::State::exited;
+                                         lanes_gone_[thread.warp] |= 1u << thread.lane;
+                                         --alive_;
+                                         thread.fiber->leaving(true);
+                                         return std::move(thread.fiber->scheduler);
+                                       });
     ready_.push_back(&thread);
   }
 }
@@ -216,8 +221,10 @@ void Block::collective(Collective& arrival) {
   for (std::uint32_t rest = mask; complete && rest != 0; rest &= rest - 1) {
     const Collective& other = *threads_[first + static_cast<unsigned>(std::countr_zero(rest))]->collective;
     complete = other.mask == mask;
-    if (complete && ((other.name != arrival.name && std::strcmp(other.name, arrival.name) != 0) || (arrival.aligned && !same_place(other.where, arrival.where)))) {
-      report(Mistake::collective, arrival.where, sentence(arrival.name, " meets ", other.name, " of ", other.where, " in other lanes of its mask"));
+    if (complete && ((other.name != arrival.name && std::strcmp(other.name, arrival.name) != 0) ||
+                     (arrival.aligned && !same_place(other.where, arrival.where)))) {
+      report(Mistake::collective, arrival.where,
+             sentence(arrival.name, " meets ", other.name, " of ", other.where, " in other lanes of its mask"));
     }
   }
   if (complete) {
@@ -267,8 +274,10 @@ void Block::poll(Location where) {
   Thread& thread = *current_;
   if (thread.polls++ == 0) thread.polls_since = std::chrono::steady_clock::now();
   if (thread.polls % 64 == 0) std::this_thread::yield();
-  if (thread.polls % 4096 == 0 && std::chrono::steady_clock::now() - thread.polls_since > std::chrono::duration<double>(settings().patience)) {
-    report(Mistake::no_progress, where, sentence("has waited for a flag for ", settings().patience, " s: the block that should set it may not be running yet"));
+  if (thread.polls % 4096 == 0 &&
+      std::chrono::steady_clock::now() - thread.polls_since > std::chrono::duration<double>(settings().patience)) {
+    report(Mistake::no_progress, where,
+           sentence("has waited for a flag for ", settings().patience, " s: the block that should set it may not be running yet"));
   }
   ready_.push_back(&thread);
   suspend();
@@ -309,7 +318,8 @@ std::uint32_t Block::allocate_static(std::atomic<std::uint32_t>& slot, std::size
     report(Mistake::shared_memory, where, "a Shared that is not declared __shared__: each thread has one of its own");
   }
   if (bytes > static_shared_limit - static_used_) {
-    report(Mistake::shared_memory, where, sentence("static shared memory of ", static_used_ + bytes, " bytes; 48 KiB is the limit, more must be dynamic"));
+    report(Mistake::shared_memory, where,
+           sentence("static shared memory of ", static_used_ + bytes, " bytes; 48 KiB is the limit, more must be dynamic"));
   }
   const std::uint32_t begin = used_, size = aligned(bytes);
   if (begin + size > shared_limit) {
@@ -340,8 +350,8 @@ std::uint32_t Block::take_dynamic(std::uint32_t begin, std::size_t bytes, Locati
 
 void Block::report(Mistake mistake, const Thread& thread, Location where, const std::string& what) {
   const std::string file = where.file;
-  const std::string text =
-      sentence(file.substr(file.rfind('/') + 1), ":", where.line, ": block ", blockIdx, ", thread ", thread.index, ": ", what, " [seed ", seed_, "]");
+  const std::string text = sentence(file.substr(file.rfind('/') + 1), ":", where.line, ": block ", blockIdx, ", thread ", thread.index,
+                                    ": ", what, " [seed ", seed_, "]");
   throw Report(mistake, blockIdx, thread.index, file, where.line, text);
 }
 
@@ -349,7 +359,8 @@ std::string Block::describe(const Thread& thread) const {
   switch (thread.state) {
     case Thread::State::exited: return sentence("thread ", thread.index, " has returned");
     case Thread::State::at_barrier: return sentence("thread ", thread.index, " waits at the barrier in ", thread.where);
-    case Thread::State::in_collective: return sentence("thread ", thread.index, " waits at ", thread.collective->name, " in ", thread.collective->where);
+    case Thread::State::in_collective:
+      return sentence("thread ", thread.index, " waits at ", thread.collective->name, " in ", thread.collective->where);
     case Thread::State::ready: break;
   }
   return sentence("thread ", thread.index, " is under way");
@@ -377,7 +388,8 @@ void Block::diagnose_deadlock() {
 void Block::diagnose_collective(const Thread& thread) {
   const Collective& waiting = *thread.collective;
   const auto tell = [&](const auto&... why) {
-    report(Mistake::collective, thread, waiting.where, sentence(waiting.name, " waits for lanes ", Lanes{waiting.mask}, " of warp ", thread.warp, ", but ", why...));
+    report(Mistake::collective, thread, waiting.where,
+           sentence(waiting.name, " waits for lanes ", Lanes{waiting.mask}, " of warp ", thread.warp, ", but ", why...));
   };
   for (std::uint32_t rest = waiting.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
@@ -406,7 +418,8 @@ void Block::outside(const int* at, const int* extents, int rank, int count, Loca
 }
 
 void Block::misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where) {
-  report(Mistake::misaligned, where, sentence("an access of ", bytes, " bytes to ", memory, " memory, ", remainder, " bytes behind a multiple of its size"));
+  report(Mistake::misaligned, where,
+         sentence("an access of ", bytes, " bytes to ", memory, " memory, ", remainder, " bytes behind a multiple of its size"));
 }
 
 void Block::unwritten(std::uint32_t cell, Location where) {
@@ -415,14 +428,16 @@ void Block::unwritten(std::uint32_t cell, Location where) {
 
 void Block::race(std::uint32_t index, const char* verb, unsigned other, const char* did, Location there, Location where) {
   const std::string who = other < size_ ? sentence("thread ", threads_[other]->index) : "a thread of another warp";
-  report(Mistake::race, where, sentence(verb, " shared memory at byte ", index * cell_bytes, ", which ", who, " ", did, " in ", there, " with no barrier between them"));
+  report(Mistake::race, where,
+         sentence(verb, " shared memory at byte ", index * cell_bytes, ", which ", who, " ", did, " in ", there,
+                  " with no barrier between them"));
 }
 
 void Block::copy_under_way(std::uint32_t index, Location where) {
   const Cell& cell = cells_[index];
   report(Mistake::in_flight, where,
-         sentence("uses shared memory at byte ", index * cell_bytes, " to which the async copy that thread ", threads_[cell.writer]->index, " issued in ",
-                  cell.write_place, " is under way"));
+         sentence("uses shared memory at byte ", index * cell_bytes, " to which the async copy that thread ", threads_[cell.writer]->index,
+                  " issued in ", cell.write_place, " is under way"));
 }
 
 }  // namespace attest::cuda::emulation

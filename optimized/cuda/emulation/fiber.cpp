@@ -39,9 +39,7 @@ boost::context::stack_context Stacks::of(unsigned thread) {
   stack.size = stack_bytes - page - shift;
   return stack;
 }
-bool Stacks::contains(const void* address) const {
-  return memory_ <= address && address < memory_ + all_stacks;
-}
+bool Stacks::contains(const void* address) const { return memory_ <= address && address < memory_ + all_stacks; }
 
 #if defined(ATTEST_CUDA_ASAN)
 void Fiber::resume() {
@@ -56,9 +54,7 @@ void Fiber::suspend() {
   arrived();
 }
 void Fiber::arrived() { __sanitizer_finish_switch_fiber(fake_stack, &scheduler_bottom, &scheduler_size); }
-void Fiber::leaving(bool for_good) {
-  __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_stack, scheduler_bottom, scheduler_size);
-}
+void Fiber::leaving(bool for_good) { __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_stack, scheduler_bottom, scheduler_size); }
 #else
 void Fiber::resume() { self = std::move(self).resume(); }
 void Fiber::suspend() { scheduler = std::move(scheduler).resume(); }

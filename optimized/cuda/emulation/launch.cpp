@@ -22,23 +22,29 @@ Settings from_environment() {
   if (const char* seed = std::getenv("ATTEST_CUDA_SEED")) settings.seed = std::strtoull(seed, nullptr, 10);
   if (const char* check = std::getenv("ATTEST_CUDA_RACECHECK")) settings.racecheck = std::strcmp(check, "0") != 0;
   if (const char* core = std::getenv("ATTEST_CUDA_TENSOR_CORE")) {
-    if (std::strcmp(core, "sm_80") == 0) settings.tensor_core = TensorCore::sm_80;
-    else if (std::strcmp(core, "sm_90") != 0) throw Error(std::string("ATTEST_CUDA_TENSOR_CORE: sm_80 or sm_90, not ") + core);
+    if (std::strcmp(core, "sm_80") == 0)
+      settings.tensor_core = TensorCore::sm_80;
+    else if (std::strcmp(core, "sm_90") != 0)
+      throw Error(std::string("ATTEST_CUDA_TENSOR_CORE: sm_80 or sm_90, not ") + core);
   }
   return settings;
 }
 
 void check(const Launch& launch) {
   const auto refuse = [](const std::string& what) { throw Report(Mistake::launch, {}, {}, "", 0, std::string("launch: ") + what); };
-  const auto shape = [](dim3 d) { return std::string("(") + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")"; };
+  const auto shape = [](dim3 d) {
+    return std::string("(") + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")";
+  };
   const dim3 &block = launch.block, &grid = launch.grid;
   const auto threads = std::uint64_t{block.x} * block.y * block.z;
   if (threads == 0 || block.x > block_limit || block.y > block_limit || block.z > 64 || threads > block_limit) {
     refuse(std::string("a block of ") + shape(block) + " threads; 1 to 1024 are allowed, at most 64 along z");
   }
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535) refuse(std::string("a grid of ") + shape(grid) + " blocks");
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
+    refuse(std::string("a grid of ") + shape(grid) + " blocks");
   if (launch.shared_bytes > shared_limit) {
-    throw Report(Mistake::shared_memory, {}, {}, "", 0, std::string("launch: ") + std::to_string(launch.shared_bytes) + " bytes of dynamic shared memory; 227 KiB is the limit");
+    throw Report(Mistake::shared_memory, {}, {}, "", 0,
+                 std::string("launch: ") + std::to_string(launch.shared_bytes) + " bytes of dynamic shared memory; 227 KiB is the limit");
   }
 }
 
@@ -78,8 +84,8 @@ void run(const Launch& launch, void (*body)(const void*), const void* argument) 
       if (i >= failed) return;
       const std::uint32_t linear = order[i];
       try {
-        block.run({linear % grid.x, linear / grid.x % grid.y, linear / grid.x / grid.y}, (seed << 32) + linear, static_cast<std::uint32_t>(launch.shared_bytes),
-                  [&] { body(argument); });
+        block.run({linear % grid.x, linear / grid.x % grid.y, linear / grid.x / grid.y}, (seed << 32) + linear,
+                  static_cast<std::uint32_t>(launch.shared_bytes), [&] { body(argument); });
       } catch (...) {
         const std::lock_guard lock(failing);
         if (i < failed) {

@@ -62,7 +62,8 @@ float cut_sum(const Number* a, const Number* b, int depth, float c, int fraction
   int top = std::max(start.exponent, accumulator_min_exponent);
   for (int k = 0; k < depth; ++k) top = std::max(top, a[k].exponent + b[k].exponent);
   std::int64_t sum = cut(start.significand << guard, float_fraction + guard - fraction + top - start.exponent);
-  for (int k = 0; k < depth; ++k) sum += cut(a[k].significand * b[k].significand, 2 * float_fraction - fraction + top - a[k].exponent - b[k].exponent);
+  for (int k = 0; k < depth; ++k)
+    sum += cut(a[k].significand * b[k].significand, 2 * float_fraction - fraction + top - a[k].exponent - b[k].exponent);
   return toward_zero(static_cast<double>(sum) * power_of_two(top - fraction));
 }
 
@@ -118,7 +119,8 @@ void product(std::uint32_t, const std::array<void*, warp_width>& lanes) {
   for (int i = 0; i < rows; ++i) {
     for (int j = 0; j < columns; ++j) {
       float& c = *m.c[i][j];
-      c = finite_row[i] && finite_column[j] && std::isfinite(c) ? sum_of(a[i], b[j], Depth, c, core) : special_sum(m.a[i], m.b[j], Depth, c);
+      c = finite_row[i] && finite_column[j] && std::isfinite(c) ? sum_of(a[i], b[j], Depth, c, core)
+                                                                : special_sum(m.a[i], m.b[j], Depth, c);
     }
   }
 }

@@ -62,7 +62,9 @@ __device__ T to_operand(float x) {
   return from_float<T>(x);
 }
 template <>
-__device__ inline Tf32 to_operand<Tf32>(float x) { return {round_to_tf32(x)}; }
+__device__ inline Tf32 to_operand<Tf32>(float x) {
+  return {round_to_tf32(x)};
+}
 
 /// The matrix whose elements are element(row, k): for what is computed, masked or rounded on the way.
 template <class T, class Element>
@@ -87,10 +89,7 @@ __device__ T operand(T x) {
   return x;
 }
 template <class T>
-  requires(!std::is_same_v<T, float>)
-__device__ T operand(float x) {
-  return to_operand<T>(x);
-}
+requires(!std::is_same_v<T, float>) __device__ T operand(float x) { return to_operand<T>(x); }
 
 }  // namespace detail
 

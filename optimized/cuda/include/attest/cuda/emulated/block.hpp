@@ -38,10 +38,10 @@ struct Collective {
   const char* name;
   std::uint32_t mask;
   Location where;
-  void* exchange;                                                      // the lane's operands, and the place for its result
+  void* exchange;                                                                    // the lane's operands, and the place for its result
   void (*apply)(std::uint32_t mask, const std::array<void*, warp_width>& exchange);  // once, when all are there
-  bool orders_memory = false;                                          // only __syncwarp does
-  bool aligned = false;                                                // all lanes at the same line
+  bool orders_memory = false;                                                        // only __syncwarp does
+  bool aligned = false;                                                              // all lanes at the same line
 };
 
 /// A cp.async that is under way.
@@ -59,14 +59,14 @@ struct Thread {
   uint3 index{};
   unsigned number = 0, warp = 0, lane = 0;
   State state = State::ready;
-  Time time = 0;                             // of its last synchronisation
-  std::array<Time, warp_width> known{};      // what lane i of the warp did before known[i] is ordered before this thread
-  Location where{};                          // the barrier at which it waits
+  Time time = 0;                         // of its last synchronisation
+  std::array<Time, warp_width> known{};  // what lane i of the warp did before known[i] is ordered before this thread
+  Location where{};                      // the barrier at which it waits
   int predicate = 0;
   Collective* collective = nullptr;
   std::vector<Copy> copies;
-  std::uint32_t groups = 0;                  // of copies, committed
-  std::uint32_t polls = 0;                   // without getting any further
+  std::uint32_t groups = 0;  // of copies, committed
+  std::uint32_t polls = 0;   // without getting any further
   std::chrono::steady_clock::time_point polls_since;
   std::unique_ptr<Fiber> fiber;
   Thread();
@@ -106,7 +106,8 @@ public:
   /// Runs all threads of block `index`; throws the first Report.
   template <class Body>
   void run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, const Body& body) {
-    run(index, seed, dynamic_bytes, [](const void* b) { (*static_cast<const Body*>(b))(); }, &body);
+    run(
+        index, seed, dynamic_bytes, [](const void* b) { (*static_cast<const Body*>(b))(); }, &body);
   }
 
   Thread& me() { return *current_; }
@@ -124,7 +125,8 @@ public:
   /// Where the memory of a __shared__ object begins. It is given out when a thread of this block first touches it.
   std::uint32_t begin_of_static(std::atomic<std::uint32_t>& slot, std::size_t bytes, Location where) {
     const std::uint32_t number = slot.load(std::memory_order_relaxed);
-    if (number < statics_.size() && statics_[number].serial == serial_) [[likely]] return statics_[number].begin;
+    if (number < statics_.size() && statics_[number].serial == serial_) [[likely]]
+      return statics_[number].begin;
     return allocate_static(slot, bytes, where);
   }
   std::uint32_t take_dynamic(std::uint32_t begin, std::size_t bytes, Location where);
@@ -209,7 +211,8 @@ private:
   std::unique_ptr<Stacks> stacks_;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> ready_;
-  std::array<std::uint32_t, block_limit / warp_width> lanes_waiting_{}, lanes_gone_{};  // per warp; gone: returned, or beyond the block's end
+  std::array<std::uint32_t, block_limit / warp_width> lanes_waiting_{},
+      lanes_gone_{};  // per warp; gone: returned, or beyond the block's end
   std::exception_ptr failure_;
 };
 
@@ -253,11 +256,15 @@ inline void Block::join(Group& group) const {
 
 inline void Block::note_read(std::uint32_t index, Location where) {
   Cell& cell = cells_[index];
-  if (cell.written < born_) [[unlikely]] unwritten(index, where);
+  if (cell.written < born_) [[unlikely]]
+    unwritten(index, where);
   if (!racecheck_) return;
-  if (cell.in_flight) [[unlikely]] copy_under_way(index, where);
-  if (!ordered(cell.writer, cell.written)) [[unlikely]] race(index, "reads", cell.writer, "wrote", cell.write_place, where);
-  if (const unsigned adder = unordered(cell.adders); adder != nobody) [[unlikely]] race(index, "reads", adder, "updated", cell.add_place, where);
+  if (cell.in_flight) [[unlikely]]
+    copy_under_way(index, where);
+  if (!ordered(cell.writer, cell.written)) [[unlikely]]
+    race(index, "reads", cell.writer, "wrote", cell.write_place, where);
+  if (const unsigned adder = unordered(cell.adders); adder != nobody) [[unlikely]]
+    race(index, "reads", adder, "updated", cell.add_place, where);
   join(cell.readers);
   cell.read_place = where;
 }
@@ -265,10 +272,14 @@ inline void Block::note_read(std::uint32_t index, Location where) {
 inline void Block::note_write(std::uint32_t index, bool by_copy, Location where) {
   Cell& cell = cells_[index];
   if (racecheck_) {
-    if (cell.in_flight && cell.written >= born_) [[unlikely]] copy_under_way(index, where);
-    if (!ordered(cell.writer, cell.written)) [[unlikely]] race(index, "writes", cell.writer, "wrote", cell.write_place, where);
-    if (const unsigned adder = unordered(cell.adders); adder != nobody) [[unlikely]] race(index, "writes", adder, "updated", cell.add_place, where);
-    if (const unsigned reader = unordered(cell.readers); reader != nobody) [[unlikely]] race(index, "writes", reader, "read", cell.read_place, where);
+    if (cell.in_flight && cell.written >= born_) [[unlikely]]
+      copy_under_way(index, where);
+    if (!ordered(cell.writer, cell.written)) [[unlikely]]
+      race(index, "writes", cell.writer, "wrote", cell.write_place, where);
+    if (const unsigned adder = unordered(cell.adders); adder != nobody) [[unlikely]]
+      race(index, "writes", adder, "updated", cell.add_place, where);
+    if (const unsigned reader = unordered(cell.readers); reader != nobody) [[unlikely]]
+      race(index, "writes", reader, "read", cell.read_place, where);
   }
   cell.written = current_->time;
   cell.writer = static_cast<std::uint16_t>(current_->number);
@@ -280,11 +291,15 @@ inline void Block::note_write(std::uint32_t index, bool by_copy, Location where)
 /// Atomics are not ordered among each other, and need not be.
 inline void Block::note_update(std::uint32_t index, Location where) {
   Cell& cell = cells_[index];
-  if (cell.written < born_) [[unlikely]] unwritten(index, where);
+  if (cell.written < born_) [[unlikely]]
+    unwritten(index, where);
   if (!racecheck_) return;
-  if (cell.in_flight) [[unlikely]] copy_under_way(index, where);
-  if (!ordered(cell.writer, cell.written)) [[unlikely]] race(index, "updates", cell.writer, "wrote", cell.write_place, where);
-  if (const unsigned reader = unordered(cell.readers); reader != nobody) [[unlikely]] race(index, "updates", reader, "read", cell.read_place, where);
+  if (cell.in_flight) [[unlikely]]
+    copy_under_way(index, where);
+  if (!ordered(cell.writer, cell.written)) [[unlikely]]
+    race(index, "updates", cell.writer, "wrote", cell.write_place, where);
+  if (const unsigned reader = unordered(cell.readers); reader != nobody) [[unlikely]]
+    race(index, "updates", reader, "read", cell.read_place, where);
   join(cell.adders);
   cell.add_place = where;
 }

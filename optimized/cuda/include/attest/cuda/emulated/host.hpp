@@ -58,9 +58,9 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
     std::tuple<Parameters...> arguments;
   };
   const Call call{kernel, {std::forward<Arguments>(arguments)...}};
-  emulation::run({grid, block, shared_bytes}, [](const void* c) {
-    std::apply(static_cast<const Call*>(c)->kernel, static_cast<const Call*>(c)->arguments);
-  }, &call);
+  emulation::run(
+      {grid, block, shared_bytes},
+      [](const void* c) { std::apply(static_cast<const Call*>(c)->kernel, static_cast<const Call*>(c)->arguments); }, &call);
 }
 
 }  // namespace attest::cuda

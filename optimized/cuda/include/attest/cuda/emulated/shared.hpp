@@ -24,15 +24,13 @@ namespace emulation {
 template <class T>
 class Element {
 public:
-  Element(std::uint32_t offset, int column, int columns, Location where) : offset_(offset), column_(column), columns_(columns), where_(where) {}
+  Element(std::uint32_t offset, int column, int columns, Location where)
+      : offset_(offset), column_(column), columns_(columns), where_(where) {}
   Element(const Element&) = delete;
 
   operator T() && { return get(); }
   template <class U>
-    requires(!std::same_as<U, T> && std::is_constructible_v<U, T>)
-  explicit operator U() && {
-    return U(get());
-  }
+  requires(!std::same_as<U, T> && std::is_constructible_v<U, T>) explicit operator U() && { return U(get()); }
   void operator=(const T& value) && { running->write(offset_, value, where_); }
   void operator=(Element&& other) && { running->write(offset_, other.get(), where_); }
   void operator+=(const T& value) && { running->write(offset_, static_cast<T>(get() + value), where_); }
@@ -53,7 +51,8 @@ template <class T, int Rank>
 __forceinline__ Element<T> element(std::uint32_t begin, const int (&at)[Rank], const int (&extents)[Rank], Location where) {
   std::uint32_t position = 0;
   for (int axis = 0; axis < Rank; ++axis) {
-    if (static_cast<unsigned>(at[axis]) >= static_cast<unsigned>(extents[axis])) [[unlikely]] running->outside(at, extents, Rank, 1, where);
+    if (static_cast<unsigned>(at[axis]) >= static_cast<unsigned>(extents[axis])) [[unlikely]]
+      running->outside(at, extents, Rank, 1, where);
     position = position * static_cast<std::uint32_t>(extents[axis]) + static_cast<std::uint32_t>(at[axis]);
   }
   return {begin + position * static_cast<std::uint32_t>(sizeof(T)), at[Rank - 1], extents[Rank - 1], where};
@@ -64,19 +63,11 @@ template <class Self, class T, int Rank>
 class Indexed {
 public:
   using Value = T;
-  __forceinline__ Element<T> operator()(int i, Location where = Location::current()) const
-    requires(Rank == 1)
-  {
-    return at({i}, where);
-  }
-  __forceinline__ Element<T> operator()(int i, int j, Location where = Location::current()) const
-    requires(Rank == 2)
-  {
+  __forceinline__ Element<T> operator()(int i, Location where = Location::current()) const requires(Rank == 1) { return at({i}, where); }
+  __forceinline__ Element<T> operator()(int i, int j, Location where = Location::current()) const requires(Rank == 2) {
     return at({i, j}, where);
   }
-  __forceinline__ Element<T> operator()(int i, int j, int k, Location where = Location::current()) const
-    requires(Rank == 3)
-  {
+  __forceinline__ Element<T> operator()(int i, int j, int k, Location where = Location::current()) const requires(Rank == 3) {
     return at({i, j, k}, where);
   }
 

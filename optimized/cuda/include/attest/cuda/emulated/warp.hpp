@@ -28,7 +28,8 @@ T shuffle(const char* name, unsigned mask, T value, unsigned source, Location wh
   static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "a shuffle moves 4 or 8 bytes");
   Block& here = block(where);
   if (!(mask >> source & 1)) {
-    here.report(Mistake::collective, where, std::string(name) + " reads from lane " + std::to_string(source) + ", which its mask does not name");
+    here.report(Mistake::collective, where,
+                std::string(name) + " reads from lane " + std::to_string(source) + ", which its mask does not name");
   }
   Shuffled<T> mine{value, source};
   Collective arrival{name, mask, where, &mine, [](std::uint32_t lanes, const std::array<void*, warp_width>& exchange) {

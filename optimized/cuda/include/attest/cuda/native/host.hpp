@@ -52,7 +52,8 @@ template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream stream, Arguments&&... arguments) {
   if (shared_bytes > 48 * 1024) {  // more has to be asked for
     const int bytes = static_cast<int>(shared_bytes);
-    check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "launch: shared memory");
+    check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+          "launch: shared memory");
   }
   cudaLaunchConfig_t config{};
   config.gridDim = grid;

@@ -13,13 +13,21 @@ namespace detail {
 template <int Bytes>
 struct WordOf;
 template <>
-struct WordOf<2> { using Type = unsigned short; };
+struct WordOf<2> {
+  using Type = unsigned short;
+};
 template <>
-struct WordOf<4> { using Type = unsigned; };
+struct WordOf<4> {
+  using Type = unsigned;
+};
 template <>
-struct WordOf<8> { using Type = uint2; };
+struct WordOf<8> {
+  using Type = uint2;
+};
 template <>
-struct WordOf<16> { using Type = uint4; };
+struct WordOf<16> {
+  using Type = uint4;
+};
 template <class V>
 using Word = typename WordOf<static_cast<int>(sizeof(V))>::Type;
 
@@ -48,7 +56,8 @@ __device__ __forceinline__ void copy_async(T* to, const T* from, int valid = Cou
   if constexpr (bytes == 16) {  // past the first cache, which would keep a copy that nobody reads again
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(__cvta_generic_to_global(from)), "r"(read) : "memory");
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(shared), "l"(__cvta_generic_to_global(from)), "r"(read), "n"(bytes) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(shared), "l"(__cvta_generic_to_global(from)), "r"(read), "n"(bytes)
+                 : "memory");
   }
 }
 /// What was issued since the last commit becomes a group.
@@ -77,9 +86,12 @@ template <class T>
 __device__ __forceinline__ void store_release(T* to, std::type_identity_t<T> value) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   if constexpr (sizeof(T) == 4) {
-    asm volatile("st.release.gpu.global.b32 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "r"(__builtin_bit_cast(unsigned, value)) : "memory");
+    asm volatile("st.release.gpu.global.b32 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "r"(__builtin_bit_cast(unsigned, value))
+                 : "memory");
   } else {
-    asm volatile("st.release.gpu.global.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "l"(__builtin_bit_cast(unsigned long long, value)) : "memory");
+    asm volatile("st.release.gpu.global.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
+                 "l"(__builtin_bit_cast(unsigned long long, value))
+                 : "memory");
   }
 }
 

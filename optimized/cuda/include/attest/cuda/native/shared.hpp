@@ -17,21 +17,9 @@ public:
     for (int axis = 0; axis < Rank; ++axis) extents_[axis] = extents[axis];
   }
   __device__ int extent(int axis) const { return extents_[axis]; }
-  __device__ T& operator()(int i) const
-    requires(Rank == 1)
-  {
-    return begin_[i];
-  }
-  __device__ T& operator()(int i, int j) const
-    requires(Rank == 2)
-  {
-    return begin_[i * extents_[1] + j];
-  }
-  __device__ T& operator()(int i, int j, int k) const
-    requires(Rank == 3)
-  {
-    return begin_[(i * extents_[1] + j) * extents_[2] + k];
-  }
+  __device__ T& operator()(int i) const requires(Rank == 1) { return begin_[i]; }
+  __device__ T& operator()(int i, int j) const requires(Rank == 2) { return begin_[i * extents_[1] + j]; }
+  __device__ T& operator()(int i, int j, int k) const requires(Rank == 3) { return begin_[(i * extents_[1] + j) * extents_[2] + k]; }
 
 private:
   T* begin_;
@@ -50,21 +38,9 @@ struct Shared {
     constexpr int extents[] = {Extents...};
     return extents[axis];
   }
-  __device__ T& operator()(int i) const
-    requires(rank == 1)
-  {
-    return elements[i];
-  }
-  __device__ T& operator()(int i, int j) const
-    requires(rank == 2)
-  {
-    return elements[i * extent(1) + j];
-  }
-  __device__ T& operator()(int i, int j, int k) const
-    requires(rank == 3)
-  {
-    return elements[(i * extent(1) + j) * extent(2) + k];
-  }
+  __device__ T& operator()(int i) const requires(rank == 1) { return elements[i]; }
+  __device__ T& operator()(int i, int j) const requires(rank == 2) { return elements[i * extent(1) + j]; }
+  __device__ T& operator()(int i, int j, int k) const requires(rank == 3) { return elements[(i * extent(1) + j) * extent(2) + k]; }
   __device__ SharedView<T, rank> view() const { return {elements, {Extents...}}; }
   __device__ operator SharedView<T, rank>() const { return view(); }
 };
