@@ -4,7 +4,7 @@ if(missing)
   message(NOTICE "attest: of Debian's packages these are not installed: ${missing}\n"
     "What a build needs of them is named below; `tools/setup` installs all, `apt-get install` each.")
 endif()
-find_package(Boost 1.81 REQUIRED)
+find_package(Boost 1.81 REQUIRED COMPONENTS context)
 find_package(tomlplusplus REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "attest/cuda/emulated/host.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace attest::cuda::emulation {
+
+namespace {
+
+constexpr auto alone = std::chrono::milliseconds(2);
+
+Settings from_environment() {
+  Settings settings;
+  if (const char* seed = std::getenv("ATTEST_CUDA_SEED")) settings.seed = std::strtoull(seed, nullptr, 10);
+  if (const char* check = std::getenv("ATTEST_CUDA_RACECHECK")) settings.racecheck = std::strcmp(check, "0") != 0;
+  if (const char* core = std::getenv("ATTEST_CUDA_TENSOR_CORE")) {
+    if (std::strcmp(core, "sm_80") == 0)
+      settings.tensor_core = TensorCore::sm_80;
+    else if (std::strcmp(core, "sm_90") != 0)
+      throw Error(std::string("ATTEST_CUDA_TENSOR_CORE: sm_80 or sm_90, not ") + core);
+  }
+  return settings;
+}
+
+void check(const Launch& launch) {
+  const auto refuse = [](const std::string& what) { throw Report(Mistake::launch, {}, {}, "", 0, std::string("launch: ") + what); };
+  const auto shape = [](dim3 d) {
+    return std::string("(") + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")";
+  };
+  const dim3 &block = launch.block, &grid = launch.grid;
+  const auto threads = std::uint64_t{block.x} * block.y * block.z;
+  if (threads == 0 || block.x > block_limit || block.y > block_limit || block.z > 64 || threads > block_limit) {
+    refuse(std::string("a block of ") + shape(block) + " threads; 1 to 1024 are allowed, at most 64 along z");
+  }
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
+    refuse(std::string("a grid of ") + shape(grid) + " blocks");
+  if (launch.shared_bytes > shared_limit) {
+    throw Report(Mistake::shared_memory, {}, {}, "", 0,
+                 std::string("launch: ") + std::to_string(launch.shared_bytes) + " bytes of dynamic shared memory; 227 KiB is the limit");
+  }
+}
+
+/// CUDA promises no order of blocks.
+std::vector<std::uint32_t> shuffled_blocks(std::uint64_t count, std::uint64_t seed) {
+  std::vector<std::uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0u);
+  std::mt19937_64 engine(seed);
+  std::shuffle(order.begin(), order.end(), engine);
+  return order;
+}
+
+}  // namespace
+
+Settings& settings() {
+  static Settings of_the_process = from_environment();
+  return of_the_process;
+}
+
+void run(const Launch& launch, void (*body)(const void*), const void* argument) {
+  check(launch);
+  const std::uint64_t seed = settings().seed;
+  const dim3 grid = launch.grid;
+  const auto order = shuffled_blocks(std::uint64_t{grid.x} * grid.y * grid.z, seed);
+  // Blocks start in this order. After a report only those before it go on, so that the first one in the order is told always.
+  std::atomic<std::size_t> next{0}, failed{order.size()};
+  std::exception_ptr failure;
+  std::mutex failing;
+  const auto work = [&](const auto& enough) {
+    static thread_local std::unique_ptr<Block> of_this_host_thread;
+    if (!of_this_host_thread) of_this_host_thread = std::make_unique<Block>();
+    Block& block = *of_this_host_thread;
+    gridDim = grid;
+    blockDim = launch.block;
+    while (!enough()) {
+      const std::size_t i = next++;
+      if (i >= failed) return;
+      const std::uint32_t linear = order[i];
+      try {
+        block.run({linear % grid.x, linear / grid.x % grid.y, linear / grid.x / grid.y}, (seed << 32) + linear,
+                  static_cast<std::uint32_t>(launch.shared_bytes), [&] { body(argument); });
+      } catch (...) {
+        const std::lock_guard lock(failing);
+        if (i < failed) {
+          failed = i;
+          failure = std::current_exception();
+        }
+      }
+    }
+  };
+  // A team of host threads costs more than a small launch: one begins alone.
+  const auto start = std::chrono::steady_clock::now();
+  work([&] { return std::chrono::steady_clock::now() - start > alone; });
+  if (next < failed) {
+#pragma omp parallel
+    work([] { return false; });
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace attest::cuda::emulation

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attest/cuda/emulated/location.hpp"
+#include "attest/cuda/emulation.hpp"
+
+/// One block at work: its threads, the clock that says what is ordered before what, and its shared memory with the record of each
+/// cell. What every access runs through is here, inline; the scheduler and the sentences of the reports are in emulation/.
+
+namespace attest::cuda::emulation {
+
+inline constexpr std::uint32_t shared_limit = 227 * 1024;        // sm_90; sm_80 has 163 KiB
+inline constexpr std::uint32_t static_shared_limit = 48 * 1024;  // what the linker of device code accepts
+inline constexpr unsigned block_limit = 1024;
+inline constexpr unsigned warp_width = 32;
+inline constexpr std::uint32_t cell_bytes = 2;
+
+/// Time is a counter of the host thread's that grows at each synchronisation and never goes back, also not between blocks: what a
+/// cell says of an earlier block is thereby out of date without being erased.
+using Time = std::uint32_t;
+
+/// A warp-wide operation one of whose lanes has arrived. It lies on the stack of that lane, which waits.
+struct Collective {
+  const char* name;
+  std::uint32_t mask;
+  Location where;
+  void* exchange;                                                                    // the lane's operands, and the place for its result
+  void (*apply)(std::uint32_t mask, const std::array<void*, warp_width>& exchange);  // once, when all are there
+  bool orders_memory = false;                                                        // only __syncwarp does
+  bool aligned = false;                                                              // all lanes at the same line
+};
+
+/// A cp.async that is under way.
+struct Copy {
+  std::uint32_t to, bytes, valid;  // `valid` bytes come from memory, the others are zero
+  const void* from;
+  std::uint32_t group;
+};
+
+class Stacks;
+struct Fiber;  // emulation/fiber.hpp
+
+struct Thread {
+  enum class State : std::uint8_t { ready, at_barrier, in_collective, exited };
+  uint3 index{};
+  unsigned number = 0, warp = 0, lane = 0;
+  State state = State::ready;
+  Time time = 0;                         // of its last synchronisation
+  std::array<Time, warp_width> known{};  // what lane i of the warp did before known[i] is ordered before this thread
+  Location where{};                      // the barrier at which it waits
+  int predicate = 0;
+  Collective* collective = nullptr;
+  std::vector<Copy> copies;
+  std::uint32_t groups = 0;  // of copies, committed
+  std::uint32_t polls = 0;   // without getting any further
+  std::chrono::steady_clock::time_point polls_since;
+  std::unique_ptr<Fiber> fiber;
+  Thread();
+  ~Thread();
+};
+
+/// Threads that accessed a cell since `base` and are not ordered among each other: lanes of one warp, or of several warps, of which
+/// only the last one's lanes are kept then. `time` is the latest of their times.
+struct Group {
+  Time time = 0;
+  std::uint32_t lanes = 0;
+  std::uint8_t warp = 0;
+  bool several_warps = false;
+};
+
+/// What is known of `cell_bytes` bytes of shared memory. All zero: nothing.
+struct Cell {
+  Time written = 0;  // by a plain write
+  std::uint16_t writer = 0;
+  bool in_flight = false;  // the write is a copy_async whose data have not landed
+  Group readers, adders;   // since that write; `adders` by atomics
+  Location write_place{}, read_place{}, add_place{};
+};
+
+// In the place of a thread's number.
+inline constexpr unsigned nobody = block_limit, another_warp = block_limit + 1;
+
+class Block {
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+
+public:
+  Block();
+  ~Block();
+
+  /// Runs all threads of block `index`; throws the first Report.
+  template <class Body>
+  void run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, const Body& body) {
+    run(
+        index, seed, dynamic_bytes, [](const void* b) { (*static_cast<const Body*>(b))(); }, &body);
+  }
+
+  Thread& me() { return *current_; }
+
+  /// Barriers return the number of threads whose predicate is not zero.
+  int barrier(int predicate, Location where);
+  void collective(Collective& arrival);
+  /// Lets other threads run: what a thread does that waits for memory to change.
+  void poll(Location where);
+
+  void copy_async(const Copy& copy, Location where);
+  void commit_copies();
+  void wait_for_copies(std::uint32_t groups_in_flight, Location where);
+
+  /// Where the memory of a __shared__ object begins. It is given out when a thread of this block first touches it.
+  std::uint32_t begin_of_static(std::atomic<std::uint32_t>& slot, std::size_t bytes, Location where) {
+    const std::uint32_t number = slot.load(std::memory_order_relaxed);
+    if (number < statics_.size() && statics_[number].serial == serial_) [[likely]]
+      return statics_[number].begin;
+    return allocate_static(slot, bytes, where);
+  }
+  std::uint32_t take_dynamic(std::uint32_t begin, std::size_t bytes, Location where);
+
+  template <class V>
+  V read(std::uint32_t offset, Location where) {
+    static_assert(sizeof(V) % cell_bytes == 0, "shared memory is checked in cells of two bytes: use a wider type");
+    for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_read(offset / cell_bytes + i, where);
+    V value;
+    std::memcpy(&value, bytes_.get() + offset, sizeof(V));
+    return value;
+  }
+  template <class V>
+  void write(std::uint32_t offset, const V& value, Location where) {
+    static_assert(sizeof(V) % cell_bytes == 0, "shared memory is checked in cells of two bytes: use a wider type");
+    for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_write(offset / cell_bytes + i, false, where);
+    std::memcpy(bytes_.get() + offset, &value, sizeof(V));
+  }
+  /// value = change(value), as one atomic access.
+  template <class V, class Change>
+  V update(std::uint32_t offset, Location where, Change change) {
+    for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_update(offset / cell_bytes + i, where);
+    V before;
+    std::memcpy(&before, bytes_.get() + offset, sizeof(V));
+    const V after = change(before);
+    std::memcpy(bytes_.get() + offset, &after, sizeof(V));
+    return before;
+  }
+
+  [[noreturn]] void report(Mistake mistake, Location where, const std::string& what) { report(mistake, *current_, where, what); }
+  [[noreturn]] void report(Mistake mistake, const Thread& thread, Location where, const std::string& what);
+  [[noreturn]] void outside(const int* at, const int* extents, int rank, int count, Location where);
+  [[noreturn]] void misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where);
+
+private:
+  void run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, void (*body)(const void*), const void* argument);
+  std::uint32_t allocate_static(std::atomic<std::uint32_t>& slot, std::size_t bytes, Location where);
+  void start_threads(void (*body)(const void*), const void* argument);
+  void schedule();
+  void resume(Thread& thread);
+  void suspend();
+  void release_barrier();
+  void finish(const Collective& collective, unsigned warp);
+  void order_lanes(std::uint32_t mask, unsigned warp);
+  void stop_threads();
+  [[noreturn]] void diagnose_deadlock();
+  [[noreturn]] void diagnose_collective(const Thread& thread);
+  std::string describe(const Thread& thread) const;
+  [[noreturn]] void unwritten(std::uint32_t cell, Location where);
+  [[noreturn]] void race(std::uint32_t cell, const char* verb, unsigned other, const char* did, Location there, Location where);
+  [[noreturn]] void copy_under_way(std::uint32_t cell, Location where);
+
+  void note_read(std::uint32_t cell, Location where);
+  void note_write(std::uint32_t cell, bool by_copy, Location where);
+  void note_update(std::uint32_t cell, Location where);
+  bool ordered(unsigned other, Time when) const {
+    const Thread& self = *current_;
+    return when < base_ || other == self.number || (other / warp_width == self.warp && when < self.known[other % warp_width]);
+  }
+  unsigned unordered(const Group& group) const;
+  void join(Group& group) const;
+
+  Thread* current_ = nullptr;
+  Time now_ = 1;   // the counter
+  Time base_ = 1;  // all that happened before is ordered before everything in this block: its start, or the last __syncthreads
+  Time born_ = 1;  // the block's start
+  bool racecheck_ = true, stopping_ = false;
+  std::unique_ptr<std::byte[]> bytes_;
+  std::unique_ptr<Cell[], Free> cells_;
+  std::uint32_t used_ = 0, static_used_ = 0, dynamic_bytes_ = 0;
+  std::uint64_t serial_ = 0;  // one for every block that ever ran
+  struct Static {
+    std::uint64_t serial = 0;
+    std::uint32_t begin = 0;
+  };
+  std::vector<Static> statics_;
+  std::uint64_t random_ = 0;
+  std::uint64_t seed_ = 0;
+  unsigned size_ = 0, alive_ = 0, waiting_at_barrier_ = 0;
+  int predicates_ = 0, barrier_result_ = 0;
+  Location barrier_place_{};
+  std::unique_ptr<Stacks> stacks_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<Thread*> ready_;
+  std::array<std::uint32_t, block_limit / warp_width> lanes_waiting_{},
+      lanes_gone_{};  // per warp; gone: returned, or beyond the block's end
+  std::exception_ptr failure_;
+};
+
+ATTEST_CUDA_PER_HOST_THREAD constinit Block* running = nullptr;
+
+inline Block& block(Location where) {
+  if (running == nullptr) [[unlikely]] {
+    throw Error(std::string(where.file) + ":" + std::to_string(where.line) + ": code of the device is called outside of a launch");
+  }
+  return *running;
+}
+
+/// One of the group that is not ordered before this thread; nobody where there is none.
+inline unsigned Block::unordered(const Group& group) const {
+  if (group.time < base_) return nobody;
+  if (group.several_warps) {  // one of them at least is not this thread's
+    if (group.warp == current_->warp) return another_warp;
+    return group.warp * warp_width + static_cast<unsigned>(std::countr_zero(group.lanes));
+  }
+  for (std::uint32_t lanes = group.lanes; lanes != 0; lanes &= lanes - 1) {
+    const unsigned thread = group.warp * warp_width + static_cast<unsigned>(std::countr_zero(lanes));
+    if (!ordered(thread, group.time)) return thread;
+  }
+  return nobody;
+}
+
+inline void Block::join(Group& group) const {
+  if (group.time < base_) {
+    group.several_warps = false;
+    group.lanes = 0;
+  } else if (group.warp != current_->warp) {
+    group.several_warps = true;
+    group.lanes = 0;
+  } else if (!group.several_warps && unordered(group) == nobody) {
+    group.lanes = 0;  // who is ordered after this access is ordered after theirs
+  }
+  group.lanes |= 1u << current_->lane;
+  group.warp = static_cast<std::uint8_t>(current_->warp);
+  group.time = std::max(group.time, current_->time);
+}
+
+inline void Block::note_read(std::uint32_t index, Location where) {
+  Cell& cell = cells_[index];
+  if (cell.written < born_) [[unlikely]]
+    unwritten(index, where);
+  if (!racecheck_) return;
+  if (cell.in_flight) [[unlikely]]
+    copy_under_way(index, where);
+  if (!ordered(cell.writer, cell.written)) [[unlikely]]
+    race(index, "reads", cell.writer, "wrote", cell.write_place, where);
+  if (const unsigned adder = unordered(cell.adders); adder != nobody) [[unlikely]]
+    race(index, "reads", adder, "updated", cell.add_place, where);
+  join(cell.readers);
+  cell.read_place = where;
+}
+
+inline void Block::note_write(std::uint32_t index, bool by_copy, Location where) {
+  Cell& cell = cells_[index];
+  if (racecheck_) {
+    if (cell.in_flight && cell.written >= born_) [[unlikely]]
+      copy_under_way(index, where);
+    if (!ordered(cell.writer, cell.written)) [[unlikely]]
+      race(index, "writes", cell.writer, "wrote", cell.write_place, where);
+    if (const unsigned adder = unordered(cell.adders); adder != nobody) [[unlikely]]
+      race(index, "writes", adder, "updated", cell.add_place, where);
+    if (const unsigned reader = unordered(cell.readers); reader != nobody) [[unlikely]]
+      race(index, "writes", reader, "read", cell.read_place, where);
+  }
+  cell.written = current_->time;
+  cell.writer = static_cast<std::uint16_t>(current_->number);
+  cell.in_flight = by_copy;
+  cell.readers.time = cell.adders.time = 0;  // who is ordered after this write is ordered after them
+  cell.write_place = where;
+}
+
+/// Atomics are not ordered among each other, and need not be.
+inline void Block::note_update(std::uint32_t index, Location where) {
+  Cell& cell = cells_[index];
+  if (cell.written < born_) [[unlikely]]
+    unwritten(index, where);
+  if (!racecheck_) return;
+  if (cell.in_flight) [[unlikely]]
+    copy_under_way(index, where);
+  if (!ordered(cell.writer, cell.written)) [[unlikely]]
+    race(index, "updates", cell.writer, "wrote", cell.write_place, where);
+  if (const unsigned reader = unordered(cell.readers); reader != nobody) [[unlikely]]
+    race(index, "updates", reader, "read", cell.read_place, where);
+  join(cell.adders);
+  cell.add_place = where;
+}
+
+}  // namespace attest::cuda::emulation

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "attest/cuda/emulated/types.hpp"
+#include "attest/cuda/error.hpp"
+
+/// What a host program sees of the emulation beyond CUDA itself: its settings and its reports.
+
+namespace attest::cuda::emulation {
+
+/// Whose sums the matrix products imitate (README.md, "Matrix products").
+enum class TensorCore { sm_80, sm_90 };
+
+struct Settings {
+  std::uint64_t seed = 0;                      ///< ATTEST_CUDA_SEED: the order of blocks, and of threads between barriers
+  bool racecheck = true;                       ///< ATTEST_CUDA_RACECHECK=0
+  TensorCore tensor_core = TensorCore::sm_90;  ///< ATTEST_CUDA_TENSOR_CORE=sm_80
+  double patience = 20;                        ///< seconds that a thread may poll a flag (load_acquire) without getting any further
+};
+
+/// Of the whole process; from the environment at first, to be changed between launches.
+Settings& settings();
+
+enum class Mistake {
+  barrier_divergence,
+  out_of_bounds,
+  unwritten,
+  race,
+  in_flight,
+  collective,
+  misaligned,
+  shared_memory,
+  launch,
+  no_progress,
+};
+
+/// Thrown by launch(): what a kernel did wrong, and where. what() is the sentence for people.
+struct Report : Error {
+  Report(Mistake kind, uint3 block_index, uint3 thread_index, std::string source, unsigned source_line, const std::string& text)
+      : Error(text), mistake(kind), block(block_index), thread(thread_index), file(std::move(source)), line(source_line) {}
+  Mistake mistake;
+  uint3 block, thread;
+  std::string file;
+  unsigned line;
+};
+
+}  // namespace attest::cuda::emulation

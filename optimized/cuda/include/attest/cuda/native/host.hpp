@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "attest/cuda/error.hpp"
+
+namespace attest::cuda {
+
+using Stream = cudaStream_t;
+
+inline void check(cudaError_t error, const char* call) {
+  if (error != cudaSuccess) throw Error(std::string(call) + ": " + cudaGetErrorString(error));
+}
+
+/// Uninitialised memory of the device.
+template <class T>
+T* allocate(std::size_t count) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, count * sizeof(T)), "allocate");
+  return static_cast<T*>(memory);
+}
+template <class T>
+void release(T* memory) {
+  check(cudaFree(memory), "release");
+}
+
+/// Between host and device, in either direction.
+template <class T>
+void copy(T* to, const T* from, std::size_t count, Stream stream = nullptr) {
+  check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDefault, stream), "copy");
+}
+template <class T>
+void clear(T* memory, std::size_t count, Stream stream = nullptr) {
+  check(cudaMemsetAsync(memory, 0, count * sizeof(T), stream), "clear");
+}
+
+inline Stream create_stream() {
+  Stream stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create_stream");
+  return stream;
+}
+inline void destroy(Stream stream) { check(cudaStreamDestroy(stream), "destroy"); }
+inline void synchronize(Stream stream) { check(cudaStreamSynchronize(stream), "synchronize"); }
+
+/// kernel<<<grid, block, shared_bytes, stream>>>(arguments...), with the error thrown.
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream stream, Arguments&&... arguments) {
+  if (shared_bytes > 48 * 1024) {  // more has to be asked for
+    const int bytes = static_cast<int>(shared_bytes);
+    check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+          "launch: shared memory");
+  }
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  check(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(std::forward<Arguments>(arguments))...), "launch");
+}
+
+}  // namespace attest::cuda
