@@ -41,7 +41,7 @@ for wrong in 'kernel OPERATIONS attention.scaled_dot' 'kernel PROFILES f31' 'not
     echo "attest_add_conformance_test($wrong) was taken" >&2
     exit 1
   fi
-  tr -s ' \n' ' ' <"$scratch/log" | grep -qE "did you mean|there are|no such target" || { cat "$scratch/log" >&2; exit 1; }
+  tr -s ' \n' ' ' <"$scratch/log" | grep -qE "did you mean|there are|no such target|profiles:" || { cat "$scratch/log" >&2; exit 1; }
   rm -r "$scratch/wrong"
 done
 # A plugin without a kernel for an operation fails that operation's test.

@@ -126,6 +126,47 @@ def test_gradients_by_vjp():
     assert attest.check("attention.softmax", softmax, vjp=unnamed, **options).passed
 
 
+def rounded(drop=None):
+    """Attention and its gradients as a 16-bit kernel computes them: what is multiplied is rounded to 16 bits, sums are wide."""
+    def weights(q, k, scale, causal):
+        wide = [x.astype("f8") for x in (q, k)]
+        scale = q.shape[1] ** -0.5 if scale is None else scale
+        logits = scale * wide[0] @ wide[1].T
+        if causal:
+            logits = np.where(np.tri(len(q), len(k), len(k) - len(q), dtype=bool), logits, -np.inf)
+        e = np.exp(logits - np.maximum(logits.max(1, keepdims=True), -1e300))
+        total = e.sum(1, keepdims=True)
+        return *wide, scale, e / np.where(total > 0, total, 1)
+
+    def forward(q, k, v, scale=None, causal=False):
+        *_, p = weights(q, k, scale, causal)
+        return (p.astype(q.dtype).astype("f8") @ v.astype("f8")).astype(q.dtype)
+
+    def backward(q, k, v, scale=None, causal=False, cotangents=None):
+        low = lambda x: x.astype(q.dtype).astype("f8")
+        g = cotangents["o"].astype("f8")
+        wq, wk, scale, p = weights(q, k, scale, causal)
+        dp = g @ v.astype("f8").T
+        ds = low(scale * p * (dp - (dp * p).sum(1, keepdims=True)))
+        gradients = {"q": ds @ wk, "k": ds.T @ wq, "v": low(p).T @ g}
+        if drop:
+            gradients[drop] = gradients[drop] * 1.25
+        return {name: gradient.astype(q.dtype) for name, gradient in gradients.items()}
+
+    return forward, backward
+
+
+@pytest.mark.parametrize("profile", ["bf16", "f16"])
+def test_gradients_in_16_bits_allow_what_such_kernels_round(profile):
+    forward, backward = rounded()
+    report = attest.check(SDPA, forward, vjp=backward, profile=profile, conventions=ZERO, laws=0)
+    assert report.passed, report
+    assert report.rows[1]["cases"]["judged"] > 20
+    forward, backward = rounded(drop="k")
+    report = attest.check(SDPA, forward, vjp=backward, profile=profile, conventions=ZERO, laws=0)
+    assert [row["status"] for row in report.rows] == ["PASS", "FAIL"] and "gradient.k" in report.first_error
+
+
 def test_optional_outputs_are_declared():
     weights = lambda x, mask=None: softmax(x, mask)[0]
     report = attest.check("attention.softmax", weights, conventions=ZERO, laws=0)

@@ -12,7 +12,6 @@ from attest.adapters import adapter
 
 LIBRARY = "pytorch-fast-transformers"
 PROFILES = ("f64", "f32")  # tensors of 16 bits meet masks and states of float32, and their products raise
-NAN = "The values are right. Where a denominator is 0 the output is NaN, and so are the gradients of its query; the equation's are 0 there."
 SCALE_ZERO = "A scale of 0 is taken for no scale: self.softmax_temp or 1./sqrt(E) in FullAttention.forward (attention/full_attention.py)."
 CANCELS = ("elu(x) + 1 (feature_maps/base.py) is (e^x - 1) + 1: what is left of e^x below -1 has few bits, and nothing below the roundoff. "
            "In float32 phi(-20) is 0 and not 2e-9.")
@@ -33,8 +32,7 @@ def _linear(attention, visible, phi_q, phi_k, v, eps):
     return attention(phi_q.shape[3], identity, eps=eps)(phi_q, phi_k, v, visible, _everything(phi_q), _everything(v))
 
 
-@adapter("linear.attention", library=LIBRARY, like="torch", layout="bnhd", profiles=PROFILES, conventions={"zero_denominator": "nan"},
-         gradients=True, explains=dict.fromkeys(PROFILES, NAN))
+@adapter("linear.attention", library=LIBRARY, like="torch", layout="bnhd", profiles=PROFILES, conventions={"zero_denominator": "nan"}, gradients=True)
 def LinearAttention(phi_q, phi_k, v, *, eps=0.0):
     """LinearAttention with the identity for a feature map: 1 / (phi_q . z + eps), so that a denominator of 0 gives 0 times infinity."""
     return _linear(Linear, FullMask(N=phi_q.shape[1], M=v.shape[1]), phi_q, phi_k, v, eps)
@@ -48,8 +46,7 @@ def CausalLinearAttention(phi_q, phi_k, v, *, eps=0.0):
     return _linear(Causal, TriangularCausalMask(v.shape[1]), phi_q, phi_k, v, eps)
 
 
-@adapter("linear.causal_step", library=LIBRARY, like="torch", layout="bhnd", profiles=PROFILES, conventions={"zero_denominator": "nan"},
-         gradients=True, explains=dict.fromkeys(PROFILES, NAN))
+@adapter("linear.causal_step", library=LIBRARY, like="torch", layout="bhnd", profiles=PROFILES, conventions={"zero_denominator": "nan"}, gradients=True)
 def RecurrentLinearAttention(phi_q, phi_k, v, S, Z, *, eps=0.0):
     """RecurrentLinearAttention with the identity for a feature map. It writes to the state that it is given (Zi += K in
     recurrent/attention/self_attention/linear_attention.py), so that it gets a copy."""

@@ -17,6 +17,11 @@ def _visible(causal, mask, tokens):
     """The library's own causal mask (key j <= query i) beside the given one; None where everything is visible."""
     own = linen.make_causal_mask(jnp.ones((1, tokens)), dtype=bool) if causal else None
     return linen.combine_masks(mask, own, dtype=bool)
+NO_16_BITS = {
+    "bf16": "jax.nn.dot_product_attention, which it calls, raises compiled for a CPU where n = s = d = 1: Algorithm not supported by the "
+            "ElementalIrEmitter: ALG_DOT_BF16_BF16_F32.",
+    "f16": "jax.nn.dot_product_attention, which it calls, raises compiled for a CPU: The precision 'F16_F16_F32' is not supported by "
+           "dot_general."}
 
 
 @adapter("attention.scaled_dot_product", library="flax", like="jax", layout="bnhd", profiles=PROFILES,
@@ -30,7 +35,7 @@ def linen_dot_product_attention(q, k, v, *, mask=None, bias=None, causal=False):
 
 @adapter("attention.scaled_dot_product", library="flax", like="jax", layout="bnhd", profiles=PROFILES,
          conventions={"empty_row": "mean"}, capabilities="m == d; not causal or n == s", gradients=True,
-         explains={"f64": SOFTMAX_F32})
+         explains={"f64": SOFTMAX_F32, **NO_16_BITS})
 def nnx_dot_product_attention(q, k, v, *, mask=None, bias=None, causal=False):
     """flax.nnx.dot_product_attention, which hands over to jax.nn.dot_product_attention where no weights are asked for
     (flax/nnx/nn/attention.py), and so has its conventions."""

@@ -7,9 +7,6 @@ from reformer_pytorch import reformer_pytorch as reformer
 
 from attest.adapters import adapter
 
-ORDER = ("The values are right. Every row's bucket decides in what order the keys are summed (sort_key_val in LSHAttention.forward), so "
-         "that last bits of a row change with other rows.")
-
 
 def _shared(q, k, v):
     """Queries and keys as one sequence [q | k], the mask that hides the queries from each other, and values. The library divides a key by
@@ -35,7 +32,7 @@ def FullQKAttention(q, k, v):
 
 
 @adapter("attention.scaled_dot_product", library="reformer-pytorch", like="torch", layout="bhnd", profiles=("f64", "f32"),
-         conventions={"deterministic": False}, capabilities="m <= d; (n + s) % 2 == 0", explains={"f64": ORDER, "f32": ORDER})
+         conventions={"deterministic": False}, capabilities="m <= d; (n + s) % 2 == 0")
 def LSHAttention(q, k, v):
     """reformer_pytorch.LSHAttention with two buckets, each of which looks back at the other, and one hash, which is random: so is the
     order in which keys are summed."""

@@ -143,7 +143,9 @@ def longformer(q, k, v, *, causal=False):
     return _split(o[:, :n], heads)
 
 
-@adapter("attention.scaled_dot_product", **ATTENTION, capabilities="n == s; d == m")
+@adapter("attention.scaled_dot_product", **ATTENTION, capabilities="n == s; d == m",
+         explains={"bf16": "every case passes; exp(l - logsumexp(l)) with the logsumexp stored in 16 bits gives weights that do not sum to 1 "
+                           "(modeling_reformer.py, LocalSelfAttention.forward), which the law constant_value sees"})
 def reformer_local(q, k, v, *, causal=False):
     """Reformer's LocalSelfAttention with one chunk for all tokens; the softmax is exp(l - logsumexp(l)), a hidden logit -1e9, or -1e4 in
     binary16."""
