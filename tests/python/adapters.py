@@ -28,7 +28,9 @@ def main(name):
             verdict = verdict_of(report)
             print(f"{one.name} {one.version} {profile}: {verdict}" + (f", {left} cases and laws left" if left else "") +
                   (f" (explained: {explained})" if explained else ""), flush=True)
-            if verdict != "PASS" and not explained:
+            if verdict == "INVALID" and left:
+                print("too few cases in that time to say")
+            elif verdict != "PASS" and not explained:
                 wrong += 1
                 print(report.diagnosis)
             elif verdict == "PASS" and explained and not left:

@@ -5,8 +5,6 @@ from local_attention import LocalAttention
 from attest.adapters import adapter
 
 PROFILES = ("f64", "f32", "bf16", "f16")
-OVERLAP = ("The values are right. Gradients of keys and values are summed over the windows that saw them in 16 bits: look_around "
-           "(local_attention.py) copies them with unfold, whose backward pass adds into the dtype of the tensor.")
 PADDED = ("Where n is odd, the token of zeros that autopad adds counts as a key: pad_to_multiple fills k up, and LocalAttention.forward "
           "(local_attention.py) hides it only where the caller gives a mask. q = k = 0, v = 1, n = 3, windows of 2 give 0.75; with a mask "
           "that is true everywhere they give 1. Even n and causal order are right.")
@@ -28,7 +26,7 @@ def one_window(q, k, v, *, bias=None, scale=None, causal=False):
 
 
 @adapter("attention.scaled_dot_product", library="local-attention", like="torch", layout="bhnd", profiles=PROFILES,
-         capabilities="n == s; n % 2 == 0", gradients=True, explains={"bf16": OVERLAP, "f16": OVERLAP})
+         capabilities="n == s; n % 2 == 0", gradients=True)
 def two_windows(q, k, v, *, scale=None, causal=False):
     """LocalAttention with two windows that see each other."""
     return _attend(q, k, v, scale, causal, q.shape[2] // 2, 1)
