@@ -8,6 +8,7 @@ from fast_transformers.feature_maps import ActivationFunctionFeatureMap, elu_fea
 from fast_transformers.masking import FullMask, TriangularCausalMask
 from fast_transformers.recurrent.attention import RecurrentLinearAttention as Recurrent
 
+from attest._torch import for_every_head
 from attest.adapters import adapter
 
 LIBRARY = "pytorch-fast-transformers"
@@ -19,16 +20,12 @@ CANCELS = ("elu(x) + 1 (feature_maps/base.py) is (e^x - 1) + 1: what is left of 
 identity = ActivationFunctionFeatureMap.factory(lambda x: x)
 
 
-def _for_every_head(q, *shared):
-    return [x.repeat_interleave(q.shape[2] // x.shape[2], 2) for x in shared]
-
-
 def _everything(x):
     return FullMask(N=len(x), M=x.shape[1])
 
 
 def _linear(attention, visible, phi_q, phi_k, v, eps):
-    phi_k, v = _for_every_head(phi_q, phi_k, v)
+    phi_k, v = for_every_head(phi_q.shape[2], phi_k, v, axis=2)
     return attention(phi_q.shape[3], identity, eps=eps)(phi_q, phi_k, v, visible, _everything(phi_q), _everything(v))
 
 
@@ -50,7 +47,7 @@ def CausalLinearAttention(phi_q, phi_k, v, *, eps=0.0):
 def RecurrentLinearAttention(phi_q, phi_k, v, S, Z, *, eps=0.0):
     """RecurrentLinearAttention with the identity for a feature map. It writes to the state that it is given (Zi += K in
     recurrent/attention/self_attention/linear_attention.py), so that it gets a copy."""
-    phi_k, v = (x.repeat_interleave(phi_q.shape[1] // x.shape[1], 1) for x in (phi_k, v))
+    phi_k, v = for_every_head(phi_q.shape[1], phi_k, v)
     o, state = Recurrent(phi_q.shape[2], identity, eps=eps)(phi_q, phi_k, v, [S.clone(), Z.clone()])
     return o, *state
 
@@ -59,7 +56,7 @@ def RecurrentLinearAttention(phi_q, phi_k, v, S, Z, *, eps=0.0):
          capabilities="not causal or n == s", explains=dict.fromkeys(PROFILES, SCALE_ZERO))
 def FullAttention(q, k, v, *, mask=None, scale=None, causal=False):
     """FullAttention. A mask is added as its logarithm (additive_matrix in masking.py): a query that sees nothing gives NaN."""
-    k, v = _for_every_head(q, k, v)
+    k, v = for_every_head(q.shape[2], k, v, axis=2)
     visible = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool) if mask is None else mask
     if causal:
         visible = visible & TriangularCausalMask(q.shape[1]).bool_matrix

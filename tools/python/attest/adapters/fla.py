@@ -29,6 +29,7 @@ from fla.ops.linear_attn.naive import naive_recurrent_linear_attn as naive_recur
 from fla.ops.rebased.naive import naive_parallel_rebased as rebased
 from fla.ops.utils.softmax import softmax_fwd
 
+from attest._torch import for_every_head
 from attest.adapters import adapter
 
 
@@ -53,7 +54,7 @@ EPS = "1e-6 is added to every denominator (fla/ops/rebased/naive.py:27); the equ
 
 def _rows_first(x, heads):
     """(batch, heads, row, column) as (batch, row, heads, column); heads that share a tensor get a copy each."""
-    return x.repeat_interleave(heads // x.shape[1], 1).transpose(1, 2)
+    return for_every_head(heads, x)[0].transpose(1, 2)
 
 
 def _causal(kernel, phi_q, phi_k, v, S, Z):

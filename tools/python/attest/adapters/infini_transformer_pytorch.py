@@ -4,6 +4,7 @@
 import torch
 from infini_transformer_pytorch.infini_transformer import CausalAttention, FastweightMemory, Memories
 
+from attest._torch import Given
 from attest.adapters import adapter
 
 WIDE = ("f64", "f32")
@@ -62,17 +63,6 @@ def memory_update_delta(k, v, memory=None, z=None):
     return _wide(new.kv_mem, k), _wide(new.k_norm, k)
 
 
-class _Given(torch.nn.Module):
-    """Stands for a projection."""
-
-    def __init__(self, value):
-        super().__init__()
-        self.value = value
-
-    def forward(self, _):
-        return self.value
-
-
 @adapter("infini.segment_attention", **OPTIONS, layout="nd", conventions={**ELU, "zero_denominator": "zero", "position": "rotary"},
          capabilities="d == m; d > 2",
          explains={"f64": "the angles of rotary-embedding-torch are float32", "bf16": STATES,
@@ -90,7 +80,7 @@ def causal_attention(q, k, v, beta, memory=None, z=None, *, segment=None, update
     parts = []
     for start in range(0, n, segment):
         rows = slice(start, start + segment)
-        module.to_qkv = _Given(torch.cat([x[rows] for x in (q, k, v)], -1)[None])
+        module.to_qkv = Given(torch.cat([x[rows] for x in (q, k, v)], -1)[None])
         o, _, past = module(q[None, rows], past_memories=past, return_new_memories=True)
         parts.append(o[0])
     return torch.cat(parts), _wide(past.kv_mem[0, 0], q), _wide(past.k_norm[0, 0], q)

@@ -2,6 +2,7 @@
 """linear-attention-transformer: attention with exponential features."""
 from linear_attention_transformer.linear_attention_transformer import causal_linear_attn as attend
 
+from attest._torch import for_every_head
 from attest.adapters import adapter
 
 SOFTMAX = ("The values are right. Gradients of queries lose precision where features differ by many orders: q.softmax(dim=-1) in "
@@ -15,5 +16,5 @@ SOFTMAX = ("The values are right. Gradients of queries lose precision where feat
 def causal_linear_attn(q, k, v):
     """causal_linear_attn with a bucket for each token: a softmax over the features of a query, e^q up to a factor that the normaliser
     removes, and e^k. Values are as wide as keys (bucket_fn). Its floor for denominators, eps, is set to 0."""
-    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    k, v = for_every_head(q.shape[1], k, v)
     return attend(q, k, v, bucket_size=1, eps=0.0)

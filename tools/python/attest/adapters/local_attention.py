@@ -2,6 +2,7 @@
 """local-attention with windows that hold everything."""
 from local_attention import LocalAttention
 
+from attest._torch import for_every_head
 from attest.adapters import adapter
 
 PROFILES = ("f64", "f32", "bf16", "f16")
@@ -12,7 +13,7 @@ PADDED = ("Where n is odd, the token of zeros that autopad adds counts as a key:
 
 def _attend(q, k, v, scale, causal, window, around, bias=None, autopad=False):
     """A look backward, and forward unless causal, of `around` windows; no rotary positions."""
-    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    k, v = for_every_head(q.shape[1], k, v)
     layer = LocalAttention(window, causal=causal, look_backward=around, look_forward=0 if causal else around, scale=scale,
                            use_rotary_pos_emb=False, autopad=autopad)
     return layer(q, k, v, attn_bias=None if bias is None else bias.flatten(0, 1))

@@ -4,18 +4,8 @@ memory.knn_attention does not have; this is the attention of its other layers.""
 import torch
 from memorizing_transformers_pytorch.memorizing_transformers_pytorch import Attention
 
+from attest._torch import Given
 from attest.adapters import adapter
-
-
-class _Given(torch.nn.Module):
-    """Stands for a projection."""
-
-    def __init__(self, value):
-        super().__init__()
-        self.value = value
-
-    def forward(self, _):
-        return self.value
 
 
 @adapter("attention.scaled_dot_product", library="memorizing-transformers-pytorch", like="torch", layout="nd",
@@ -25,6 +15,6 @@ def attention(q, k, v, *, causal=True):
     n, d = q.shape
     past = k.shape[0] - n
     module = Attention(dim=d, heads=1, dim_head=d).eval()
-    module.to_q, module.to_kv, module.to_out = _Given(q[None]), _Given(torch.cat((k[past:], v[past:]), -1)[None]), torch.nn.Identity()
+    module.to_q, module.to_kv, module.to_out = Given(q[None]), Given(torch.cat((k[past:], v[past:]), -1)[None]), torch.nn.Identity()
     memory = torch.stack((k[:past], v[:past]), -2)[None] if past else None
     return module(q[None], xl_memory=memory)[0][0]

@@ -3,6 +3,7 @@
 from performer_pytorch.performer_pytorch import causal_linear_attention_noncuda as causal
 from performer_pytorch.performer_pytorch import linear_attention as everything
 
+from attest._torch import for_every_head
 from attest.adapters import adapter
 
 PROFILES = ("f64", "f32", "bf16", "f16")
@@ -10,16 +11,12 @@ OVERFLOW = "The denominator is stored as binary16 and overflows for features aro
 SUM_OVERFLOWS = "The running sum of keys times values is binary16 and overflows for features around 100 (causal_linear_attention_noncuda)."
 
 
-def _for_every_head(phi_q, *shared):
-    return [x.repeat_interleave(phi_q.shape[1] // x.shape[1], 1) for x in shared]
-
-
 @adapter("linear.attention", library="performer-pytorch", like="torch", layout="bhnd", profiles=PROFILES,
          conventions={"eps": 0.0, "zero_denominator": "nan"}, gradients=True,
          explains={"f16": OVERFLOW})
 def linear_attention(phi_q, phi_k, v):
     """linear_attention in performer_pytorch.py: 1 / (phi_q . z) without eps, so that a denominator of 0 gives 0 times infinity."""
-    return everything(phi_q, *_for_every_head(phi_q, phi_k, v))
+    return everything(phi_q, *for_every_head(phi_q.shape[1], phi_k, v))
 
 
 @adapter("linear.causal", library="performer-pytorch", like="torch", layout="bhnd", profiles=PROFILES,
@@ -27,4 +24,4 @@ def linear_attention(phi_q, phi_k, v):
 def causal_linear_attention_noncuda(phi_q, phi_k, v, *, chunk=64):
     """causal_linear_attention_noncuda in performer_pytorch.py, whose chunk_size is the number of chunks. Its eps (1e-6 by default) is
     added to every feature of Z and not to the denominator, which this equation has no parameter for: it is set to 0."""
-    return causal(phi_q, *_for_every_head(phi_q, phi_k, v), chunk_size=chunk, eps=0.0)
+    return causal(phi_q, *for_every_head(phi_q.shape[1], phi_k, v), chunk_size=chunk, eps=0.0)

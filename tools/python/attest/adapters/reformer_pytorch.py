@@ -5,6 +5,7 @@ import math
 import torch
 from reformer_pytorch import reformer_pytorch as reformer
 
+from attest._torch import for_every_head
 from attest.adapters import adapter
 
 
@@ -12,7 +13,7 @@ def _shared(q, k, v):
     """Queries and keys as one sequence [q | k], the mask that hides the queries from each other, and values. The library divides a key by
     its length and takes 1/sqrt of the width for the scale. So a key is made a unit vector by another column, in which queries have
     0, and the queries undo its factor, a power of two, and the scale."""
-    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1).flatten(0, 1) for x in (k, v))
+    k, v = (x.flatten(0, 1) for x in for_every_head(q.shape[1], k, v))
     q = q.flatten(0, 1)
     n, d = q.shape[1:]
     length = 2.0 ** math.ceil(math.log2(float(k.norm(dim=-1).max()) + 1e-30))

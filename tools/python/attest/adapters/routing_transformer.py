@@ -3,6 +3,7 @@
 import torch
 from routing_transformer.routing_transformer import KmeansAttention as Layer
 
+from attest._torch import for_every_head
 from attest.adapters import adapter
 
 MEAN = ("Results are shorter by a factor 1 / (1 + 1e-5): KmeansAttention.forward divides the sum over the clusters that chose a query by "
@@ -15,7 +16,7 @@ def KmeansAttention(q, k, v):
     """routing_transformer.KmeansAttention with given means. Its scale is 1/sqrt(d); its masks are for whole tokens, not for pairs; causal
     order brings a learned key that every query sees (num_mem_kv in __init__)."""
     (_, heads, n, d), s = q.shape, k.shape[2]
-    k, v = (x.repeat_interleave(heads // x.shape[1], 1) for x in (k, v))
+    k, v = for_every_head(heads, k, v)
     layer = Layer(1, n, heads, d, context_window_size=s, receives_context=True).eval()
     layer.kmeans.means.copy_(torch.ones(heads, 1, d))
     layer.kmeans.initted.fill_(True)

@@ -27,6 +27,7 @@ from transformers.models.reformer.modeling_reformer import LocalSelfAttention
 from transformers.models.roformer import modeling_roformer as roformer
 from transformers.models.t5.modeling_t5 import T5Attention
 
+from attest._torch import Given, for_every_head
 from attest.adapters import adapter
 
 ALL = ("f64", "f32", "bf16", "f16")
@@ -46,20 +47,9 @@ def _angles(where):
 
 
 
-class _Given(torch.nn.Module):
-    """Stands for a projection."""
-
-    def __init__(self, value):
-        super().__init__()
-        self.value = value
-
-    def forward(self, _):
-        return self.value
-
-
 def _joined(x, heads):
     """(batch, heads, row, column) as (batch, row, heads side by side); heads that share a tensor get a copy each."""
-    return x.repeat_interleave(heads // x.shape[1], 1).transpose(1, 2).flatten(2)
+    return for_every_head(heads, x)[0].transpose(1, 2).flatten(2)
 
 
 def _split(x, heads):
@@ -121,7 +111,7 @@ def big_bird_original_full(q, k, v, *, mask=None, causal=False):
     """BigBirdSelfAttention, what attention_type = "original_full" runs; softmax in the given precision."""
     heads = q.shape[1]
     module = BigBirdSelfAttention(BigBirdConfig(hidden_size=heads * q.shape[-1], num_attention_heads=heads)).eval()
-    module.query, module.key, module.value = (_Given(_joined(x, heads)) for x in (q, k, v))
+    module.query, module.key, module.value = (Given(_joined(x, heads)) for x in (q, k, v))
     hidden = _additive(_visible(q, k, mask, causal), q.dtype) if causal or mask is not None else None
     return _split(module(module.query(None), hidden)[0], heads)
 
@@ -137,7 +127,7 @@ def longformer(q, k, v, *, causal=False):
     config = LongformerConfig(hidden_size=heads * d, num_attention_heads=heads, attention_window=[window], attention_probs_dropout_prob=0.0)
     module = LongformerSelfAttention(config, 0).eval()
     padded = [torch.nn.functional.pad(_joined(x, heads), (0, 0, 0, window - n)) for x in (q, k, v)]
-    module.query, module.key, module.value = (_Given(x.transpose(0, 1).clone()) for x in padded)
+    module.query, module.key, module.value = (Given(x.transpose(0, 1).clone()) for x in padded)
     padding = (torch.arange(window) >= n).expand(batch, -1)
     o = module(padded[0], torch.where(padding, -10000.0, 0.0), padding, torch.zeros_like(padding), False)[0]
     return _split(o[:, :n], heads)
@@ -153,7 +143,7 @@ def reformer_local(q, k, v, *, causal=False):
     config = ReformerConfig(hidden_size=heads * d, num_attention_heads=heads, attention_head_size=d, local_attn_chunk_length=n,
                             is_decoder=causal, local_attention_probs_dropout_prob=0.0)
     module = LocalSelfAttention(config, 0).eval()
-    module.query, module.key, module.value = (_Given(_joined(x, heads)) for x in (q, k, v))
+    module.query, module.key, module.value = (Given(_joined(x, heads)) for x in (q, k, v))
     return _split(module(module.query(None)).hidden_states, heads)
 
 
@@ -163,7 +153,7 @@ def t5(q, k, v, *, bias=None, causal=False):
     heads, n, d = q.shape[1:]
     config = T5Config(d_model=heads * d, d_kv=d, num_heads=heads, dropout_rate=0.0)
     module = T5Attention(config, layer_idx=0).eval()
-    module.q, module.k, module.v = (_Given(_joined(x, heads)) for x in (q, k, v))
+    module.q, module.k, module.v = (Given(_joined(x, heads)) for x in (q, k, v))
     module.o = torch.nn.Identity()
     hidden = _additive(_visible(q, k, None, True), q.dtype) if causal else None
     return _split(module(module.q(None), hidden, key_value_states=module.k(None), position_bias=bias)[0], heads)
@@ -191,7 +181,7 @@ def bloom(q, k, v):
     s = k.shape[1]
     module = BloomAttention(BloomConfig(hidden_size=heads * d, n_head=heads, attention_dropout=0.0, hidden_dropout=0.0), layer_idx=0).eval()
     fused = torch.stack([q, k[:, s - n:], v[:, s - n:]], -2)  # heads, tokens, three, width
-    module.query_key_value = _Given(fused.transpose(0, 1).flatten(1)[None])
+    module.query_key_value = Given(fused.transpose(0, 1).flatten(1)[None])
     module.dense = torch.nn.Identity()
     alibi = build_alibi_tensor(torch.ones(1, s, dtype=torch.long), heads, q.dtype)
     tokens = q.new_zeros(1, n, heads * d)
@@ -208,7 +198,7 @@ def mpt(q, k, v, *, scale=None):
     config = MptConfig(d_model=heads * d, n_heads=heads, max_seq_len=s)
     config.attn_config.softmax_scale = scale
     module = MptAttention(config, layer_idx=0).eval()
-    module.Wqkv = _Given(torch.cat([_joined(x[None], heads) for x in (q, k[:, s - n:], v[:, s - n:])], -1))
+    module.Wqkv = Given(torch.cat([_joined(x[None], heads) for x in (q, k[:, s - n:], v[:, s - n:])], -1))
     module.out_proj = torch.nn.Identity()
     alibi = build_mpt_alibi_tensor(heads, s).to(q.dtype)
     tokens = q.new_zeros(1, n, heads * d)
