@@ -30,7 +30,7 @@ def bfloat16(q, k, v, mask=None, bias=None, scale=None, causal=False):
     return attention(*wide[:3], mask, wide[3], scale, causal).astype(q.dtype)
 
 
-def softmax_of_heads(q, k, v, mask=None, bias=None, scale=None, causal=False):
+def attention_of_heads(q, k, v, mask=None, bias=None, scale=None, causal=False):
     """Layout bhnd."""
     lift = lambda x, b, h: None if x is None else x[b, h % x.shape[1]]
     batch, heads = q.shape[:2]

@@ -91,7 +91,7 @@ def test_layout_of_batches_and_heads():
 
     def kernel(q, k, v, mask=None, bias=None, scale=None, causal=False):
         shapes.add((q.ndim, q.shape[1], k.shape[1]))
-        return kernels.softmax_of_heads(q, k, v, mask, bias, scale, causal)
+        return kernels.attention_of_heads(q, k, v, mask, bias, scale, causal)
 
     report = check(kernel, layout="bhnd")
     assert report.passed, report

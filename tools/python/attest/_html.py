@@ -30,13 +30,11 @@ def page(reports: list[tuple[str, Report]]) -> str:
              f"<h1>attest</h1><p>{passed} of {len(reports)} kernels pass.</p>",
              row("th", "kernel", "equation", "profile", "verdict", "cases", "skipped", "error / bound", "bits", opening="<table>")]
     for number, (name, report) in enumerate(reports):
-        cases = [one["cases"] for one in report.rows]
-        bits = "-" if report.effective_bits is None else f"{report.effective_bits:.1f}"
         parts.append(f"<tr><td><a href='#k{number}'>{html.escape(name)}</a></td><td>{report.equation}</td><td>{report.profile}</td>"
                      f"<td class='{report.verdict}'>{report.verdict}</td>"
-                     f"<td class='number'>{sum(c['passed'] for c in cases)}/{sum(c['judged'] for c in cases)}</td>"
-                     f"<td class='number'>{sum(c['skipped'] for c in cases)}</td>"
-                     f"<td class='number'>{report.worst.ratio:.3g}</td><td class='number'>{bits}</td></tr>")
+                     f"<td class='number'>{report.cases['passed']}/{report.cases['judged']}</td>"
+                     f"<td class='number'>{report.cases['skipped']}</td>"
+                     f"<td class='number'>{report.worst.ratio:.3g}</td><td class='number'>{report.bits}</td></tr>")
     parts.append("</table>")
     for number, (name, report) in enumerate(reports):
         parts.append(f"<h2 id='k{number}'>{html.escape(name)} <span class='{report.verdict}'>{report.verdict}</span></h2>")

@@ -22,11 +22,6 @@ def operations() -> list[str]:
     return native.operations()
 
 
-@functools.lru_cache(maxsize=None)
-def _page(equation: str) -> dict[str, Any]:
-    return json.loads(native.describe(equation))
-
-
 def describe(equation: str) -> dict[str, Any]:
     """The page of an equation as data: "formula", "about", "source", "sizes", "inputs", "outputs", "parameters" (with default and
     choices), "forms", "constraints", "laws", "faults", "flags" (of its golden cases), "gradient" (the inputs that its
@@ -34,6 +29,9 @@ def describe(equation: str) -> dict[str, Any]:
 
     Raises UsageError, with near names, when there is no such equation."""
     return json.loads(native.describe(equation))
+
+
+_page = functools.lru_cache(maxsize=None)(describe)  # for those who do not change it
 
 
 @dataclasses.dataclass(frozen=True)

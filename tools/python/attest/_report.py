@@ -62,6 +62,7 @@ class Report:
     first_error     the first thing that was wrong, as a sentence; "" when nothing was
     repro           the query of a case that shows it, for attest.reproduce(); "" when nothing was wrong
     worst           the element nearest to its bound
+    cases           how many were judged, passed and skipped
     assumed         parameters and optional inputs that the function does not take and that were not declared, and what was
                     assumed of them
     kernel_seconds  time spent inside the kernel
@@ -104,6 +105,16 @@ class Report:
     def effective_bits(self) -> float | None:
         statistics = next((row["statistics"] for row in self.rows if row["reading"] == "value"), None)
         return statistics["bits"] if statistics and statistics["elements"] > 0 else None
+
+    @property
+    def bits(self) -> str:
+        """The effective bits as reports print them."""
+        return rounded(self.effective_bits)
+
+    @property
+    def cases(self) -> dict[str, int]:
+        """How many cases were "judged", "passed" and "skipped", over all readings."""
+        return {key: sum(row["cases"][key] for row in self.rows) for key in ("judged", "passed", "skipped")}
 
     @property
     def faults(self) -> list[Fault]:
@@ -151,6 +162,10 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<attest.Report {self.kernel}: {self.equation} {self.profile} {self.verdict}>"
+
+
+def rounded(bits: float | None) -> str:
+    return "-" if bits is None else f"{bits:.1f}"
 
 
 def write_atomically(path: str | os.PathLike, text: str) -> None:

@@ -7,7 +7,7 @@ import platform
 import sys
 from typing import Any
 
-from attest._report import ORDER, Interrupted, Report
+from attest._report import ORDER, Interrupted, Report, rounded
 from attest.adapters import Absent, Adapter, adapters
 from attest.native import __version__
 
@@ -45,19 +45,17 @@ def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str
     except Exception as error:
         return {**result, "verdict": "ERROR", "bits": None, "cases": "", "worst": None, "diagnosis": f"{type(error).__name__}: {error}", "repro": "",
                 "explained": one.explains.get(profile, "")}
-    cases = [part["cases"] for part in report.rows]
     faults = report.faults
     verdict = verdict_of(report)
     diagnosis = "" if verdict == "PASS" else "; ".join(filter(None, [f"looks like {faults[0].name}" if faults and (faults[0].whole or faults[0].explained > 0.5) else "", report.first_error]))
     return {**result, "assumed": report.assumed, "verdict": verdict, "bits": report.effective_bits,
-            "cases": f"{sum(c['passed'] for c in cases)}/{sum(c['judged'] for c in cases)}", "skipped": sum(c["skipped"] for c in cases), "left": sum(part["not_run"] for part in report.rows),
+            "cases": f"{report.cases['passed']}/{report.cases['judged']}", "skipped": report.cases["skipped"], "left": sum(part["not_run"] for part in report.rows),
             "laws": f"{sum(part['laws']['held'] for part in report.rows)}/{sum(part['laws']['judged'] for part in report.rows)}",
             "worst": report.worst.ratio, "diagnosis": diagnosis, "repro": report.repro, "explained": one.explains.get(profile, "")}
 
 
 def line(row: dict[str, Any]) -> str:
-    bits = "-" if row["bits"] is None else f"{row['bits']:.1f}"
-    return f"{row['kernel']:<60} {row['version']:<12} {row['equation']:<34} {row['profile']:<9} {row['cases']:>8} {bits:>5} {row['verdict']}"
+    return f"{row['kernel']:<60} {row['version']:<12} {row['equation']:<34} {row['profile']:<9} {row['cases']:>8} {rounded(row['bits']):>5} {row['verdict']}"
 
 
 def markdown(record: dict[str, Any]) -> str:
@@ -71,8 +69,7 @@ def markdown(record: dict[str, Any]) -> str:
             "| kernel | version | equation | profile | cases | left | error/bound | bits | verdict |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for one in rows:
         worst = "-" if one["worst"] is None else f"{one['worst']:.3g}"
-        bits = "-" if one["bits"] is None else f"{one['bits']:.1f}"
-        text.append(f"| {one['kernel']} | {one['version']} | {one['equation']} | {one['profile']} | {one['cases']} | {one.get('left', 0)} | {worst} | {bits} | {one['verdict']} |")
+        text.append(f"| {one['kernel']} | {one['version']} | {one['equation']} | {one['profile']} | {one['cases']} | {one.get('left', 0)} | {worst} | {rounded(one['bits'])} | {one['verdict']} |")
     if failed:
         text += ["", "## What does not pass, and why", ""]
         for one in failed:

@@ -127,10 +127,8 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
         return
     terminalreporter.section("attest")
     for name, report in reports:
-        bits = "-" if report.effective_bits is None else f"{report.effective_bits:.1f}"
-        cases = [row["cases"] for row in report.rows]
-        passed, judged, skipped = (sum(case[key] for case in cases) for key in ("passed", "judged", "skipped"))
-        terminalreporter.line(f"{name} {report.profile}: {report.verdict}, {passed} of {judged} cases ({skipped} skipped), "
-                              f"error/bound {report.worst.ratio:.3g}, {bits} bits")
+        cases = report.cases
+        terminalreporter.line(f"{name} {report.profile}: {report.verdict}, {cases['passed']} of {cases['judged']} cases ({cases['skipped']} skipped), "
+                              f"error/bound {report.worst.ratio:.3g}, {report.bits} bits")
         for assumed, what in report.assumed.items():
             terminalreporter.line(f"  assumed: {assumed} is {what}")
