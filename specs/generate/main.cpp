@@ -4,6 +4,7 @@
 //   specs.cpp                                  the specs themselves, for attest::specs()
 //   reference/<id>.cpp, reference.cpp          every form in every reading, and their table
 //   openmp/<id>.cpp, openmp.cpp                every kernel behind the C interface, and its plugin table
+//   cuda.cpp                                   the table of the CUDA plugin
 //   faults/<id>.cpp, faults.cpp                every fault of tests/faults in the readings that judging needs, and their table
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -196,6 +197,16 @@ std::string openmp_table(const std::vector<Spec>& specs) {
   return text;
 }
 
+/// The kernels of the CUDA backend: each equation's source says which it has.
+std::string cuda_table(const std::vector<Spec>& specs) {
+  std::string text = "// Generated.\n#include \"attest/cuda/plugin.hpp\"\n\nnamespace attest::cuda {\n\n";
+  for (const auto& spec : specs) text += fmt::format("namespace {}::{} {{\nstd::vector<attest_kernel> kernels();\n}}\n", spec.family(), spec.stem());
+  text += "\nstd::vector<attest_kernel> all_kernels() {\n  std::vector<attest_kernel> all;\n  for (auto* kernels : {\n";
+  for (const auto& spec : specs) text += fmt::format("           {}::{}::kernels,\n", spec.family(), spec.stem());
+  text += "       })\n    for (const auto& kernel : kernels()) all.push_back(kernel);\n  return all;\n}\n\n}  // namespace attest::cuda\n";
+  return text;
+}
+
 /// `R"~(` cannot occur in a spec: specgen refuses it.
 std::string spec_texts(const std::vector<Spec>& specs) {
   std::string text = "// Generated.\n#include \"attest/spec.hpp\"\n\nnamespace attest {\n\nconst std::map<std::string, Spec>& specs() {\n"
@@ -245,6 +256,10 @@ int main(int argc, char** argv) try {
     if (spec.backends.count("openmp")) with_openmp.push_back(spec);
   for (const auto& spec : with_openmp) write(out / "openmp" / (spec.id + ".cpp"), openmp_unit(spec));
   write(out / "openmp.cpp", openmp_table(with_openmp));
+  std::vector<Spec> with_cuda;
+  for (const auto& spec : specs)
+    if (spec.backends.count("cuda")) with_cuda.push_back(spec);
+  write(out / "cuda.cpp", cuda_table(with_cuda));
   write(out / "specs.cpp", spec_texts(specs));
   return 0;
 } catch (const std::exception& error) {

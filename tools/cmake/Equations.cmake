@@ -30,10 +30,12 @@ function(attest_equations_with backend result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 attest_equations_with(openmp ATTEST_OPENMP_EQUATIONS)
+attest_equations_with(cuda ATTEST_CUDA_EQUATIONS)
 
 attest_partners(reference/include/attest/reference .hpp ${ATTEST_EQUATIONS})
 attest_partners(tests/faults .hpp ${ATTEST_EQUATIONS})
 attest_partners(optimized/openmp .cpp ${ATTEST_OPENMP_EQUATIONS})
+attest_partners(optimized/cuda .cu ${ATTEST_CUDA_EQUATIONS})
 
 # family/stem -> family.stem
 set(ATTEST_IDS ${ATTEST_EQUATIONS})

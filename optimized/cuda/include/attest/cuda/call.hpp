@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdio>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attest/attest_kernel.h"
+#include "attest/cuda/tensors.hpp"
+
+/// The host's side of a kernel: what a call brings, and the table that a plugin exports.
+
+/// Every pair of what tensors are stored in and what products take. Products of float16 run as tf32: sums and weights leave its range.
+#define ATTEST_CUDA_FORMATS(instantiate)        \
+  instantiate(float, float)                     \
+  instantiate(float, Tf32)                      \
+  instantiate(__nv_bfloat16, __nv_bfloat16)     \
+  instantiate(__half, Tf32)
+
+namespace attest::cuda {
+
+struct Grid {
+  Index x, y, z;
+};
+
+/// One call: tensors and parameters by name, in layout bhnd, or thd where it brings "offsets.SIZE"; a workspace; and launches. The code that
+/// launches also says how much workspace it takes: a Call that measures hands out no memory and launches nothing.
+class Call {
+public:
+  enum class Purpose { run, measure };
+  Call(const attest_call& call, Purpose purpose) : call_(call), measures_(purpose == Purpose::measure) {
+    for (std::size_t i = 0; i < call.input_count; ++i)
+      if (std::string_view(call.inputs[i].name).starts_with("offsets.")) packed_ = true;
+    heads_ = static_cast<int>(call.outputs[0].tensor.shape[1]);
+  }
+
+  int heads() const { return heads_; }
+
+  /// The sequences of a size's tokens, which are those of the input `name`, in chunks.
+  Sequences sequences(const char* size, const char* name, Index chunk) const {
+    const DLTensor& tensor = *required(input(name), name);
+    Sequences sequences;
+    sequences.chunk = static_cast<int>(chunk < 1 ? 1 : chunk > 256 ? 256 : chunk);
+    if (packed_) {
+      const std::string offsets = std::string("offsets.") + size;
+      const DLTensor& begins = *required(input(offsets.c_str()), offsets.c_str());
+      sequences.offsets = data<const Index>(begins);
+      sequences.count = static_cast<int>(begins.shape[0] - 1);
+      sequences.length = tensor.shape[0];
+    } else {
+      sequences.count = static_cast<int>(tensor.shape[0]);
+      sequences.length = tensor.shape[2];
+    }
+    return sequences;
+  }
+  /// One token for each of the batch: for equations of a single token.
+  Sequences single_tokens() const { return {.length = 1, .count = static_cast<int>(call_.outputs[0].tensor.shape[0])}; }
+
+  /// [tokens, width], or [width] for one token. No data where the call does not bring it.
+  Rows rows(const char* name, Map map = Map::identity) const {
+    const DLTensor* tensor = input(name);
+    if (!tensor) return {};
+    return {.data = data<const void>(*tensor), .place = of_tokens(*tensor), .stored = width(*tensor), .map = map};
+  }
+  /// The same, with a column of ones.
+  Rows rows_and_ones(const char* name) const {
+    Rows rows = this->rows(name);
+    rows.ones = true;
+    return rows;
+  }
+  Answers answers(const char* name) const {
+    const DLTensor& tensor = *required(output(name), name);
+    return {data<void>(tensor), false, of_tokens(tensor), width(tensor)};
+  }
+  /// Rows whose byte in the boolean input [tokens] is 0 are not read.
+  Rows masked(Rows rows, const char* name) const {
+    if (const DLTensor* tensor = input(name)) {
+      rows.visible = data<const std::uint8_t>(*tensor);
+      rows.visible_place = packed_ ? Place{.head = tensor->strides[1], .row = tensor->strides[0], .sharing = sharing(*tensor)}
+                                   : Place{.sequence = tensor->strides[0], .head = tensor->strides[1], .row = tensor->strides[2], .sharing = sharing(*tensor)};
+    }
+    return rows;
+  }
+
+  /// The state [rows, columns] that comes in, with one more column from `last` [rows] unless that is null.
+  State initial(const char* matrix, const char* last, int rows, int columns) const {
+    return state(input(matrix), last ? input(last) : nullptr, last != nullptr, rows, columns);
+  }
+  /// The state that goes out.
+  State final(const char* matrix, const char* last, int rows, int columns) const {
+    return state(output(matrix), last ? output(last) : nullptr, last != nullptr, rows, columns);
+  }
+
+  template <class V>
+  const V* input_data(const char* name) const {
+    return data<const V>(*required(input(name), name));
+  }
+  const DLTensor* input(const char* name) const { return attest_input(&call_, name); }
+  const DLTensor* output(const char* name) const { return attest_output(&call_, name); }
+
+  double real(const char* name) const { return parameter(name).real; }
+  Index integer(const char* name) const { return parameter(name).integer; }
+  std::string_view choice(const char* name) const { return parameter(name).text; }
+  Map map(const char* name) const {
+    const std::string_view kind = choice(name);
+    return kind == "elu_plus_one" ? Map::elu_plus_one : kind == "relu" ? Map::relu : kind == "exp" ? Map::exp : Map::identity;
+  }
+
+  /// Room for `count` values in the call's workspace.
+  template <class V>
+  V* workspace(Index count) {
+    const std::size_t begin = used_;
+    used_ += (static_cast<std::size_t>(count) * sizeof(V) + 255) / 256 * 256;
+    if (measures_) return nullptr;
+    if (used_ > call_.workspace_size) throw std::invalid_argument("the workspace has " + std::to_string(call_.workspace_size) + " bytes, fewer than its size was said to be");
+    return reinterpret_cast<V*>(static_cast<char*>(call_.workspace) + begin);
+  }
+  std::size_t used() const { return used_; }
+
+  /// [tokens, width] of floats in the workspace for the same tokens as `like`.
+  Answers workspace_rows(const Sequences& tokens, int width) {
+    const Index all = tokens.offsets ? tokens.length : tokens.length * tokens.count;
+    Place place{.sequence = tokens.offsets ? 0 : tokens.length * heads_ * width, .head = width, .row = static_cast<Index>(heads_) * width, .column = 1};
+    return {workspace<float>(all * heads_ * width), true, place, width};
+  }
+
+  template <class... Parameters, class... Arguments>
+  void launch(void (*kernel)(Parameters...), Grid grid, int threads, std::size_t shared_bytes, Arguments&&... arguments) {
+    if (measures_ || grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+    if (grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
+      throw std::invalid_argument("a call of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
+                                  " blocks; at most 2147483647 x 65535 x 65535");
+    cuda::launch(kernel, dim3(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z)), static_cast<unsigned>(threads),
+                 shared_bytes, static_cast<Stream>(call_.stream), std::forward<Arguments>(arguments)...);
+  }
+
+private:
+  template <class V>
+  static V* data(const DLTensor& tensor) {
+    return reinterpret_cast<V*>(static_cast<char*>(tensor.data) + tensor.byte_offset);
+  }
+  static int width(const DLTensor& tensor) { return static_cast<int>(tensor.shape[tensor.ndim - 1]); }
+  static const DLTensor* required(const DLTensor* tensor, const char* name) {
+    if (!tensor) throw std::invalid_argument(std::string("the call has no tensor '") + name + "'");
+    return tensor;
+  }
+  const attest_parameter& parameter(const char* name) const {
+    if (const auto* found = attest_parameter_of(&call_, name)) return *found;
+    throw std::invalid_argument(std::string("the call has no parameter '") + name + "'");
+  }
+  int sharing(const DLTensor& tensor) const { return heads_ / static_cast<int>(tensor.shape[1]); }
+  /// [sequences, heads, tokens, width], [sequences, heads, width] of one token, or packed [tokens, heads, width].
+  Place of_tokens(const DLTensor& t) const {
+    if (packed_) return {.head = t.strides[1], .row = t.strides[0], .column = t.strides[2], .sharing = sharing(t)};
+    if (t.ndim == 3) return {.sequence = t.strides[0], .head = t.strides[1], .column = t.strides[2], .sharing = sharing(t)};
+    return {.sequence = t.strides[0], .head = t.strides[1], .row = t.strides[2], .column = t.strides[3], .sharing = sharing(t)};
+  }
+  State state(const DLTensor* matrix, const DLTensor* last, bool bordered, int rows, int columns) const {
+    State state{.rows = rows, .columns = columns + bordered, .border = bordered ? State::Border::column : State::Border::none};
+    if (matrix) {
+      state.matrix = data<float>(*matrix);
+      state.place = {.sequence = matrix->strides[0], .head = matrix->strides[1], .row = matrix->strides[2], .column = matrix->strides[3], .sharing = sharing(*matrix)};
+    }
+    if (last) {
+      state.last = data<float>(*last);
+      state.last_place = {.sequence = last->strides[0], .head = last->strides[1], .row = last->strides[2], .sharing = sharing(*last)};
+    }
+    return state;
+  }
+
+  const attest_call& call_;
+  bool measures_, packed_ = false;
+  int heads_ = 0;
+  std::size_t used_ = 0;
+};
+
+inline Rows read_back(const Answers& written) { return {.data = written.data, .wide = written.wide, .place = written.place, .stored = written.width}; }
+
+namespace detail {
+
+template <class Kernel, class T, class Factor>
+int run(const attest_call* call) {
+  try {
+    Call mine(*call, Call::Purpose::run);
+    Kernel::template run<T, Factor>(mine);
+    return 0;
+  } catch (const std::exception& error) {
+    std::snprintf(call->error, call->error_size, "%s", error.what());
+    return 1;
+  }
+}
+
+/// What goes wrong here goes wrong again in run(), which can say so.
+template <class Kernel, class T, class Factor>
+std::size_t workspace(const attest_call* call) {
+  try {
+    Call mine(*call, Call::Purpose::measure);
+    Kernel::template run<T, Factor>(mine);
+    return mine.used();
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+template <class T>
+constexpr DLDataType dtype = {std::is_same_v<T, __nv_bfloat16> ? kDLBfloat : kDLFloat, 8 * sizeof(T), 1};
+
+}  // namespace detail
+
+/// Where tensors are: what the same sources are compiled for.
+#if defined(ATTEST_CUDA_EMULATION)
+inline constexpr DLDeviceType kDevice = kDLCPU;
+#else
+inline constexpr DLDeviceType kDevice = kDLCUDA;
+#endif
+
+/// What a kernel says of itself.
+struct About {
+  std::string can;              // capabilities
+  const char* layout = "bhnd";
+  bool products = true;  // its products may run as tf32, which is another kernel then; else it is in true float whatever it stores
+};
+
+/// An equation's rows of the plugin's table. A kernel is a struct with `template <class T, class Factor> static void run(Call&)`.
+class Kernels {
+public:
+  explicit Kernels(const char* equation) : equation_(equation) {}
+
+  template <class Kernel>
+  Kernels&& value(const char* form, About about) && {
+    return std::move(*this).template add<Kernel>(form, "value", about);
+  }
+  template <class Kernel>
+  Kernels&& gradient(const char* form, About about) && {
+    return std::move(*this).template add<Kernel>(form, "gradient", about);
+  }
+  const std::vector<attest_kernel>& rows() const { return rows_; }
+
+private:
+  template <class Kernel>
+  Kernels&& add(const char* form, const char* reading, const About& about) && {
+    row<Kernel, float, float>(form, reading, about, about.can);
+    if (about.products) row<Kernel, float, Tf32>(form, reading, about, about.can + (about.can.empty() ? "" : "; ") + "profile == 'tf32'");
+    row<Kernel, __nv_bfloat16, __nv_bfloat16>(form, reading, about, about.can);
+    row<Kernel, __half, Tf32>(form, reading, about, about.can);
+    return std::move(*this);
+  }
+  template <class Kernel, class T, class Factor>
+  void row(const char* form, const char* reading, const About& about, const std::string& can) {
+    static std::set<std::string> texts;  // for as long as the plugin: the table points to them
+    rows_.push_back({equation_, form, reading, detail::dtype<T>, kDevice, about.layout, texts.insert(can).first->c_str(), detail::workspace<Kernel, T, Factor>,
+                     detail::run<Kernel, T, Factor>});
+  }
+
+  const char* equation_;
+  std::vector<attest_kernel> rows_;
+};
+
+}  // namespace attest::cuda

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "attest/cuda/linear.hpp"
+
+/// Causal linear attention forward and backward, by each of the three ways to take its sums.
+
+namespace attest::cuda {
+
+enum class Algorithm {
+  tokens,    // one after the other
+  chunks,    // one chunk after the other, matrix products inside
+  parallel,  // totals of all chunks, their prefix sums, then all chunks at once
+};
+
+template <Algorithm algorithm, class T, class Factor>
+void answer(Call& call, const Product& product) {
+  if constexpr (algorithm == Algorithm::tokens) {
+    answer_by_tokens<T>(call, product);
+  } else if constexpr (algorithm == Algorithm::chunks) {
+    answer_by_chunks<T, Factor>(call, product);
+  } else {
+    Rows values = product.c;
+    values.ones = values.ones || product.division.wanted;
+    answer_from<T, Factor>(call, product, states_of<T, Factor>(call, product.b, values, product.order, product.tokens, product.initial, product.final));
+  }
+}
+
+/// What the backward pass of causal linear attention reads and writes.
+struct Backward {
+  Rows phi_q{}, phi_k{}, v{}, grad_o{};
+  Sequences tokens{};
+  State initial{};       // [S | Z] before the first token
+  State grad_final{};    // gradient of the loss by [S | Z] behind the last one
+  State grad_initial{};  // to be written: by [S | Z] before the first one
+  float eps = 0;
+  Answers grad_phi_q{}, grad_phi_k{}, grad_v{};
+};
+
+/// The gradients of the numerator at G, where [G | e] and [v | 1] may both have their last column, or neither has.
+template <Algorithm algorithm, class T, class Factor>
+void through_numerator(Call& call, const Backward& x, const Rows& G, const Rows& values, const State* states) {
+  Rows without_e = G;
+  without_e.stored = x.v.stored;
+  Product grad_phi_q{.a = G, .b = values, .c = x.phi_k, .order = Order::past, .tokens = x.tokens, .initial = x.initial.transposed(), .answers = x.grad_phi_q};
+  Product grad_phi_k{.a = values, .b = G, .c = x.phi_q, .order = Order::future, .tokens = x.tokens, .initial = x.grad_final.transposed(),
+                     .final = x.grad_initial.transposed(), .answers = x.grad_phi_k};
+  Product grad_v{.a = x.phi_k, .b = x.phi_q, .c = without_e, .order = Order::future, .tokens = x.tokens, .initial = x.grad_final, .answers = x.grad_v};
+  if constexpr (algorithm == Algorithm::parallel) {
+    const State past = states ? *states : states_of<T, Factor>(call, x.phi_k, values, Order::past, x.tokens, x.initial, {});
+    const State future = states_of<T, Factor>(call, x.phi_q, G, Order::future, x.tokens, x.grad_final, x.grad_initial);
+    answer_from<T, Factor>(call, grad_phi_q, past.transposed());
+    answer_from<T, Factor>(call, grad_phi_k, future.transposed());
+    answer_from<T, Factor>(call, grad_v, future);
+  } else {
+    answer<algorithm, T, Factor>(call, grad_phi_q);
+    answer<algorithm, T, Factor>(call, grad_phi_k);
+    answer<algorithm, T, Factor>(call, grad_v);
+  }
+}
+
+/// All of it: the sums of the forward pass again, what the division makes of grad_o, and the gradients of the numerator.
+template <Algorithm algorithm, class T, class Factor>
+void backward(Call& call, const Backward& x) {
+  Rows values = x.v;
+  values.ones = true;
+  const Answers sums = call.workspace_rows(x.tokens, values.width()), G = call.workspace_rows(x.tokens, values.width());
+  const Product forward{.a = x.phi_q, .b = x.phi_k, .c = values, .order = Order::past, .tokens = x.tokens, .initial = x.initial, .answers = sums};
+  State states;
+  if constexpr (algorithm == Algorithm::parallel) {
+    states = states_of<T, Factor>(call, x.phi_k, values, Order::past, x.tokens, x.initial, {});
+    answer_from<T, Factor>(call, forward, states);
+  } else {
+    answer<algorithm, T, Factor>(call, forward);
+  }
+  cotangents<T>(call, x.tokens, read_back(sums), x.grad_o, x.eps, G);
+  through_numerator<algorithm, T, Factor>(call, x, read_back(G), values, &states);
+}
+
+}  // namespace attest::cuda

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "attest/cuda/call.hpp"
+#include "attest/cuda/tensors.hpp"
+
+/// What linear attention and the compressive memory are made of, forward and backward: a token's answer
+///
+///     answer_i = state^T a_i + sum_j (a_i . b_j) c_j,      state = initial + sum_j b_j c_j^T
+///
+/// where j runs over the tokens of i's chunk up to i (Order::past) or from i on (Order::future) in the sum, and over the chunks before
+/// or behind it in the state. With a, b, c = phi_q, phi_k, [v | 1] it is the numerator beside the denominator; with G = grad_o / d and
+/// e = -(grad_o . o) / d the gradients are the same thing three times (Katharopoulos et al. 2020, eq. 13 to 15, corrected, with one
+/// more column for the denominator):
+///
+///     grad_phi_q: a, b, c = [G | e], [v | 1], phi_k, past      grad_phi_k: [v | 1], [G | e], phi_q, future      grad_v: phi_k, phi_q, G, future
+///
+/// All functions are templates over the type T of tensors in memory and the type Factor of products; products.cu, sweep.cu and tokens.cu
+/// instantiate them for every Format.
+
+namespace attest::cuda {
+
+enum class Order { past, future, all };  // all: no order, the state alone, one per sequence
+
+/// How a sum over tokens becomes an answer.
+struct Division {
+  bool wanted = false;  // divide by the state's last column; the sums' is 1 for every token
+  float eps = 0;
+  bool nan_of_zero = false;  // what a denominator of 0 gives; else 0
+};
+
+struct Product {
+  Rows a{}, b{}, c{};
+  Order order = Order::past;
+  Sequences tokens{};  // those that answer
+  State initial{};     // before the first token of the order; one per sequence
+  State final{};       // behind the last one
+  Division division{};
+  Answers answers{};
+  Rows sloped{};  // where there is data: answers are multiplied by the slope of its map, element by element
+};
+
+/// One answer, divided and stored. `column` counts from the answers' first.
+template <class T>
+__device__ void store_answer(const Product& p, const Chunk& chunk, int head, Index row, int column, float sum, float denominator) {
+  if (p.division.wanted) {
+    denominator += p.division.eps;
+    sum = denominator == 0 ? (p.division.nan_of_zero ? __int_as_float(0x7fc00000) : 0.0f) : __fdiv_rn(sum, denominator);
+  }
+  if (p.sloped.data) sum *= slope(p.sloped.map, Panel<T>(p.sloped, chunk, head).raw(row, column));
+  const Index at = p.answers.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
+  if (p.answers.wide)
+    static_cast<float*>(p.answers.data)[at] = sum;
+  else
+    static_cast<T*>(p.answers.data)[at] = from_float<T>(sum);
+}
+
+/// What stands before every chunk (behind it, where the order is from the end): b_j c_j^T summed over chunks, the totals added up in the
+/// order of the tokens. Order::all gives one state per sequence, with everything in it.
+template <class T, class Factor>
+State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Sequences& tokens, const State& initial, const State& final);
+
+/// The answers, from the states before all chunks.
+template <class T, class Factor>
+void answer_from(Call& call, const Product& product, const State& states);
+
+/// The answers chunk after chunk, and token after token.
+template <class T, class Factor>
+void answer_by_chunks(Call& call, const Product& product);
+template <class T>
+void answer_by_tokens(Call& call, const Product& product);
+
+/// [G | e] in float, from sums = [numerator | denominator] in float: a token whose denominator is 0 passes no gradient.
+template <class T>
+void cotangents(Call& call, const Sequences& tokens, const Rows& sums, const Rows& grad_o, float eps, const Answers& cotangents);
+
+}  // namespace attest::cuda

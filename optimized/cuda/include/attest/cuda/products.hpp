@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "attest/cuda/linear.hpp"
+#include "attest/cuda/tiles.hpp"
+
+/// What a block does with tiles: scores inside a chunk, what a state answers, what a chunk adds to a state.
+
+namespace attest::cuda {
+
+/// The columns of answers that a block works on; with a division the denominator is one eight more.
+struct Span {
+  int first, columns;
+  bool divides;
+
+  __host__ __device__ static int tiles(const Product& p) {
+    return p.division.wanted ? static_cast<int>(divide_up(p.answers.width, kTile)) : wide_tiles(p.answers.width);
+  }
+  __device__ static Span of(const Product& p, int tile) {
+    if (!p.division.wanted) return {tile * kTile, wide_columns(tile, p.answers.width), false};
+    const int rest = p.answers.width - tile * kTile;
+    return {tile * kTile, rest < kTile ? rest : kTile, true};
+  }
+  __device__ int filled() const { return round_up(columns, 8); }
+  __device__ int eights() const { return filled() / 8 + divides; }
+};
+
+template <class Factor>
+struct Tiles {
+  using Tile = SharedView<Stored<Factor>, 2>;
+  Tile left, right, weights, values;
+
+  __device__ explicit Tiles(DynamicShared& memory)
+      : left(memory.take<Stored<Factor>>(kTile, kPitch)),
+        right(memory.take<Stored<Factor>>(kTile, kPitch)),
+        weights(memory.take<Stored<Factor>>(kTile, kPitch)),
+        values(memory.take<Stored<Factor>>(kTile, kWidePitch)) {}
+
+  static constexpr std::size_t bytes = sizeof(Stored<Factor>) * kTile * (3 * kPitch + kWidePitch);
+};
+
+/// The first row of this warp in a tile, and whether the tile has rows for it.
+__device__ inline int strip_row() { return warp() * 16; }
+__device__ inline bool strip_is_in(int rows) { return strip_row() < rows; }
+
+/// values(r, .) = the span's columns of c, and 1 for the denominator.
+template <class T, class Tile>
+__device__ void fill_values(const Tile& tile, const Panel<T>& c, int first, int count, int rows, const Span& span) {
+  fill<T>(tile, c, first, count, rows, span.first, span.filled());
+  if (!span.divides) return;
+  for (int i = static_cast<int>(threadIdx.x); i < rows * 8; i += kThreads) {
+    const int r = i / 8, x = i % 8;
+    const bool counts = x == 0 && r < count && !c.hidden(first + r);
+    tile(r, span.filled() + x) = from_float<typename Tile::Value>(counts ? 1.0f : 0.0f);
+  }
+}
+
+/// tile(r, .) = rows first + r of a state, in the span's columns; the denominator's is its last column.
+template <class Tile>
+__device__ void fill_state(const Tile& tile, const State& state, int sequence, int head, int first, int rows, const Span& span) {
+  const int columns = 8 * span.eights();
+  for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads) {
+    const int r = i / columns, x = i % columns;
+    const int column = x < span.columns ? span.first + x : span.divides && x == span.filled() ? state.columns - 1 : -1;
+    const float* at = column >= 0 && first + r < state.rows ? state.at(sequence, head, first + r, column) : nullptr;
+    tile(r, x) = from_float<typename Tile::Value>(at ? *at : 0.0f);
+  }
+}
+
+/// sum += (a_i . b_j) c_j over the tokens j of the chunk that the order lets i see. `rows` tokens i from `first` on.
+template <class T, class Factor>
+__device__ void add_chunk(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b, const Panel<T>& c,
+                          Order order, int first, int rows, int count, const Span& span) {
+  const int begin = order == Order::past ? 0 : first / kTile * kTile, end = order == Order::past ? first + rows : count;
+  for (int j = begin; j < end; j += kTile) {
+    const int keys = end - j < kTile ? end - j : kTile, padded = round_up(keys, 16);
+    Strip<Factor, kTile / 8> scores;
+    for (int k = 0; k < a.width(); k += kTile) {
+      const int depth = a.width() - k < kTile ? round_up(a.width() - k, 16) : kTile;
+      fill<T>(tiles.left, a, first, rows, round_up(rows, 16), k, depth);
+      fill<T>(tiles.right, b, j, keys, padded, k, depth);
+      wait_for_tiles();
+      if (strip_is_in(rows))
+        scores.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, RightTransposed<typename Tiles<Factor>::Tile>{tiles.right}, depth,
+                            padded / 8);
+      __syncthreads();
+    }
+    if (strip_is_in(rows))
+      scores.each(padded / 8, [&](int row, int key, float score) {
+        const int i = first + strip_row() + row;
+        const bool seen = order == Order::past ? j + key <= i : j + key >= i;
+        tiles.weights(strip_row() + row, key) = from_float<Stored<Factor>>(seen ? score : 0.0f);
+      });
+    fill_values<T>(tiles.values, c, j, keys, padded, span);
+    wait_for_tiles();
+    if (strip_is_in(rows))
+      sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.weights, strip_row()}, Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.eights());
+    __syncthreads();
+  }
+}
+
+/// sum += state^T a_i. stage(k, depth) makes rows k ... of the state ready and says in which tile they lie and where they begin.
+template <class T, class Factor, class Stage>
+__device__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, int first, int rows, const Span& span, Stage&& stage) {
+  for (int k = 0; k < a.width(); k += kTile) {
+    const int depth = a.width() - k < kTile ? round_up(a.width() - k, 16) : kTile;
+    fill<T>(tiles.left, a, first, rows, round_up(rows, 16), k, depth);
+    const auto state = stage(k, depth);
+    wait_for_tiles();
+    if (strip_is_in(rows)) sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, state, depth, span.eights());
+    __syncthreads();
+  }
+}
+
+/// sum += b_j c_j^T over the tokens of a chunk, for 64 columns of b from `row` on.
+template <class T, class Factor>
+__device__ void add_outer(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
+  const int rows = b.width() - row < kTile ? b.width() - row : kTile;
+  for (int j = 0; j < count; j += kTile) {
+    const int tokens = count - j < kTile ? count - j : kTile, padded = round_up(tokens, 16);
+    fill<T>(tiles.left, b, j, tokens, padded, row, round_up(rows, 16));
+    fill_values<T>(tiles.values, c, j, tokens, padded, span);
+    wait_for_tiles();
+    if (strip_is_in(rows))
+      sum.multiply_add(LeftTransposed<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.eights());
+    __syncthreads();
+  }
+}
+
+/// The answers of a strip.
+template <class T, class Factor>
+__device__ void store_answers(Strip<Factor, kEights>& sum, const Product& p, const Chunk& chunk, int head, int first, int rows, const Span& span) {
+  if (!strip_is_in(rows)) return;
+  // The lane that holds column 0 of an eight is the first of the four that share a row.
+  float top = 0, bottom = 0;
+  if (span.divides) {
+#pragma unroll
+    for (int e = 0; e < kEights; ++e)
+      if (e == span.eights() - 1) {
+        top = sum.eights[e].values[0];
+        bottom = sum.eights[e].values[2];
+      }
+    top = __shfl_sync(0xffffffffu, top, lane() / 4 * 4);
+    bottom = __shfl_sync(0xffffffffu, bottom, lane() / 4 * 4);
+  }
+  sum.each(span.filled() / 8, [&](int row, int column, float value) {
+    const int i = strip_row() + row;
+    if (i < rows && column < span.columns) store_answer<T>(p, chunk, head, first + i, span.first + column, value, row < 8 ? top : bottom);
+  });
+}
+
+}  // namespace attest::cuda

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "attest/cuda/device.hpp"
+
+/// Tensors as kernels get them, by value: where a sequence, a head, a row and a column lie. Strides count elements.
+
+namespace attest::cuda {
+
+using Index = std::int64_t;
+
+__host__ __device__ constexpr Index divide_up(Index n, Index by) { return (n + by - 1) / by; }
+__host__ __device__ constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
+
+/// The tokens of one chunk of one sequence.
+struct Chunk {
+  int sequence;
+  Index origin;  // row of the tensors at which the sequence begins
+  Index first;   // of the chunk, counted from there
+  int count;
+};
+
+/// The sequences of a call, cut into chunks. Of equal length, or packed behind each other: then only the device knows where each begins.
+struct Sequences {
+  const Index* offsets = nullptr;  // [count + 1] in packed tensors
+  Index length = 0;                // of each sequence; of all together in packed tensors
+  int count = 0;
+  int chunk = 1;  // tokens per chunk
+
+  /// Chunks of all sequences; in packed tensors a few of them may turn out empty.
+  __host__ __device__ Index slots() const { return offsets ? length / chunk + count : divide_up(length, chunk) * count; }
+
+  __device__ Index origin_of(int sequence) const { return offsets ? offsets[sequence] : 0; }
+  __device__ Index length_of(int sequence) const { return offsets ? offsets[sequence + 1] - offsets[sequence] : length; }
+  /// Packed sequences lie at least one slot apart more than their chunks need: floor(x) + 1 >= ceil(x).
+  __device__ Index slot_of(int sequence) const { return offsets ? offsets[sequence] / chunk + sequence : divide_up(length, chunk) * sequence; }
+  __device__ Index chunks_of(int sequence) const { return divide_up(length_of(sequence), chunk); }
+
+  __device__ Chunk chunk_of(int sequence, Index number) const {
+    const Index first = number * chunk, rest = length_of(sequence) - first;
+    return {sequence, origin_of(sequence), first, static_cast<int>(rest < 0 ? 0 : rest < chunk ? rest : chunk)};
+  }
+  __device__ Chunk chunk_at(Index slot) const {
+    int low = 0, high = count;  // the last sequence that begins at or before the slot
+    while (high - low > 1) {
+      const int middle = (low + high) / 2;
+      (slot_of(middle) <= slot ? low : high) = middle;
+    }
+    return chunk_of(low, slot - slot_of(low));
+  }
+};
+
+/// phi of linear attention, element by element.
+enum class Map { identity, elu_plus_one, relu, exp };
+
+__device__ inline float mapped(Map map, float x) {
+  switch (map) {
+    case Map::elu_plus_one: return x > 0 ? x + 1 : expf(x);  // expm1(x) + 1 would be 0 far below 0
+    case Map::relu: return x > 0 ? x : 0.0f;
+    case Map::exp: return expf(x);
+    default: return x;
+  }
+}
+/// Its derivative.
+__device__ inline float slope(Map map, float x) {
+  switch (map) {
+    case Map::elu_plus_one: return x > 0 ? 1.0f : expf(x);
+    case Map::relu: return x > 0 ? 1.0f : 0.0f;
+    case Map::exp: return expf(x);
+    default: return 1.0f;
+  }
+}
+
+/// Where a tensor's elements lie.
+struct Place {
+  Index sequence = 0, head = 0, row = 0, column = 0;  // strides
+  int sharing = 1;                                    // heads that share one
+
+  __host__ __device__ Index at(int s, int h, Index r, Index c) const { return s * sequence + h / sharing * head + r * row + c * column; }
+};
+
+/// [tokens, width] for every sequence and head, to be read.
+struct Rows {
+  const void* data = nullptr;
+  bool wide = false;  // float, whatever the kernel stores
+  Place place{};
+  int stored = 0;     // columns in memory
+  bool ones = false;  // one more column, of ones
+  Map map = Map::identity;
+  const std::uint8_t* visible = nullptr;  // a row whose byte is 0 is not read: it is zeros
+  Place visible_place{};
+
+  __host__ __device__ int width() const { return stored + ones; }
+};
+
+/// [tokens, width] for every sequence and head, to be written.
+struct Answers {
+  void* data = nullptr;
+  bool wide = false;
+  Place place{};
+  int width = 0;
+};
+
+/// [rows, columns] for every sequence and head, always float. The last row or column may lie in a tensor of its own: S and Z.
+/// What is not there is zeros to read, and is not written.
+struct State {
+  enum class Border { none, row, column };
+
+  float* matrix = nullptr;
+  Place place{};
+  float* last = nullptr;  // the border's numbers, along `row`
+  Place last_place{};
+  int rows = 0, columns = 0;  // with the border
+  Border border = Border::none;
+
+  __host__ __device__ State transposed() const {
+    State t = *this;
+    t.place.row = place.column;
+    t.place.column = place.row;
+    t.rows = columns;
+    t.columns = rows;
+    t.border = border == Border::row ? Border::column : border == Border::column ? Border::row : Border::none;
+    return t;
+  }
+  /// Null where it is not there.
+  __device__ float* at(int sequence, int head, int row, int column) const {
+    if (border == Border::row && row == rows - 1) return last ? last + last_place.at(sequence, head, column, 0) : nullptr;
+    if (border == Border::column && column == columns - 1) return last ? last + last_place.at(sequence, head, row, 0) : nullptr;
+    return matrix ? matrix + place.at(sequence, head, row, column) : nullptr;
+  }
+};
+
+/// The rows of one sequence and head.
+template <class T>
+class Panel {
+public:
+  __device__ Panel(const Rows& rows, const Chunk& chunk, int head)
+      : rows_(rows),
+        begin_(rows.place.at(chunk.sequence, head, chunk.origin + chunk.first, 0)),
+        visible_(rows.visible ? rows.visible + rows.visible_place.at(chunk.sequence, head, chunk.origin + chunk.first, 0) : nullptr) {}
+
+  __device__ int width() const { return rows_.width(); }
+  __device__ bool hidden(Index row) const { return visible_ && !visible_[row * rows_.visible_place.row]; }
+
+  /// Element of a row of the chunk, before the map.
+  __device__ float raw(Index row, int column) const {
+    const Index at = begin_ + row * rows_.place.row + column * rows_.place.column;
+    return rows_.wide ? static_cast<const float*>(rows_.data)[at] : to_float(static_cast<const T*>(rows_.data)[at]);
+  }
+  __device__ float operator()(Index row, int column) const {
+    if (hidden(row) || column >= rows_.width()) return 0;
+    return column < rows_.stored ? mapped(rows_.map, raw(row, column)) : 1.0f;
+  }
+
+  /// Where `Count` elements may be copied as they are: null where they are changed on the way, or not aligned.
+  template <int Count>
+  __device__ const T* run(Index row, int column) const {
+    if (rows_.wide && sizeof(T) != sizeof(float)) return nullptr;
+    if (rows_.map != Map::identity || rows_.place.column != 1 || column + Count > rows_.stored || hidden(row)) return nullptr;
+    const T* at = static_cast<const T*>(rows_.data) + begin_ + row * rows_.place.row + column;
+    return reinterpret_cast<std::uintptr_t>(at) % (Count * sizeof(T)) == 0 ? at : nullptr;
+  }
+
+private:
+  const Rows& rows_;
+  Index begin_;
+  const std::uint8_t* visible_;
+};
+
+}  // namespace attest::cuda

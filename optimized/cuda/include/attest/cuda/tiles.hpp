@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "attest/cuda/tensors.hpp"
+
+/// Tiles in shared memory and their products. A kernel is a template over the type T that tensors are stored in and the type
+/// Factor that products take: float (true float), Tf32 or __nv_bfloat16 (tensor cores, summed in float).
+
+namespace attest::cuda {
+
+inline constexpr int kThreads = 128, kWarps = kThreads / 32;
+inline constexpr int kTile = 64;       // rows of a tile: 16 for each warp; and what a product advances by
+inline constexpr int kWide = kTile + 8;  // columns of a tile of results: one eight more, so that [values | 1] fits
+inline constexpr int kEights = kWide / 8;
+inline constexpr int kPitch = kTile + 8, kWidePitch = kWide + 8;  // in shared memory, so that rows begin in different banks
+
+/// What a factor is in shared memory. Tf32 is rounded on its way into the product.
+template <class Factor>
+struct StoredAs {
+  using Type = Factor;
+};
+template <>
+struct StoredAs<Tf32> {
+  using Type = float;
+};
+template <class Factor>
+using Stored = typename StoredAs<Factor>::Type;
+
+/// How many tiles of results cover `width` columns, and where one of them begins and how wide it is.
+__host__ __device__ constexpr int wide_tiles(int width) { return width <= kWide ? 1 : (width - kWide + kTile - 1) / kTile + 1; }
+__device__ inline int wide_columns(int tile, int width) { return tile + 1 == wide_tiles(width) ? width - tile * kTile : kTile; }
+
+/// tile(r, x) = panel(first + r, column + x) for r < count and x within the panel, else 0; r < rows and x < columns.
+/// Copies that are as they stand in memory are on their way when this returns: wait_for_tiles().
+template <class T, class Tile>
+__device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int count, int rows, int column, int columns) {
+  using Value = typename Tile::Value;
+  constexpr int piece = 16 / static_cast<int>(sizeof(Value));
+  const int pieces = columns / piece;
+  for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += kThreads) {
+    const int r = i / pieces, x = i % pieces * piece;
+    if constexpr (std::is_same_v<T, Value>) {
+      const T* from = r < count ? panel.template run<piece>(first + r, column + x) : nullptr;
+      if (from) {
+        copy_async<piece>(&tile(r, x), from);
+        continue;
+      }
+    }
+    for (int e = 0; e < piece; ++e) tile(r, x + e) = from_float<Value>(r < count ? panel(first + r, column + x + e) : 0.0f);
+  }
+}
+
+/// All that fill() began is there, for every thread.
+__device__ inline void wait_for_tiles() {
+  copy_async_commit();
+  copy_async_wait<0>();
+  __syncthreads();
+}
+
+/// left(i, k) = tile(row + i, depth + k)
+template <class Tile>
+struct Left {
+  const Tile& tile;
+  int row;
+  __device__ float at(int i, int k) const {
+    const typename Tile::Value x = tile(row + i, k);
+    return to_float(x);
+  }
+  template <class Factor>
+  __device__ MatrixA<Factor> matrix(int k) const {
+    return load_a<Factor>(tile, row, k);
+  }
+};
+/// left(i, k) = tile(k, row + i)
+template <class Tile>
+struct LeftTransposed {
+  const Tile& tile;
+  int row;
+  __device__ float at(int i, int k) const {
+    const typename Tile::Value x = tile(k, row + i);
+    return to_float(x);
+  }
+  template <class Factor>
+  __device__ MatrixA<Factor> matrix(int k) const {
+    return load_a_transposed<Factor>(tile, k, row);
+  }
+};
+/// right(k, j) = tile(row + k, j)
+template <class Tile>
+struct Right {
+  const Tile& tile;
+  int row;
+  __device__ float at(int k, int j) const {
+    const typename Tile::Value x = tile(row + k, j);
+    return to_float(x);
+  }
+  template <class Factor>
+  __device__ MatrixB<Factor> matrix(int k, int column) const {
+    return load_b<Factor>(tile, row + k, column);
+  }
+};
+/// right(k, j) = tile(j, k)
+template <class Tile>
+struct RightTransposed {
+  const Tile& tile;
+  __device__ float at(int k, int j) const {
+    const typename Tile::Value x = tile(j, k);
+    return to_float(x);
+  }
+  template <class Factor>
+  __device__ MatrixB<Factor> matrix(int k, int column) const {
+    return load_b_transposed<Factor>(tile, column, k);
+  }
+};
+
+/// 16 rows of a product, of one warp: 8 * Eights columns in float. Which of them a lane holds is what Accumulator says, for float
+/// products too.
+template <class Factor, int Eights>
+struct Strip {
+  Accumulator eights[Eights];
+
+  /// += left right, over `depth` (a multiple of 16) and the first `count` eights.
+  template <class L, class R>
+  __device__ void multiply_add(const L& left, const R& right, int depth, int count) {
+    if constexpr (std::is_same_v<Factor, float>) {
+      const int row = Accumulator::row(0), column = Accumulator::column(0);
+      for (int k = 0; k < depth; ++k) {
+        const float top = left.at(row, k), bottom = left.at(row + 8, k);
+#pragma unroll
+        for (int e = 0; e < Eights; ++e) {
+          if (e >= count) continue;
+          const float first = right.at(k, 8 * e + column), second = right.at(k, 8 * e + column + 1);
+          float* sum = eights[e].values;
+          sum[0] = __fmaf_rn(top, first, sum[0]);
+          sum[1] = __fmaf_rn(top, second, sum[1]);
+          sum[2] = __fmaf_rn(bottom, first, sum[2]);
+          sum[3] = __fmaf_rn(bottom, second, sum[3]);
+        }
+      }
+    } else {
+      for (int k = 0; k < depth; k += matrix_depth<Factor>) {
+        const MatrixA<Factor> a = left.template matrix<Factor>(k);
+#pragma unroll
+        for (int e = 0; e < Eights; ++e)
+          if (e < count) cuda::multiply_add(eights[e], a, right.template matrix<Factor>(k, 8 * e));
+      }
+    }
+  }
+
+  /// visit(row of the strip, column, value) for what this lane holds of the first `count` eights.
+  template <class Visit>
+  __device__ void each(int count, Visit&& visit) {
+#pragma unroll
+    for (int e = 0; e < Eights; ++e) {
+      if (e >= count) continue;
+#pragma unroll
+      for (int i = 0; i < Accumulator::size; ++i) visit(Accumulator::row(i), 8 * e + Accumulator::column(i), eights[e].values[i]);
+    }
+  }
+};
+
+}  // namespace attest::cuda

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// One chunk after the other: a block walks through its sequence with the state in shared memory.
+#include "attest/cuda/products.hpp"
+
+namespace attest::cuda {
+namespace {
+
+/// The answers of all tokens of a sequence, in the columns of one tile, with those columns of the state.
+template <class T, class Factor>
+__global__ __launch_bounds__(kThreads) void sweep(Product p) {
+  DynamicShared memory;
+  const Tiles<Factor> tiles(memory);
+  const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
+  const Span span = Span::of(p, static_cast<int>(blockIdx.y));
+  const int width = p.a.width(), padded = round_up(width, 16), columns = 8 * span.eights();
+  const auto state = memory.take<float>(padded, kWidePitch);
+  fill_state(state, p.initial, sequence, head, 0, padded, span);
+  __syncthreads();
+
+  const Index chunks = p.tokens.chunks_of(sequence);
+  for (Index step = 0; step < chunks; ++step) {
+    const Chunk chunk = p.tokens.chunk_of(sequence, p.order == Order::future ? chunks - 1 - step : step);
+    const Panel<T> a(p.a, chunk, head), b(p.b, chunk, head), c(p.c, chunk, head);
+    for (int first = 0; first < chunk.count; first += kTile) {
+      const int rows = chunk.count - first < kTile ? chunk.count - first : kTile;
+      Strip<Factor, kEights> sum;
+      add_state<T, Factor>(sum, tiles, a, first, rows, span, [&](int k, int) { return Right<SharedView<float, 2>>{state, k}; });
+      add_chunk<T, Factor>(sum, tiles, a, b, c, p.order, first, rows, chunk.count, span);
+      store_answers<T, Factor>(sum, p, chunk, head, first, rows, span);
+    }
+    for (int row = 0; row < width; row += kTile) {
+      Strip<Factor, kEights> sum;
+      add_outer<T, Factor>(sum, tiles, b, c, row, chunk.count, span);
+      sum.each(span.eights(), [&](int r, int column, float value) {
+        if (row + strip_row() + r < width) state(row + strip_row() + r, column) += value;
+      });
+    }
+    __syncthreads();
+  }
+
+  for (int i = static_cast<int>(threadIdx.x); i < width * columns; i += kThreads) {
+    const int row = i / columns, x = i % columns;
+    const bool denominator = span.divides && x == span.filled();
+    if (x >= span.columns && !(denominator && span.first == 0)) continue;
+    if (float* to = p.final.at(sequence, head, row, denominator ? p.final.columns - 1 : span.first + x)) *to = state(row, x);
+  }
+}
+
+}  // namespace
+
+template <class T, class Factor>
+void answer_by_chunks(Call& call, const Product& product) {
+  const std::size_t state = sizeof(float) * kWidePitch * static_cast<std::size_t>(round_up(product.a.width(), 16));
+  call.launch(sweep<T, Factor>, {product.tokens.count, Span::tiles(product), call.heads()}, kThreads, Tiles<Factor>::bytes + state, product);
+}
+
+#define ATTEST_CUDA_INSTANTIATE(T, Factor) template void answer_by_chunks<T, Factor>(Call&, const Product&);
+ATTEST_CUDA_FORMATS(ATTEST_CUDA_INSTANTIATE)
+
+}  // namespace attest::cuda

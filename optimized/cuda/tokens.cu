@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// One token after the other, in true float: each thread keeps its part of the state in registers. What a token's answer is made of does not
+// depend on the tokens behind it nor on where the call began, so that a carried state gives the bits of one call.
+#include "attest/cuda/linear.hpp"
+#include "attest/cuda/tiles.hpp"
+
+namespace attest::cuda {
+namespace {
+
+constexpr int kSteps = 8;                                 // tokens between barriers
+constexpr int kValues = 31;                               // columns of a block, one for each lane but the last, which has the denominator
+constexpr int kLargest = 260, kOwn = kLargest / kWarps;   // rows of the state: warp w has rows w, w + 4, ...
+
+template <class T>
+__global__ __launch_bounds__(kThreads) void step_by_step(Product p) {
+  __shared__ Shared<float, kSteps, kLargest> a_tile;
+  __shared__ Shared<float, kSteps, kLargest> b_tile;
+  __shared__ Shared<float, kSteps, 32> c_tile;
+  __shared__ Shared<float, kSteps, kWarps, 32> parts;
+  const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z), first = static_cast<int>(blockIdx.y) * kValues;
+  const bool divides = p.division.wanted, last = lane() == kValues;
+  const bool mine = last ? divides : first + lane() < p.answers.width;
+  const int width = p.a.width(), column = last ? p.initial.columns - 1 : first + lane();
+
+  float state[kOwn];
+#pragma unroll
+  for (int r = 0; r < kOwn; ++r) {
+    const int row = r * kWarps + warp();
+    const float* before = mine && row < width ? p.initial.at(sequence, head, row, column) : nullptr;
+    state[r] = before ? *before : 0.0f;
+  }
+
+  const Index n = p.tokens.length_of(sequence);
+  const Chunk whole{sequence, p.tokens.origin_of(sequence), 0, static_cast<int>(n)};
+  const Panel<T> a(p.a, whole, head), b(p.b, whole, head), c(p.c, whole, head);
+  const auto token = [&](Index i) { return p.order == Order::future ? n - 1 - i : i; };
+  for (Index begin = 0; begin < n; begin += kSteps) {
+    const int steps = n - begin < kSteps ? static_cast<int>(n - begin) : kSteps;
+    for (int i = static_cast<int>(threadIdx.x); i < steps * width; i += kThreads) {
+      a_tile(i / width, i % width) = a(token(begin + i / width), i % width);
+      b_tile(i / width, i % width) = b(token(begin + i / width), i % width);
+    }
+    for (int step = warp(); step < steps; step += kWarps) {
+      const Index t = token(begin + step);
+      c_tile(step, lane()) = last ? (c.hidden(t) ? 0.0f : 1.0f) : mine ? c(t, column) : 0.0f;
+    }
+    __syncthreads();
+    for (int step = 0; step < steps; ++step) {
+      const float value = c_tile(step, lane());
+      float sum = 0;
+#pragma unroll
+      for (int r = 0; r < kOwn; ++r) {
+        const int row = r * kWarps + warp();
+        if (row >= width) continue;
+        const float key = b_tile(step, row), query = a_tile(step, row);
+        state[r] = __fmaf_rn(key, value, state[r]);
+        sum = __fmaf_rn(query, state[r], sum);
+      }
+      parts(step, warp(), lane()) = sum;
+    }
+    __syncthreads();
+    for (int step = warp(); step < steps; step += kWarps) {
+      float sum = 0;
+      for (int w = 0; w < kWarps; ++w) sum += parts(step, w, lane());
+      const float denominator = __shfl_sync(0xffffffffu, sum, kValues);
+      if (!last && mine) store_answer<T>(p, whole, head, token(begin + step), column, sum, denominator);
+    }
+  }
+
+#pragma unroll
+  for (int r = 0; r < kOwn; ++r) {
+    const int row = r * kWarps + warp();
+    if (row >= width || !mine || (last && first > 0)) continue;
+    if (float* to = p.final.at(sequence, head, row, column)) *to = state[r];
+  }
+}
+
+/// e = -(grad_o . o) / d and G = grad_o / d: a warp for each token.
+template <class T>
+__global__ __launch_bounds__(kThreads) void divide_cotangents(Sequences tokens, Rows sums, Rows grad_o, float eps, Answers out) {
+  const Chunk chunk = tokens.chunk_at(blockIdx.x);
+  const int head = static_cast<int>(blockIdx.z), row = warp(), m = grad_o.width();
+  if (row >= chunk.count) return;
+  const Panel<T> sum(sums, chunk, head), given(grad_o, chunk, head);
+  const float denominator = sum(row, m) + eps;
+  float dot = 0;
+  float* to = static_cast<float*>(out.data) + out.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, 0);
+  for (int x = lane(); x < m; x += 32) {
+    const float gradient = given(row, x);
+    if (denominator != 0) dot = __fmaf_rn(gradient, __fdiv_rn(sum(row, x), denominator), dot);
+    to[x * out.place.column] = denominator == 0 ? 0.0f : __fdiv_rn(gradient, denominator);
+  }
+  for (int distance = 16; distance > 0; distance /= 2) dot += __shfl_xor_sync(0xffffffffu, dot, distance);
+  if (lane() == 0) to[m * out.place.column] = denominator == 0 ? 0.0f : -__fdiv_rn(dot, denominator);
+}
+
+}  // namespace
+
+template <class T>
+void answer_by_tokens(Call& call, const Product& product) {
+  if (product.a.width() > kLargest)
+    throw std::invalid_argument("a state of " + std::to_string(product.a.width()) + " rows; token by token at most " + std::to_string(kLargest));
+  call.launch(step_by_step<T>, {product.tokens.count, divide_up(product.answers.width, kValues), call.heads()}, kThreads, 0, product);
+}
+
+template <class T>
+void cotangents(Call& call, const Sequences& tokens, const Rows& sums, const Rows& grad_o, float eps, const Answers& out) {
+  Sequences warps = tokens;
+  warps.chunk = kWarps;
+  call.launch(divide_cotangents<T>, {warps.slots(), 1, call.heads()}, kThreads, 0, warps, sums, grad_o, eps, out);
+}
+
+#define ATTEST_CUDA_INSTANTIATE(T)                          \
+  template void answer_by_tokens<T>(Call&, const Product&); \
+  template void cotangents<T>(Call&, const Sequences&, const Rows&, const Rows&, float, const Answers&);
+ATTEST_CUDA_INSTANTIATE(float)
+ATTEST_CUDA_INSTANTIATE(__nv_bfloat16)
+ATTEST_CUDA_INSTANTIATE(__half)
+
+}  // namespace attest::cuda
