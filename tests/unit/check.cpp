@@ -2,6 +2,7 @@
 // How cases and laws become a verdict.
 #include "attest/judge/check.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,17 +13,37 @@ namespace {
 
 const std::string kGolden = std::string(ATTEST_PROJECT_DIR) + "/golden";
 
-/// The row of one kernel of unit/plugins/attention.c.
-Row row_of(const std::string& form, int law_draws) {
-  Candidate candidate(std::string(ATTEST_TEST_PLUGIN_DIR) + "/libattention.so");
+std::string plugin(const std::string& stem) { return fmt::format("{}/lib{}.so", ATTEST_TEST_PLUGIN_DIR, stem); }
+
+/// The row of one kernel of a plugin in unit/plugins.
+Row row_of(const std::string& stem, const std::string& kernel, int law_draws) {
+  Candidate candidate(plugin(stem));
   CheckOptions options;
   options.golden = kGolden;
-  options.only = "attention.scaled_dot_product." + form;
+  options.only = kernel;
   options.law_draws = options.property_draws = law_draws;
   const Report report = check(candidate, options);
   EXPECT_EQ(report.rows.size(), 1u);
   EXPECT_EQ(report.status(), report.rows.at(0).status);
   return report.rows.at(0);
+}
+
+Row row_of(const std::string& form, int law_draws) { return row_of("attention", "attention.scaled_dot_product." + form, law_draws); }
+
+std::string messages(const Row& row) {
+  std::string all;
+  for (const auto& failure : row.failures) all += failure.message + "\n";
+  return all;
+}
+
+/// What is said of a candidate that cannot be judged.
+std::string refusal(const std::string& name) {
+  try {
+    Candidate candidate(name);
+  } catch (const InvalidCandidate& error) {
+    return error.what();
+  }
+  return "was accepted";
 }
 
 TEST(Check, ACorrectKernelPasses) {
@@ -60,6 +81,42 @@ TEST(Check, OnlyAPassHasExitStatusZero) {
   EXPECT_EQ(exit_code(Status::invalid), 3);
 }
 
+TEST(Packed, RightKernelsPass) {
+  for (const char* kernel : {"linear.causal_chunked.right", "attention.scaled_dot_product.right", "attention.scaled_dot_product.multiples"}) {
+    const Row row = row_of("packed", kernel, 2);
+    EXPECT_EQ(row.status, Status::pass) << kernel << ": " << messages(row);
+    EXPECT_EQ(row.groups.at("batch").judged, 2) << kernel;
+    EXPECT_GT(row.laws_held, 0) << kernel;
+  }
+}
+
+/// One sequence and one head hide these mistakes: every case but the batches passes.
+TEST(Packed, MistakesAcrossSequencesAndHeadsAreFound) {
+  for (const std::string kernel : {"linear.causal_chunked.first_length", "linear.causal_chunked.state_carried", "linear.causal_chunked.one_head",
+                                   "attention.scaled_dot_product.one_offset"}) {
+    const Row row = row_of("packed", kernel, 0);
+    EXPECT_EQ(row.status, Status::fail) << kernel;
+    EXPECT_EQ(row.groups.at("batch").passed, 0) << kernel;
+    for (const auto& failure : row.failures) EXPECT_EQ(failure.group, "batch") << kernel << ": " << failure.message;
+  }
+  const Row row = row_of("packed", "linear.causal_chunked.one_group", 0);
+  EXPECT_EQ(row.groups.at("batch").passed, 1) << "one group is right where there is one";
+  EXPECT_EQ(row.status, Status::fail);
+}
+
+TEST(Packed, TheMessageSaysWhichSequenceAndHead) {
+  const Row row = row_of("packed", "linear.causal_chunked.state_carried", 0);
+  EXPECT_NE(messages(row).find("head 0 of sequence 1 among 4 that are packed (n = "), std::string::npos) << messages(row);
+  EXPECT_NE(messages(row).find(", 40, 0, 1), 4 heads in 2 groups: o("), std::string::npos) << messages(row);
+}
+
+TEST(Packed, WhatCannotBePackedIsRefused) {
+  EXPECT_NE(refusal(plugin("packed_mask")).find("attention.scaled_dot_product cannot be packed, as layout 'thd' asks for: 'mask' [n, s] has an axis of tokens "
+                                                "that is not its first; a kernel without it says 'mask == false'"), std::string::npos) << refusal(plugin("packed_mask"));
+  EXPECT_NE(refusal(plugin("packed_softmax")).find("attention.softmax cannot be packed, as layout 'thd' asks for: it has no axis of tokens"), std::string::npos)
+      << refusal(plugin("packed_softmax"));
+}
+
 TEST(Selection, HoldsTheStoredCasesThenFreshOnes) {
   const Spec& spec = find_spec("attention.scaled_dot_product");
   const auto stored = golden::load_golden(spec, kGolden);
@@ -79,7 +136,7 @@ TEST(Selection, HoldsTheStoredCasesThenFreshOnes) {
 }
 
 TEST(Options, FlagsAndNumberLimitTheCasesAndTheRestIsCounted) {
-  Candidate candidate(std::string(ATTEST_TEST_PLUGIN_DIR) + "/libattention.so");
+  Candidate candidate(plugin("attention"));
   CheckOptions options;
   options.golden = kGolden;
   options.only = "attention.scaled_dot_product.correct";
@@ -101,7 +158,7 @@ TEST(Options, FlagsAndNumberLimitTheCasesAndTheRestIsCounted) {
 
 TEST(Options, ARunThatIsStoppedSaysWhatItLeft) {
   for (const Stop why : {Stop::budget, Stop::interrupt}) {
-    Candidate candidate(std::string(ATTEST_TEST_PLUGIN_DIR) + "/libattention.so");
+    Candidate candidate(plugin("attention"));
     CheckOptions options;
     options.golden = kGolden;
     options.only = "attention.scaled_dot_product.correct";

@@ -22,6 +22,7 @@ judge::Kernel kernel_of(const Spec& spec, const golden::Profile& profile, const 
   kernel.info = {spec.id, "", "value", profile.storage, "cpu", layout, capabilities};
   kernel.spec = &spec;
   kernel.capabilities = judge::Capabilities(spec, capabilities);
+  judge::check_layout(kernel);
   return kernel;
 }
 

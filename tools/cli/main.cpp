@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
   emit_command->add_option("--to", emit.to, "folder; must not exist or be empty")->required();
   emit_command->add_option("--profile", emit.profile, "precision of the inputs (default f32)");
   emit_command->add_option("--capabilities", emit.capabilities, "conditions on sizes and parameters, as in 'd in {64, 128}; causal == true'");
-  emit_command->add_option("--layout", emit.layout, "nd, bhnd or bnhd")->check(CLI::IsMember({"nd", "bhnd", "bnhd"}));
+  emit_command->add_option("--layout", emit.layout, "how heads and sequences lie in a tensor")->check(CLI::IsMember(std::vector<std::string>(judge::kLayouts.begin(), judge::kLayouts.end())));
   emit_command->callback([&] { status = cli::emit(emit); });
 
   auto* judge_command = app.add_subcommand("judge", "Judge what a program wrote into an emitted folder");

@@ -63,6 +63,22 @@ typedef struct attest_call {
   size_t error_size;
 } attest_call;
 
+/* Layouts. A tensor of the equation's page, [n, d] say, has in a call the shape
+ *
+ *     nd      [n, d]                     one head
+ *     bhnd    [batch, heads, n, d]
+ *     bnhd    [batch, n, heads, d]       a matrix whose rows are tokens; every other tensor as under bhnd
+ *     thd     [total, heads, d]          a tensor that begins with an axis of tokens; every other tensor as under bhnd
+ *
+ * Tensors that heads share (the page says per group, or per batch entry) have fewer heads there, or one: head h belongs to group
+ * h / (heads / groups).
+ *
+ * "thd" packs sequences of unequal lengths, what others call varlen. The batch axis of the tensors without tokens counts the
+ * sequences, total is the sum of their lengths, and there is one more input for each size n that counts tokens: "offsets.n",
+ * int64 [sequences + 1], where sequence b is rows offsets[b] to offsets[b + 1] - 1. The first offset is 0, the last is total, and
+ * a sequence may be empty where the page lets n be 0. An equation with tokens on another axis than the first cannot be packed;
+ * an optional tensor of that kind (a mask, a bias) is in no one's way when the kernel is without it: "mask == false".
+ */
 typedef struct attest_kernel {
   const char* equation; /* "attention.scaled_dot_product" */
   const char* form;     /* a form of the equation's page, for reports; "" when it has no name there */
@@ -70,7 +86,7 @@ typedef struct attest_kernel {
                            the equation and "cotangent.NAME" for each output NAME, and writes "gradient.NAME". */
   DLDataType dtype;     /* of the real tensors; states are kept in float32 by 16-bit kernels */
   DLDeviceType device;  /* kDLCPU or kDLCUDA */
-  const char* layout;   /* "nd": one head per call. "bhnd", "bnhd": every tensor has batch and head axes as well */
+  const char* layout;   /* "nd", "bhnd", "bnhd" or "thd": see below */
   /* What the kernel can do, as conditions on sizes and parameters joined by ';'. NULL or "": everything.
    *     "d in {64, 128}; n % 64 == 0; n <= 4096; causal == true; align == 64"
    * Cases are drawn inside them. */

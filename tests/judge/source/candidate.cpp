@@ -15,10 +15,12 @@ namespace {
 
 bool batched(const Kernel& kernel) { return kernel.info.layout != "nd"; }
 
-/// Token-major tensors, [tokens, width], are what bnhd interleaves heads into.
-bool interleaved(const Kernel& kernel, const TensorDeclaration& tensor) {
-  if (kernel.info.layout != "bnhd" || tensor.state || tensor.shape.size() != 2) return false;
-  return kernel.spec->size(tensor.shape[0])->tokens && !kernel.spec->size(tensor.shape[1])->tokens;
+bool is_tokens(const Kernel& kernel, const std::string& size) { return kernel.spec->size(size)->tokens; }
+
+/// Whether the heads stand behind the tokens: in tensors [tokens, width] under bnhd, in all that begin with tokens under thd.
+bool heads_behind_tokens(const Kernel& kernel, const TensorDeclaration& tensor) {
+  if (tensor.shape.empty() || !is_tokens(kernel, tensor.shape[0])) return false;
+  return kernel.packed() || (kernel.info.layout == "bnhd" && !tensor.state && tensor.shape.size() == 2 && !is_tokens(kernel, tensor.shape[1]));
 }
 
 DType dtype_of(const TensorDeclaration& tensor, const golden::Profile& profile) {
@@ -31,46 +33,62 @@ Index heads_of(const TensorDeclaration& tensor, const Batch& batch) {
   return tensor.sharing == Sharing::head ? batch.heads : tensor.sharing == Sharing::group ? batch.groups : 1;
 }
 
+const Sizes& sizes_of(const Batch& batch, Index entry) { return batch.problems[static_cast<std::size_t>(entry * batch.heads)].sizes; }
+
+/// Where each entry of the batch begins along a size that is packed, and where the last one ends.
+std::vector<Index> offsets_of(const std::string& size, const Batch& batch) {
+  std::vector<Index> offsets{0};
+  for (Index b = 0; b < batch.batch; ++b) offsets.push_back(offsets.back() + sizes_of(batch, b).at(size));
+  return offsets;
+}
+
 std::vector<Index> shape_in_call(const TensorDeclaration& tensor, const Kernel& kernel, const Batch& batch) {
-  std::vector<Index> shape = shape_of(tensor, batch.problems[0].sizes);
+  std::vector<Index> shape = shape_of(tensor, sizes_of(batch, 0));
   if (!batched(kernel)) return shape;
   const Index heads = heads_of(tensor, batch);
-  if (interleaved(kernel, tensor)) return {batch.batch, shape[0], heads, shape[1]};
-  shape.insert(shape.begin(), {batch.batch, heads});
+  if (heads_behind_tokens(kernel, tensor)) {
+    shape.insert(shape.begin() + 1, heads);
+    if (kernel.packed()) shape[0] = offsets_of(tensor.shape[0], batch).back();
+    else shape.insert(shape.begin(), batch.batch);
+  } else {
+    shape.insert(shape.begin(), {batch.batch, heads});
+  }
   return shape;
 }
 
 /// Calls visit(problem, element within the problem's tensor, element within the call's tensor) for every element.
 template <class F>
 void each_element(const TensorDeclaration& tensor, const Kernel& kernel, const Batch& batch, F&& visit) {
-  const auto shape = shape_of(tensor, batch.problems[0].sizes);
-  const Index size = count(shape), heads = heads_of(tensor, batch);
-  const Index per_head = batch.heads / heads;
-  for (Index b = 0; b < batch.batch; ++b)
-    for (Index h = 0; h < heads; ++h) {
-      const auto problem = static_cast<std::size_t>(b * batch.heads + h * per_head);
-      for (Index i = 0; i < size; ++i) {
-        Index at = (b * heads + h) * size + i;
-        if (interleaved(kernel, tensor)) {
-          const Index row = i / shape[1], column = i % shape[1];
-          at = ((b * shape[0] + row) * heads + h) * shape[1] + column;
-        }
-        visit(problem, static_cast<std::size_t>(i), static_cast<std::size_t>(at));
-      }
-    }
+  const Index heads = heads_of(tensor, batch), per_head = batch.heads / heads;
+  Index rows = 0;  // of the entries before, in front of the axis of heads
+  for (Index b = 0; b < batch.batch; ++b) {
+    const auto shape = shape_of(tensor, sizes_of(batch, b));
+    const Index in_front = heads_behind_tokens(kernel, tensor) ? shape[0] : 1;
+    const Index size = count(shape), behind = in_front == 0 ? 0 : size / in_front;
+    for (Index h = 0; h < heads; ++h)
+      for (Index i = 0; i < size; ++i)
+        visit(static_cast<std::size_t>(b * batch.heads + h * per_head), static_cast<std::size_t>(i),
+              static_cast<std::size_t>(((rows + i / behind) * heads + h) * behind + i % behind));
+    rows += in_front;
+  }
+}
+
+InputTensor encoded(const std::string& name, DType dtype, std::vector<Index> shape, const std::vector<double>& values) {
+  InputTensor tensor;
+  tensor.name = name;
+  tensor.dtype = dtype;
+  tensor.shape = std::move(shape);
+  tensor.bytes.resize(values.size() * size_of(dtype));
+  encode(dtype, values, tensor.bytes.data());
+  return tensor;
 }
 
 InputTensor input_tensor(const std::string& name, const TensorDeclaration& declared, const Kernel& kernel, const Batch& batch,
                          const golden::Profile& profile, const std::function<const Array&(std::size_t)>& of) {
-  InputTensor tensor;
-  tensor.name = name;
-  tensor.dtype = dtype_of(declared, profile);
-  tensor.shape = shape_in_call(declared, kernel, batch);
-  std::vector<double> values(static_cast<std::size_t>(count(tensor.shape)));
+  const auto shape = shape_in_call(declared, kernel, batch);
+  std::vector<double> values(static_cast<std::size_t>(count(shape)));
   each_element(declared, kernel, batch, [&](std::size_t problem, std::size_t i, std::size_t at) { values[at] = of(problem).values[i]; });
-  tensor.bytes.resize(values.size() * size_of(tensor.dtype));
-  encode(tensor.dtype, values, tensor.bytes.data());
-  return tensor;
+  return encoded(name, dtype_of(declared, profile), shape, values);
 }
 
 /// Name in the call, and the declaration it is shaped by.
@@ -84,6 +102,20 @@ std::vector<std::pair<std::string, const TensorDeclaration*>> results_of(const K
       if (!output.optional || kernel.capabilities.gives(output.name)) results.emplace_back(output.name, &output);
   }
   return results;
+}
+
+/// Why sequences of unequal lengths cannot be packed into the tensors that the kernel may be given; empty where they can.
+std::string not_packable(const Kernel& kernel) {
+  if (kernel.token_sizes().empty()) return "it has no axis of tokens";
+  for (const auto* tensors : {&kernel.spec->inputs, &kernel.spec->outputs})
+    for (const auto& tensor : *tensors) {
+      if (tensor.optional && !kernel.capabilities.gives(tensor.name)) continue;
+      for (std::size_t axis = 1; axis < tensor.shape.size(); ++axis)
+        if (is_tokens(kernel, tensor.shape[axis]))
+          return fmt::format("'{}' [{}] has an axis of tokens that is not its first{}", tensor.name, fmt::join(tensor.shape, ", "),
+                             tensor.optional ? fmt::format("; a kernel without it says '{} == false'", tensor.name) : "");
+    }
+  return "";
 }
 
 bool is_planted(const std::string& name) { return name.starts_with("fault:") || name.starts_with("order:"); }
@@ -136,6 +168,21 @@ std::string Kernel::name() const {
                      attest::name(info.dtype));
 }
 
+std::vector<std::string> Kernel::token_sizes() const {
+  std::vector<std::string> names;
+  for (const auto& size : spec->sizes)
+    if (size.tokens) names.push_back(size.name);
+  return names;
+}
+
+void check_layout(const Kernel& kernel) {
+  if (std::find(kLayouts.begin(), kLayouts.end(), kernel.info.layout) == kLayouts.end())
+    throw InvalidCandidate(fmt::format("layout '{}' is not known; allowed: {}", kernel.info.layout, fmt::join(kLayouts, ", ")));
+  if (!kernel.packed()) return;
+  if (const std::string why = not_packable(kernel); !why.empty())
+    throw InvalidCandidate(fmt::format("{} cannot be packed, as layout 'thd' asks for: {}", kernel.spec->id, why));
+}
+
 Request assemble(const Batch& batch, const Kernel& kernel, const golden::Profile& profile) {
   const Problem& first = batch.problems[0];
   Request request;
@@ -149,6 +196,11 @@ Request assemble(const Batch& batch, const Kernel& kernel, const golden::Profile
     for (const auto& output : kernel.spec->outputs)
       request.inputs.push_back(input_tensor("cotangent." + output.name, output, kernel, batch, profile,
                                             [&](std::size_t p) -> const Array& { return batch.cotangents[p].at(output.name); }));
+  if (kernel.packed())
+    for (const auto& size : kernel.token_sizes()) {
+      const auto offsets = offsets_of(size, batch);
+      request.inputs.push_back(encoded("offsets." + size, DType::i64, {batch.batch + 1}, {offsets.begin(), offsets.end()}));
+    }
   for (const auto& [name, declared] : results_of(kernel, first))
     request.outputs.push_back({name, dtype_of(*declared, profile), shape_in_call(*declared, kernel, batch)});
   for (const auto& declared : kernel.spec->parameters) {
@@ -177,9 +229,9 @@ std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const 
     const TensorDeclaration* tensor = declared[o].second;
     std::vector<double> values(static_cast<std::size_t>(count(request.outputs[o].shape)));
     decode(request.outputs[o].dtype, outputs[o].data(), values);
-    for (auto& result : results) {
-      result[name].shape = shape_of(*tensor, batch.problems[0].sizes);
-      result[name].values.resize(static_cast<std::size_t>(count(result[name].shape)));
+    for (std::size_t p = 0; p < results.size(); ++p) {
+      results[p][name].shape = shape_of(*tensor, batch.problems[p].sizes);
+      results[p][name].values.resize(static_cast<std::size_t>(count(results[p][name].shape)));
     }
     each_element(*tensor, kernel, batch, [&](std::size_t p, std::size_t i, std::size_t at) { results[p][name].values[i] = values[at]; });
     // What heads of a group share is the same for all of them.
@@ -202,7 +254,10 @@ Candidate::Candidate(const std::string& name, std::unique_ptr<Host> host) : name
     try {
       kernel.spec = &find_spec(kernel.info.equation);
       kernel.capabilities = Capabilities(*kernel.spec, kernel.info.capabilities);
+      check_layout(kernel);
     } catch (const SpecError& error) {
+      throw InvalidCandidate(fmt::format("{}: kernel {}: {}", name, i, error.what()));
+    } catch (const InvalidCandidate& error) {
       throw InvalidCandidate(fmt::format("{}: kernel {}: {}", name, i, error.what()));
     }
     if (kernel.info.reading == "gradient" && kernel.spec->gradient.empty())

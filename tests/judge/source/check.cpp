@@ -2,6 +2,7 @@
 #include "attest/judge/check.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -90,6 +91,19 @@ bool is_exact(const golden::GoldenCase& c, const Comparison& comparison) {
   return comparison.first && std::count(exact.begin(), exact.end(), comparison.first->output) > 0;
 }
 
+/// Which problem of a batch it is, in words.
+std::string place_of(std::size_t p, const Kernel& kernel, const Batch& batch) {
+  if (!kernel.packed()) return fmt::format("head {} of a batch of {} x {} ({} groups): ", p, batch.batch, batch.heads, batch.groups);
+  std::string lengths;
+  for (const auto& size : kernel.token_sizes()) {
+    std::vector<Index> each;
+    for (std::size_t first = 0; first < batch.problems.size(); first += static_cast<std::size_t>(batch.heads)) each.push_back(batch.problems[first].sizes.at(size));
+    lengths += fmt::format("{}{} = {}", lengths.empty() ? "" : "; ", size, fmt::join(each, ", "));
+  }
+  const auto heads = static_cast<std::size_t>(batch.heads);
+  return fmt::format("head {} of sequence {} among {} that are packed ({}), {} heads in {} groups: ", p % heads, p / heads, batch.batch, lengths, heads, batch.groups);
+}
+
 /// Judges a batch against the certified values of its heads.
 Finding judge_batch(Candidate& candidate, const Kernel& kernel, const Batch& batch, const std::vector<const golden::GoldenCase*>& cases,
                     const golden::Profile& profile, const CheckOptions& options, Row* row, std::vector<Sample>* samples) {
@@ -115,7 +129,7 @@ Finding judge_batch(Candidate& candidate, const Kernel& kernel, const Batch& bat
       finding.tier = comparison.compared == 0 ? "vacuity" : is_exact(*cases[p], comparison) ? "T1" : "T2";
       finding.message = comparison.first ? comparison.first->text() : "nothing was compared";
       if (a > 0) finding.message = (judged.answers[a].placement == Placement::start_at_guard ? "at addresses that earlier calls had: " : "repeated: ") + finding.message;
-      if (cases.size() > 1) finding.message = fmt::format("head {} of a batch of {} x {} ({} groups): {}", p, batch.batch, batch.heads, batch.groups, finding.message);
+      if (cases.size() > 1) finding.message = place_of(p, kernel, batch) + finding.message;
       return finding;
     }
   }
@@ -124,20 +138,69 @@ Finding judge_batch(Candidate& candidate, const Kernel& kernel, const Batch& bat
 
 Batch single(const golden::GoldenCase& c) { return {{c.problem}, {c.cotangents}, 1, 1, 1}; }
 
-/// Several heads of one shape, keys shared in groups, so that head and batch mistakes show.
-std::vector<golden::GoldenCase> batch_cases(const golden::Case& shape, const golden::Profile& profile, Index batch, Index heads, Index groups) {
+/// The shape of a case at other lengths; nothing where the kernel cannot do them.
+std::optional<golden::Case> at_lengths(golden::Case c, const Kernel& kernel, const Sizes& lengths) {
+  const golden::Case before = c;
+  for (const auto& [name, length] : lengths) c.sizes[name] = length;
+  const auto adapted = kernel.capabilities.adapted(*c.spec, c.sizes, c.parameters);
+  if (!adapted || adapted->second != before.parameters) return std::nullopt;
+  c.sizes = adapted->first;
+  for (const auto& [name, size] : before.sizes)
+    if (!c.spec->size(name)->tokens && c.sizes.at(name) != size) return std::nullopt;
+  const auto* form = c.spec->form(kernel.info.form);
+  if (form && !holds(form->when, *c.spec, c.sizes, c.parameters)) return std::nullopt;
+  return c;
+}
+
+/// Sequences to pack: that of the case, lengths that are multiples of nothing, no token where the equation has that, one token.
+std::vector<golden::Case> sequences(const golden::Case& shape, const Kernel& kernel, std::vector<Index> primes) {
+  Sizes one, none, odd;
+  for (const auto& name : kernel.token_sizes()) {
+    const auto& size = *shape.spec->size(name);
+    one[name] = std::clamp<Index>(1, size.smallest, size.largest);
+    none[name] = std::clamp<Index>(0, size.smallest, size.largest);
+    odd[name] = std::clamp(primes[0], size.smallest, size.largest);
+    if (primes.size() > 1) primes.erase(primes.begin());  // queries and keys differ in number
+  }
+  std::vector<golden::Case> all{shape};
+  std::vector<Sizes> lengths{odd, none, one};
+  if (none == one) lengths.pop_back();
+  for (const auto& other : lengths)
+    if (auto c = at_lengths(shape, kernel, other)) all.push_back(std::move(*c));
+  return all;
+}
+
+struct Grid {
+  Index heads, groups;
+};
+
+/// Several heads per entry, keys shared in groups, so that head and batch mistakes show; nothing where an entry cannot be drawn.
+std::vector<golden::GoldenCase> batch_cases(const std::vector<golden::Case>& entries, const Grid& grid, const golden::Profile& profile, bool gradients) {
   std::vector<golden::GoldenCase> cases;
-  for (Index b = 0; b < batch; ++b)
-    for (Index h = 0; h < heads; ++h) {
-      golden::Case c = shape;
-      c.seed = static_cast<std::uint64_t>(100 + b * heads + h);
+  for (std::size_t b = 0; b < entries.size(); ++b)
+    for (Index h = 0; h < grid.heads; ++h) {
+      golden::Case c = entries[b];
+      const auto entry = static_cast<Index>(b);
+      c.seed = static_cast<std::uint64_t>(100 + entry * grid.heads + h);
       for (const auto& input : c.spec->inputs) {
-        if (input.sharing == Sharing::group) c.seeds[input.name] = static_cast<std::uint64_t>(200 + b * groups + h / (heads / groups));
-        if (input.sharing == Sharing::batch) c.seeds[input.name] = static_cast<std::uint64_t>(300 + b);
+        if (input.sharing == Sharing::group) c.seeds[input.name] = static_cast<std::uint64_t>(200 + entry * grid.groups + h / (grid.heads / grid.groups));
+        if (input.sharing == Sharing::batch) c.seeds[input.name] = static_cast<std::uint64_t>(300 + entry);
       }
-      cases.push_back(judged_by(golden::certify_case(c, {.check_witnesses = false, .gradients = false}), profile));
+      auto certified = certified_now(c, profile, gradients);
+      if (!certified) return {};
+      cases.push_back(judged_by(std::move(*certified), profile));
     }
   return cases;
+}
+
+/// Whether some head's answer would be wrong for the head before it.
+bool tells_heads_apart(const std::vector<golden::GoldenCase>& cases, const golden::Profile& profile) {
+  return std::adjacent_find(cases.begin(), cases.end(), [&](const golden::GoldenCase& one, const golden::GoldenCase& other) {
+           if (other.problem.sizes != one.problem.sizes) return false;
+           Arrays answer;
+           for (const auto& [name, tensor] : other.certified.outputs) answer[name] = {tensor.shape, tensor.hi};
+           return compare(one.problem, one.certified, answer, profile).failed > 0;
+         }) != cases.end();
 }
 
 /// True when the run is to end; the row says so then.
@@ -227,27 +290,37 @@ void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
     if (std::count_if(row.failures.begin(), row.failures.end(), [](const Finding& f) { return f.status == Status::crashed; }) >= 2) return;
   }
   if (kernel.info.layout == "nd" || selection.cases.empty() || kernel.info.reading == "gradient") return;
-  struct Grid {
-    Index batch, heads, groups;
-  };
-  for (const Grid grid : {Grid{2, 4, 2}, Grid{1, 3, 1}}) {
-    const auto& shape = selection.cases[selection.cases.size() / 2].name;
-    std::vector<golden::GoldenCase> cases;
-    try {
-      cases = batch_cases(shape, profile, grid.batch, grid.heads, grid.groups);
-    } catch (const std::exception&) {
-      continue;  // another seed breaks a condition on data
+  // A case in the middle, random where there is such a one; the next where its heads cannot be drawn or do not differ.
+  std::vector<golden::Case> shapes;
+  for (const auto& c : selection.cases) shapes.push_back(c.name);
+  const auto others = std::stable_partition(shapes.begin(), shapes.end(), [](const golden::Case& c) { return c.flag == "random"; });
+  std::rotate(shapes.begin(), shapes.begin() + (others - shapes.begin()) / 2, others);
+  std::rotate(others, others + (shapes.end() - others) / 2, shapes.end());
+  for (const bool first : {true, false}) {
+    const Grid grid = first ? Grid{4, 2} : Grid{3, 1};
+    if (ended(options, row)) {
+      ++row.not_run;
+      continue;
     }
-    Batch batch{{}, {}, grid.batch, grid.heads, grid.groups};
+    std::vector<golden::GoldenCase> cases;
+    for (std::size_t i = 0; i < shapes.size() && cases.empty(); ++i) {
+      const golden::Case& shape = shapes[i];
+      std::vector<golden::Case> entries(first ? 2 : 1, shape);
+      if (kernel.packed()) entries = sequences(shape, kernel, first ? std::vector<Index>{61, 67} : std::vector<Index>{7, 11});
+      if (!first) std::reverse(entries.begin(), entries.end());
+      cases = batch_cases(entries, grid, profile, false);
+      if (!cases.empty() && !tells_heads_apart(cases, profile)) cases.clear();
+    }
+    if (cases.empty()) {
+      ++row.groups["batch"].skipped;
+      continue;
+    }
+    Batch batch{{}, {}, static_cast<Index>(cases.size()) / grid.heads, grid.heads, grid.groups};
     std::vector<const golden::GoldenCase*> pointers;
     for (const auto& c : cases) {
       batch.problems.push_back(c.problem);
       batch.cotangents.push_back(c.cotangents);
       pointers.push_back(&c);
-    }
-    if (ended(options, row)) {
-      ++row.not_run;
-      continue;
     }
     record(judge_batch(candidate, kernel, batch, pointers, profile, options, &row, nullptr), "batch");
     ++row.drawn;

@@ -52,18 +52,6 @@ bool has_gradient(const golden::GoldenCase& c) {
   return true;
 }
 
-/// The case certified without witnesses; nothing where its inputs break a condition on data, are not of the profile, or give a
-/// value that lies midway between two numbers, so that no precision decides how it is stored.
-std::optional<golden::GoldenCase> certified_now(const golden::Case& c, const golden::Profile& profile, bool gradients) {
-  try {
-    auto certified = golden::certify_case(c, {.check_witnesses = false, .gradients = gradients});
-    if (golden::exact_in(certified.problem, profile.storage) && within_range(certified.problem, profile) && (!gradients || has_gradient(certified))) return certified;
-  } catch (const SpecError&) {
-  } catch (const golden::Uncertifiable&) {
-  }
-  return std::nullopt;
-}
-
 bool same_inputs(const Problem& a, const Problem& b) {
   return std::all_of(a.inputs.begin(), a.inputs.end(), [&](const auto& input) { return input.second.values == b.inputs.at(input.first).values; });
 }
@@ -88,6 +76,16 @@ void add_fresh(Selection& selection, const golden::Profile& profile, std::uint64
 }
 
 }  // namespace
+
+std::optional<golden::GoldenCase> certified_now(const golden::Case& c, const golden::Profile& profile, bool gradients) {
+  try {
+    auto certified = golden::certify_case(c, {.check_witnesses = false, .gradients = gradients});
+    if (golden::exact_in(certified.problem, profile.storage) && within_range(certified.problem, profile) && (!gradients || has_gradient(certified))) return certified;
+  } catch (const SpecError&) {
+  } catch (const golden::Uncertifiable&) {
+  }
+  return std::nullopt;
+}
 
 int Selection::skipped_cases() const {
   return std::accumulate(skipped.begin(), skipped.end(), 0, [](int sum, const auto& flag) { return sum + flag.second; });

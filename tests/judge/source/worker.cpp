@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <bit>
 #include <cfenv>
 #include <csignal>
@@ -144,13 +145,21 @@ DLDataType dlpack_type(DType dtype) {
   give_up("unknown dtype in a request");
 }
 
-std::string quoted(const char* text) { return text == nullptr ? "NULL" : "\"" + printable(text, 100) + "\""; }
+std::string quoted(const char* text) {
+  if (text == nullptr) return "NULL";
+  std::string result = printable(text, 100);
+  result.insert(0, 1, '"').push_back('"');
+  return result;
+}
 
-bool one_of(const char* text, std::initializer_list<const char*> allowed) {
-  if (text != nullptr)
-    for (const char* word : allowed)
-      if (std::strcmp(text, word) == 0) return true;
-  return false;
+template <class Words>
+void require_one_of(const char* text, const Words& allowed, const std::string& what) {
+  std::string listed;
+  for (const char* word : allowed) {
+    if (text != nullptr && std::strcmp(text, word) == 0) return;
+    listed += (listed.empty() ? "" : ", ") + quoted(word);
+  }
+  throw LoadError(what + " " + quoted(text) + "; allowed: " + listed);
 }
 
 Json describe(const attest_kernel& kernel, std::size_t number) {
@@ -158,10 +167,8 @@ Json describe(const attest_kernel& kernel, std::size_t number) {
                             (kernel.equation != nullptr ? " (" + printable(kernel.equation, 100) + ")" : "") + " ";
   if (kernel.equation == nullptr || *kernel.equation == '\0') throw LoadError(where + "has no equation");
   if (kernel.run == nullptr) throw LoadError(where + "has a NULL run function");
-  if (!one_of(kernel.reading, {"value", "gradient"}))
-    throw LoadError(where + "has reading " + quoted(kernel.reading) + "; allowed: \"value\", \"gradient\"");
-  if (!one_of(kernel.layout, {"nd", "bhnd", "bnhd"}))
-    throw LoadError(where + "has layout " + quoted(kernel.layout) + R"(; allowed: "nd", "bhnd", "bnhd")");
+  require_one_of(kernel.reading, std::array{"value", "gradient"}, where + "has reading");
+  require_one_of(kernel.layout, kLayouts, where + "has layout");
   const DType* found = nullptr;
   static constexpr DType real[] = {DType::f64, DType::f32, DType::bf16, DType::f16};
   for (const DType& dtype : real) {

@@ -49,9 +49,15 @@ struct Kernel {
   Capabilities capabilities;
 
   std::string name() const;  // "linear.causal chunked f32"
+  bool packed() const { return info.layout == "thd"; }
+  std::vector<std::string> token_sizes() const;  // of the equation
 };
 
-/// A batch of heads of one shape: problems[b * heads + h]. Heads of one group share the tensors that are per group.
+/// Throws InvalidCandidate where the kernel's layout is none, or one that its equation cannot have.
+void check_layout(const Kernel& kernel);
+
+/// A batch of heads: problems[b * heads + h]. All have one shape, but that entries of a batch may differ in their token sizes
+/// where the layout packs them. Heads of one group share the tensors that are per group.
 struct Batch {
   std::vector<Problem> problems;
   std::vector<Arrays> cotangents;  // per problem, for gradient kernels

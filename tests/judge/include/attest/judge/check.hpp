@@ -123,6 +123,10 @@ struct Selection {
 Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
                  const std::vector<golden::GoldenCase>& stored, std::uint64_t seed = 1, bool gradients = false);
 
+/// The case certified without witnesses; nothing where its inputs break a condition on data, are not of the profile, or give a
+/// value that lies midway between two numbers, so that no precision decides how it is stored.
+std::optional<golden::GoldenCase> certified_now(const golden::Case& c, const golden::Profile& profile, bool gradients);
+
 /// Fewer cases than this prove nothing: the verdict is INVALID.
 inline constexpr int kFewestCases = 3;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,9 @@
 
 namespace attest::judge {
 
+/// How a call lays tensors out; attest_kernel.h says what each means.
+inline constexpr std::array<const char*, 4> kLayouts{"nd", "bhnd", "bnhd", "thd"};
+
 /// One row of a candidate's kernel table.
 struct KernelInfo {
   std::string equation;
@@ -18,7 +22,7 @@ struct KernelInfo {
   std::string reading;  // "value" or "gradient"
   DType dtype = DType::f64;
   std::string device;  // "cpu" or "cuda"
-  std::string layout;  // "nd", "bhnd" or "bnhd"
+  std::string layout;  // one of kLayouts
   std::string capabilities;
 };
 
