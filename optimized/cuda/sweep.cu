@@ -40,9 +40,9 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
 
   for (int i = static_cast<int>(threadIdx.x); i < width * columns; i += kThreads) {
     const int row = i / columns, x = i % columns;
-    const bool denominator = span.divides && x == span.filled();
-    if (x >= span.columns && !(denominator && span.first == 0)) continue;
-    if (float* to = p.final.at(sequence, head, row, denominator ? p.final.columns - 1 : span.first + x)) *to = state(row, x);
+    const int column = span.column_of(x, p.final);
+    if (column < 0 || (x < span.begin() && span.first > 0)) continue;
+    if (float* to = p.final.at(sequence, head, row, column)) *to = state(row, x);
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace attest::cuda {
 
-/// The columns of answers that a block works on; with a division the denominator is one eight more.
+/// The columns of answers that a block works on; with a division the denominator is in column 0 of one eight more, in front.
 struct Span {
   int first, columns;
   bool divides;
@@ -21,8 +21,13 @@ struct Span {
     const int rest = p.answers.width - tile * kTile;
     return {tile * kTile, rest < kTile ? rest : kTile, true};
   }
-  __device__ int filled() const { return round_up(columns, 8); }
-  __device__ int eights() const { return filled() / 8 + divides; }
+  __device__ int begin() const { return divides ? 8 : 0; }  // of the values, in tiles and strips
+  __device__ int eights() const { return round_up(columns, 8) / 8 + divides; }
+  /// The column of a state [.. | z] that a tile's column has; -1 for none.
+  __device__ int column_of(int x, const State& state) const {
+    if (x < begin()) return x == 0 ? state.columns - 1 : -1;
+    return x - begin() < columns ? first + x - begin() : -1;
+  }
 };
 
 template <class Factor>
@@ -46,22 +51,22 @@ __device__ inline bool strip_is_in(int rows) { return strip_row() < rows; }
 /// values(r, .) = the span's columns of c, and 1 for the denominator.
 template <class T, class Tile>
 __device__ void fill_values(const Tile& tile, const Panel<T>& c, int first, int count, int rows, const Span& span) {
-  fill<T>(tile, c, first, count, rows, span.first, span.filled());
+  fill<T>(tile, c, first, count, rows, span.first, round_up(span.columns, 8), span.begin());
   if (!span.divides) return;
   for (int i = static_cast<int>(threadIdx.x); i < rows * 8; i += kThreads) {
     const int r = i / 8, x = i % 8;
     const bool counts = x == 0 && r < count && !c.hidden(first + r);
-    tile(r, span.filled() + x) = from_float<typename Tile::Value>(counts ? 1.0f : 0.0f);
+    tile(r, x) = from_float<typename Tile::Value>(counts ? 1.0f : 0.0f);
   }
 }
 
-/// tile(r, .) = rows first + r of a state, in the span's columns; the denominator's is its last column.
+/// tile(r, .) = rows first + r of a state, in the span's columns.
 template <class Tile>
 __device__ void fill_state(const Tile& tile, const State& state, int sequence, int head, int first, int rows, const Span& span) {
   const int columns = 8 * span.eights();
   for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads) {
     const int r = i / columns, x = i % columns;
-    const int column = x < span.columns ? span.first + x : span.divides && x == span.filled() ? state.columns - 1 : -1;
+    const int column = span.column_of(x, state);
     const float* at = column >= 0 && first + r < state.rows ? state.at(sequence, head, first + r, column) : nullptr;
     tile(r, x) = from_float<typename Tile::Value>(at ? *at : 0.0f);
   }
@@ -69,7 +74,7 @@ __device__ void fill_state(const Tile& tile, const State& state, int sequence, i
 
 /// sum += (a_i . b_j) c_j over the tokens j of the chunk that the order lets i see. `rows` tokens i from `first` on.
 template <class T, class Factor>
-__device__ void add_chunk(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b, const Panel<T>& c,
+__device__ __forceinline__ void add_chunk(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b, const Panel<T>& c,
                           Order order, int first, int rows, int count, const Span& span) {
   const int begin = order == Order::past ? 0 : first / kTile * kTile, end = order == Order::past ? first + rows : count;
   for (int j = begin; j < end; j += kTile) {
@@ -101,7 +106,7 @@ __device__ void add_chunk(Strip<Factor, kEights>& sum, const Tiles<Factor>& tile
 
 /// sum += state^T a_i. stage(k, depth) makes rows k ... of the state ready and says in which tile they lie and where they begin.
 template <class T, class Factor, class Stage>
-__device__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, int first, int rows, const Span& span, Stage&& stage) {
+__device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, int first, int rows, const Span& span, Stage&& stage) {
   for (int k = 0; k < a.width(); k += kTile) {
     const int depth = a.width() - k < kTile ? round_up(a.width() - k, 16) : kTile;
     fill<T>(tiles.left, a, first, rows, round_up(rows, 16), k, depth);
@@ -114,7 +119,7 @@ __device__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tile
 
 /// sum += b_j c_j^T over the tokens of a chunk, for 64 columns of b from `row` on.
 template <class T, class Factor>
-__device__ void add_outer(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
+__device__ __forceinline__ void add_outer(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
   const int rows = b.width() - row < kTile ? b.width() - row : kTile;
   for (int j = 0; j < count; j += kTile) {
     const int tokens = count - j < kTile ? count - j : kTile, padded = round_up(tokens, 16);
@@ -129,23 +134,14 @@ __device__ void add_outer(Strip<Factor, kEights>& sum, const Tiles<Factor>& tile
 
 /// The answers of a strip.
 template <class T, class Factor>
-__device__ void store_answers(Strip<Factor, kEights>& sum, const Product& p, const Chunk& chunk, int head, int first, int rows, const Span& span) {
+__device__ __forceinline__ void store_answers(Strip<Factor, kEights>& sum, const Product& p, const Chunk& chunk, int head, int first, int rows, const Span& span) {
   if (!strip_is_in(rows)) return;
-  // The lane that holds column 0 of an eight is the first of the four that share a row.
-  float top = 0, bottom = 0;
-  if (span.divides) {
-#pragma unroll
-    for (int e = 0; e < kEights; ++e)
-      if (e == span.eights() - 1) {
-        top = sum.eights[e].values[0];
-        bottom = sum.eights[e].values[2];
-      }
-    top = __shfl_sync(0xffffffffu, top, lane() / 4 * 4);
-    bottom = __shfl_sync(0xffffffffu, bottom, lane() / 4 * 4);
-  }
-  sum.each(span.filled() / 8, [&](int row, int column, float value) {
-    const int i = strip_row() + row;
-    if (i < rows && column < span.columns) store_answer<T>(p, chunk, head, first + i, span.first + column, value, row < 8 ? top : bottom);
+  // The lane that holds column 0 is the first of the four that share a row.
+  const float top = __shfl_sync(0xffffffffu, sum.eights[0].values[0], lane() / 4 * 4);
+  const float bottom = __shfl_sync(0xffffffffu, sum.eights[0].values[2], lane() / 4 * 4);
+  sum.each(span.eights(), [&](int row, int x, float value) {
+    const int i = strip_row() + row, column = x - span.begin();
+    if (i < rows && column >= 0 && column < span.columns) store_answer<T>(p, chunk, head, first + i, span.first + column, value, row < 8 ? top : bottom);
   });
 }
 

@@ -30,10 +30,10 @@ using Stored = typename StoredAs<Factor>::Type;
 __host__ __device__ constexpr int wide_tiles(int width) { return width <= kWide ? 1 : (width - kWide + kTile - 1) / kTile + 1; }
 __device__ inline int wide_columns(int tile, int width) { return tile + 1 == wide_tiles(width) ? width - tile * kTile : kTile; }
 
-/// tile(r, x) = panel(first + r, column + x) for r < count and x within the panel, else 0; r < rows and x < columns.
+/// tile(r, begin + x) = panel(first + r, column + x) for r < count and x within the panel, else 0; r < rows and x < columns.
 /// Copies that are as they stand in memory are on their way when this returns: wait_for_tiles().
 template <class T, class Tile>
-__device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int count, int rows, int column, int columns) {
+__device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int count, int rows, int column, int columns, int begin = 0) {
   using Value = typename Tile::Value;
   constexpr int piece = 16 / static_cast<int>(sizeof(Value));
   const int pieces = columns / piece;
@@ -42,11 +42,11 @@ __device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int cou
     if constexpr (std::is_same_v<T, Value>) {
       const T* from = r < count ? panel.template run<piece>(first + r, column + x) : nullptr;
       if (from) {
-        copy_async<piece>(&tile(r, x), from);
+        copy_async<piece>(&tile(r, begin + x), from);
         continue;
       }
     }
-    for (int e = 0; e < piece; ++e) tile(r, x + e) = from_float<Value>(r < count ? panel(first + r, column + x + e) : 0.0f);
+    for (int e = 0; e < piece; ++e) tile(r, begin + x + e) = from_float<Value>(r < count ? panel(first + r, column + x + e) : 0.0f);
   }
 }
 
@@ -113,7 +113,7 @@ struct RightTransposed {
   }
 };
 
-/// 16 rows of a product, of one warp: 8 * Eights columns in float. Which of them a lane holds is what Accumulator says, for float
+/// 16 rows of a product, of one warp, in registers (whoever takes one by reference must be inlined): 8 * Eights columns in float. Which of them a lane holds is what Accumulator says, for float
 /// products too.
 template <class Factor, int Eights>
 struct Strip {
@@ -121,7 +121,7 @@ struct Strip {
 
   /// += left right, over `depth` (a multiple of 16) and the first `count` eights.
   template <class L, class R>
-  __device__ void multiply_add(const L& left, const R& right, int depth, int count) {
+  __device__ __forceinline__ void multiply_add(const L& left, const R& right, int depth, int count) {
     if constexpr (std::is_same_v<Factor, float>) {
       const int row = Accumulator::row(0), column = Accumulator::column(0);
       for (int k = 0; k < depth; ++k) {
@@ -149,7 +149,7 @@ struct Strip {
 
   /// visit(row of the strip, column, value) for what this lane holds of the first `count` eights.
   template <class Visit>
-  __device__ void each(int count, Visit&& visit) {
+  __device__ __forceinline__ void each(int count, Visit&& visit) {
 #pragma unroll
     for (int e = 0; e < Eights; ++e) {
       if (e >= count) continue;
