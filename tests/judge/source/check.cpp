@@ -48,7 +48,9 @@ struct Judged {
   std::vector<Answer> answers;  // those that differ, in the order of the runs
 };
 
-Status status_of(Response::End end) { return end == Response::End::kernel_error ? Status::fail : Status::crashed; }
+Status status_of(Response::End end) {
+  return end == Response::End::unavailable ? Status::invalid : end == Response::End::kernel_error ? Status::fail : Status::crashed;
+}
 
 /// Tier T0: runs the batch three times (against the trailing guard, again with another poison, against the leading
 /// guard where earlier calls had their tensors) and checks that nothing outside was written, everything inside was, and
@@ -269,7 +271,8 @@ void settle(Candidate& candidate, Report& report) {
   finish(row);
 }
 
-void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const Selection& selection,
+/// False when it gave up: a kernel that dies or hangs does so again, and one without a device has none in the next case.
+bool judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const Selection& selection,
                  const CheckOptions& options, Row& row, std::vector<Sample>& samples) {
   const auto record = [&](Finding finding, const std::string& group) {
     ++row.cases;
@@ -286,10 +289,12 @@ void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
       continue;
     }
     record(judge_batch(candidate, kernel, single(c), {&c}, profile, options, &row, &samples), c.name.flag);
-    // A kernel that dies or hangs does so again: two are enough, each may have cost the whole time limit.
-    if (std::count_if(row.failures.begin(), row.failures.end(), [](const Finding& f) { return f.status == Status::crashed; }) >= 2) return;
+    const auto failed = [&](Status status) {
+      return std::count_if(row.failures.begin(), row.failures.end(), [&](const Finding& f) { return f.status == status && f.tier == "T0"; });
+    };
+    if (failed(Status::crashed) >= 2 || failed(Status::invalid) >= 1) return false;  // each crash may have cost the whole time limit
   }
-  if (kernel.info.layout == "nd" || selection.cases.empty() || kernel.info.reading == "gradient") return;
+  if (kernel.info.layout == "nd" || selection.cases.empty() || kernel.info.reading == "gradient") return true;
   // A case in the middle, random where there is such a one; the next where its heads cannot be drawn or do not differ.
   std::vector<golden::Case> shapes;
   for (const auto& c : selection.cases) shapes.push_back(c.name);
@@ -325,6 +330,7 @@ void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
     record(judge_batch(candidate, kernel, batch, pointers, profile, options, &row, nullptr), "batch");
     ++row.drawn;
   }
+  return true;
 }
 
 /// Leaves so many cases, the first of every flag before the second of any.
@@ -467,8 +473,8 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
   row.drawn = selection.drawn;
   row.skipped = selection.skipped_cases();
   std::vector<Sample> samples;
-  judge_cases(candidate, kernel, profile, selection, options, row, samples);
-  if (row.cases < kFewestCases)
+  const bool all = judge_cases(candidate, kernel, profile, selection, options, row, samples);
+  if (all && row.cases < kFewestCases)
     row.failures.push_back({Status::invalid, "",
                             row.ended_by.empty() ? fmt::format("only {} case(s) fit what the kernel says it can do ('{}') in profile {}; at least {} are needed",
                                                                row.cases, kernel.capabilities.text(), profile.name, kFewestCases)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -71,10 +72,13 @@ Request assemble(const Batch& batch, const Kernel& kernel, const golden::Profile
 std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const Request& request,
                                 const std::vector<std::vector<std::byte>>& outputs);
 
+/// The project's own plugins, by the name that `attest check` takes; a build may lack some.
+inline constexpr std::array<const char*, 4> kCandidates{"openmp", "cuda", "cuda-emulated", "reference"};
+
 /// A plugin whose kernels were matched with the equations.
 class Candidate {
 public:
-  /// "openmp", "reference", "fault:ID.NAME" or "order:NAME" (with * and ?; @X behind a fault that has an amplitude
+  /// One of kCandidates, "fault:ID.NAME" or "order:NAME" (with * and ?; @X behind a fault that has an amplitude
   /// plants X times as much), or the path of a shared library; throws InvalidCandidate.
   explicit Candidate(const std::string& name);
 
