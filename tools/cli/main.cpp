@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   check->add_option("CANDIDATE", candidate,
                     fmt::format("{}, fault:ID.NAME, order:NAME, the path of a plugin library, or python:MODULE:FUNCTION with --op ID (see `check python: --help`)", own))->required();
   check->add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM, as in 'linear.*'");
-  check->add_option("--profile", profile, "precision to judge by (default: the kernel's dtype)");
+  check->add_option("--profile", profile, "precision to judge by (default: what the kernel says, or its dtype)");
   check->add_option("--flags", options.flags, "glob over the flags of cases");
   check->add_option("--max-cases", options.most_cases, "at most so many cases per kernel, every flag before a second case of any")->check(CLI::Range(1, 1000000));
   check->add_option("--budget", budget, "seconds after which no further case or law is begun")->check(CLI::Range(0.001, 1.0e6));
@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
   auto* diagnose = app.add_subcommand("diagnose", "Say what is wrong with a kernel");
   diagnose->add_option("CANDIDATE", candidate, "as for check, or fault:ID.NAME, order:NAME")->required();
   diagnose->add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM");
-  diagnose->add_option("--profile", profile, "precision to judge by (default: the kernel's dtype)");
+  diagnose->add_option("--profile", profile, "precision to judge by (default: what the kernel says, or its dtype)");
   diagnose->add_option("--json", json, "write the report to this file as well");
   diagnose->callback([&] {
     if (!profile.empty()) options.profile = golden::profile(profile).name;

@@ -177,6 +177,10 @@ std::string Kernel::name() const {
                      attest::name(info.dtype));
 }
 
+const golden::Profile& Kernel::profile() const {
+  return capabilities.profile() ? golden::profile(*capabilities.profile()) : golden::default_profile(info.dtype);
+}
+
 std::vector<std::string> Kernel::token_sizes() const {
   std::vector<std::string> names;
   for (const auto& size : spec->sizes)
@@ -269,6 +273,9 @@ Candidate::Candidate(const std::string& name, std::unique_ptr<Host> host) : name
     } catch (const InvalidCandidate& error) {
       throw InvalidCandidate(fmt::format("{}: kernel {}: {}", name, i, error.what()));
     }
+    if (const auto& profile = kernel.profile(); profile.storage != kernel.info.dtype)
+      throw InvalidCandidate(fmt::format("{}: kernel {}: it says profile == '{}', which is for {}, and its dtype is {}", name, i, profile.name,
+                                         attest::name(profile.storage), attest::name(kernel.info.dtype)));
     if (kernel.info.reading == "gradient" && kernel.spec->gradient.empty())
       throw InvalidCandidate(fmt::format("{}: kernel {}: {} has no gradient reading", name, i, kernel.info.equation));
     if (const std::string multiple = is_planted(name) ? multiple_of(name) : ""; !multiple.empty()) {

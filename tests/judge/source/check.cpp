@@ -173,8 +173,18 @@ std::vector<golden::Case> sequences(const golden::Case& shape, const Kernel& ker
 }
 
 struct Grid {
+  std::size_t entries;  // of a batch that is not packed
   Index heads, groups;
 };
+
+/// Several heads, and groups of them where they share keys. What heads share has a gradient that is summed over them, which no
+/// certified value is of: a gradient kernel has as many groups as heads, and one head where heads share a tensor anyway.
+Grid grid_of(const Kernel& kernel, bool first) {
+  const Spec& spec = *kernel.spec;
+  if (kernel.info.reading == "value") return first ? Grid{2, 4, 2} : Grid{1, 3, 1};
+  const bool shared = std::any_of(spec.gradient.begin(), spec.gradient.end(), [&](const std::string& name) { return spec.input(name)->sharing == Sharing::batch; });
+  return shared ? Grid{first ? 2u : 3u, 1, 1} : first ? Grid{2, 4, 4} : Grid{1, 3, 3};
+}
 
 /// Several heads per entry, keys shared in groups, so that head and batch mistakes show; nothing where an entry cannot be drawn.
 std::vector<golden::GoldenCase> batch_cases(const std::vector<golden::Case>& entries, const Grid& grid, const golden::Profile& profile, bool gradients) {
@@ -196,11 +206,12 @@ std::vector<golden::GoldenCase> batch_cases(const std::vector<golden::Case>& ent
 }
 
 /// Whether some head's answer would be wrong for the head before it.
-bool tells_heads_apart(const std::vector<golden::GoldenCase>& cases, const golden::Profile& profile) {
+bool tells_heads_apart(const std::vector<golden::GoldenCase>& cases, const golden::Profile& profile, bool gradients) {
   return std::adjacent_find(cases.begin(), cases.end(), [&](const golden::GoldenCase& one, const golden::GoldenCase& other) {
            if (other.problem.sizes != one.problem.sizes) return false;
            Arrays answer;
-           for (const auto& [name, tensor] : other.certified.outputs) answer[name] = {tensor.shape, tensor.hi};
+           for (const auto& [name, tensor] : other.certified.outputs)
+             if (name.starts_with("gradient.") == gradients) answer[name] = {tensor.shape, tensor.hi};
            return compare(one.problem, one.certified, answer, profile).failed > 0;
          }) != cases.end();
 }
@@ -294,7 +305,8 @@ bool judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
     };
     if (failed(Status::crashed) >= 2 || failed(Status::invalid) >= 1) return false;  // each crash may have cost the whole time limit
   }
-  if (kernel.info.layout == "nd" || selection.cases.empty() || kernel.info.reading == "gradient") return true;
+  if (kernel.info.layout == "nd" || selection.cases.empty()) return true;
+  const bool gradients = kernel.info.reading == "gradient";
   // A case in the middle, random where there is such a one; the next where its heads cannot be drawn or do not differ.
   std::vector<golden::Case> shapes;
   for (const auto& c : selection.cases) shapes.push_back(c.name);
@@ -302,7 +314,7 @@ bool judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
   std::rotate(shapes.begin(), shapes.begin() + (others - shapes.begin()) / 2, others);
   std::rotate(others, others + (shapes.end() - others) / 2, shapes.end());
   for (const bool first : {true, false}) {
-    const Grid grid = first ? Grid{4, 2} : Grid{3, 1};
+    const Grid grid = grid_of(kernel, first);
     if (ended(options, row)) {
       ++row.not_run;
       continue;
@@ -310,11 +322,11 @@ bool judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
     std::vector<golden::GoldenCase> cases;
     for (std::size_t i = 0; i < shapes.size() && cases.empty(); ++i) {
       const golden::Case& shape = shapes[i];
-      std::vector<golden::Case> entries(first ? 2 : 1, shape);
+      std::vector<golden::Case> entries(grid.entries, shape);
       if (kernel.packed()) entries = sequences(shape, kernel, first ? std::vector<Index>{61, 67} : std::vector<Index>{7, 11});
       if (!first) std::reverse(entries.begin(), entries.end());
-      cases = batch_cases(entries, grid, profile, false);
-      if (!cases.empty() && !tells_heads_apart(cases, profile)) cases.clear();
+      cases = batch_cases(entries, grid, profile, gradients);
+      if (!cases.empty() && !tells_heads_apart(cases, profile, gradients)) cases.clear();
     }
     if (cases.empty()) {
       ++row.groups["batch"].skipped;
@@ -355,7 +367,7 @@ void limit(Selection& selection, int most) {
 }
 
 const golden::Profile& profile_for(const Kernel& kernel, const CheckOptions& options) {
-  return options.profile ? golden::profile(*options.profile) : golden::default_profile(kernel.info.dtype);
+  return options.profile ? golden::profile(*options.profile) : kernel.profile();
 }
 
 }  // namespace
@@ -523,8 +535,11 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
   const golden::Profile& profile = golden::profile(profile_name);
   const golden::GoldenCase certified = judged_by(golden::certify_case(c), profile);
   Report report{candidate.host().name(), candidate.host().version(), {}};
+  const auto of_equation = [&](const Kernel& kernel) { return kernel.info.equation == c.spec->id && can_claim(kernel.info, profile); };
+  const auto its_own = [&](const Kernel& kernel) { return of_equation(kernel) && kernel.profile().name == profile.name; };
+  const bool some = std::any_of(candidate.kernels().begin(), candidate.kernels().end(), its_own);
   for (const auto& kernel : candidate.kernels()) {
-    if (kernel.info.equation != c.spec->id || !can_claim(kernel.info, profile)) continue;
+    if (some ? !its_own(kernel) : !of_equation(kernel)) continue;
     if (!kernel.capabilities.allow(*c.spec, c.sizes, c.parameters) || !kernel.capabilities.takes(c.with)) continue;
     if (const auto* form = c.spec->form(kernel.info.form); form && !golden::applies(*form, certified.problem)) continue;
     Row row = begin_row(kernel, profile);

@@ -31,6 +31,7 @@ public:
   bool gives(const std::string& output) const;                // "lse == false": an optional output it does not have
   bool takes(const std::vector<std::string>& inputs) const;   // "mask == false": an optional input it cannot be given
   std::optional<bool> hidden_nan() const { return hidden_nan_; }  // "hidden_nan == true": what a mask hides may hold NaN
+  const std::optional<std::string>& profile() const { return profile_; }  // "profile == 'tf32'": what it is judged by unless told otherwise
   const std::string& text() const { return text_; }
 
 private:
@@ -40,6 +41,7 @@ private:
   std::size_t alignment_ = 0;
   bool deterministic_ = true;
   std::optional<bool> hidden_nan_;
+  std::optional<std::string> profile_;
   std::string text_;
 };
 
@@ -50,6 +52,7 @@ struct Kernel {
   Capabilities capabilities;
 
   std::string name() const;  // "linear.causal chunked f32"
+  const golden::Profile& profile() const;  // by which it is judged unless told otherwise
   bool packed() const { return info.layout == "thd"; }
   std::vector<std::string> token_sizes() const;  // of the equation
 };
