@@ -14,7 +14,7 @@ __global__ __launch_bounds__(kThreads) void chunk_totals(Rows b, Rows c, Sequenc
   const int head = static_cast<int>(blockIdx.z), row = static_cast<int>(blockIdx.y) % row_tiles * kTile, tile = static_cast<int>(blockIdx.y) / row_tiles;
   const Chunk chunk = tokens.chunk_at(slot);
   const Span span{tile * kTile, wide_columns(tile, c.width()), false};
-  Strip<Factor, kEights> sum;
+  Strip<StateFactor<T, Factor>, kEights> sum;
   add_outer<T, Factor>(sum, tiles, Panel<T>(b, chunk, head), Panel<T>(c, chunk, head), row, chunk.count, span);
   sum.each(span.eights(), [&](int r, int column, float value) {
     const int x = row + strip_row() + r;

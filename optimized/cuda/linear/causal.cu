@@ -47,14 +47,14 @@ struct Gradient {
 std::vector<attest_kernel> kernels() {
   constexpr const char* widths = "c <= 256; m <= 256";
   return Kernels("linear.causal")
-      .value<Value<Algorithm::tokens>>("recurrent", {.can = widths, .products = false})
+      .value<Value<Algorithm::tokens>>("recurrent", {.can = widths, .tf32 = false})
       .value<Value<Algorithm::chunks>>("chunked", {.can = widths})
       .value<Value<Algorithm::parallel>>("two_level", {.can = widths})
       .value<Value<Algorithm::parallel>>("two_level", {.can = widths, .layout = "thd"})
-      .gradient<Gradient<Algorithm::tokens>>("recurrent", {.can = widths, .products = false})
-      .gradient<Gradient<Algorithm::chunks>>("chunked", {.can = widths})
-      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths})
-      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths, .layout = "thd"})
+      .gradient<Gradient<Algorithm::tokens>>("recurrent", {.can = widths, .tf32 = false})
+      .gradient<Gradient<Algorithm::chunks>>("chunked", {.can = widths, .tf32 = false})
+      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths, .tf32 = false})
+      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths, .layout = "thd", .tf32 = false})
       .rows();
 }
 

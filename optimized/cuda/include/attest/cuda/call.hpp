@@ -222,7 +222,7 @@ inline constexpr DLDeviceType kDevice = kDLCUDA;
 struct About {
   std::string can;              // capabilities
   const char* layout = "bhnd";
-  bool products = true;  // its products may run as tf32, which is another kernel then; else it is in true float whatever it stores
+  bool tf32 = true;  // floats may be multiplied as tf32 too, which is another kernel
 };
 
 /// An equation's rows of the plugin's table. A kernel is a struct with `template <class T, class Factor> static void run(Call&)`.
@@ -244,7 +244,7 @@ private:
   template <class Kernel>
   Kernels&& add(const char* form, const char* reading, const About& about) && {
     row<Kernel, float, float>(form, reading, about, about.can);
-    if (about.products) row<Kernel, float, Tf32>(form, reading, about, about.can + (about.can.empty() ? "" : "; ") + "profile == 'tf32'");
+    if (about.tf32) row<Kernel, float, Tf32>(form, reading, about, about.can + (about.can.empty() ? "" : "; ") + "profile == 'tf32'");
     row<Kernel, __nv_bfloat16, __nv_bfloat16>(form, reading, about, about.can);
     row<Kernel, __half, Tf32>(form, reading, about, about.can);
     return std::move(*this);

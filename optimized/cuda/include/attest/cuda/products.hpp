@@ -119,7 +119,7 @@ __device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Til
 
 /// sum += b_j c_j^T over the tokens of a chunk, for 64 columns of b from `row` on.
 template <class T, class Factor>
-__device__ __forceinline__ void add_outer(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
+__device__ __forceinline__ void add_outer(Strip<StateFactor<T, Factor>, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
   const int rows = b.width() - row < kTile ? b.width() - row : kTile;
   for (int j = 0; j < count; j += kTile) {
     const int tokens = count - j < kTile ? count - j : kTile, padded = round_up(tokens, 16);
