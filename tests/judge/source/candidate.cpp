@@ -89,8 +89,7 @@ std::vector<std::pair<std::string, const TensorDeclaration*>> results_of(const K
 bool is_planted(const std::string& name) { return name.starts_with("fault:") || name.starts_with("order:"); }
 
 std::filesystem::path library_of(const std::string& name) {
-  const char* folder = std::getenv("ATTEST_PLUGIN_DIR");
-  const std::filesystem::path plugins = folder ? folder : ATTEST_PLUGIN_DIR;
+  const auto plugins = plugin_folder();
   if (name == "openmp" || name == "reference") return plugins / ("libattest_" + name + ".so");
   if (is_planted(name)) return plugins / "libattest_planted.so";
   return name;
@@ -130,6 +129,11 @@ bool is_meant(const std::string& name, const KernelInfo& info) {
 }
 
 }  // namespace
+
+std::filesystem::path plugin_folder() {
+  const char* folder = std::getenv("ATTEST_PLUGIN_DIR");
+  return folder ? folder : ATTEST_PLUGIN_DIR;
+}
 
 std::string Kernel::name() const {
   return fmt::format("{} {}{} {}", info.equation, info.form.empty() ? "-" : info.form, info.reading == "gradient" ? " gradient" : "",
