@@ -162,6 +162,58 @@ class Invalid(unittest.TestCase):
         self.expect("openmp", 2, "kernels.py does not exist", "ATTEST_PROJECT_DIR", env={"ATTEST_PROJECT_DIR": str(project)})
 
 
+# Runs the program with a line that replaces one of its parts: argv is the line, then the program's arguments.
+PATCHED = f"""
+import sys
+sys.path.insert(0, {str(support.PROJECT / "tools/bench")!r})
+sys.dont_write_bytecode = True
+import kernels
+exec(sys.argv.pop(1))
+try:
+    sys.exit(kernels.main())
+except kernels.InvalidPlugin as error:
+    sys.exit(f"INVALID: {{error}}")
+"""
+
+
+@unittest.skipIf(MISSING, MISSING)
+class CutShort(unittest.TestCase):
+    def patched(self, line):
+        path = support.fresh_folder("bench") / "record.json"
+        library = pathlib.Path(os.environ["ATTEST_BUILD_DIR"]) / "plugins/libattest_openmp.so"
+        done = subprocess.run([sys.executable, "-c", PATCHED, line, library, *TINY, "--json", path], capture_output=True, text=True)
+        return done.returncode, done.stderr, json.loads(path.read_text())
+
+    MEASURE = "measure = kernels.measure\ndef once(plugin, memory, case, options):\n    if case.equation == 'linear.causal_step': raise {}\n" \
+              "    return measure(plugin, memory, case, options)\nkernels.measure = once"
+
+    def test_a_device_that_gives_up_leaves_what_was_measured(self):
+        status, err, record = self.patched(self.MEASURE.format("RuntimeError('an illegal memory access')"))
+        self.assertEqual(status, 1)  # 3 of the program itself: sys.exit of a text
+        self.assertIn("the device gave up after 1 of 2 cases: an illegal memory access", err)
+        self.assertEqual([case["equation"] for case in record["cases"]], ["linear.causal"])
+        self.assertIn("gave_up", record)
+
+    def test_an_interrupt_leaves_what_was_measured(self):
+        status, err, record = self.patched(self.MEASURE.format("KeyboardInterrupt"))
+        self.assertEqual((status, err), (130, ""))
+        self.assertEqual(([case["equation"] for case in record["cases"]], record["interrupted"]), (["linear.causal"], True))
+
+    def test_inputs_that_do_not_fit_are_a_case_without_times(self):
+        status, err, record = self.patched("def draw(self, tensor): raise MemoryError\nkernels.Host.draw = draw")
+        self.assertIn("no kernel could be timed", err)
+        self.assertEqual({case["reason"] for case in record["cases"]}, {"its inputs do not fit into memory"})
+
+    def test_a_peer_that_computes_something_else_or_fails_has_no_time(self):
+        for line, status, words in (("lambda: {'o': inputs['v']}, lambda x: x", "wrong", "of the small problem"),
+                                    ("lambda: {'o': inputs['v'][..., :4]}, lambda x: x", "wrong", "o has shape"),
+                                    ("lambda: 1 / 0, None", "failed", "ZeroDivisionError")):
+            _, err, record = self.patched(f"kernels.Causal.peers['planted'] = peer = lambda memory, case, inputs: ({line})\npeer.option = None")
+            row, = (row for row in record["cases"][0]["subjects"] if row["name"] == "planted")
+            self.assertEqual((row["status"], "median" in row), (status, False), err)
+            self.assertIn(words, row["reason"])
+
+
 class Pages(unittest.TestCase):
     def test_list_names_kernels_cases_and_peers(self):
         status, out, err = bench("openmp", "--list")

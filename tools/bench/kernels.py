@@ -216,6 +216,7 @@ class Host:
             self.xp = importlib.import_module("numpy")
         except ImportError as error:
             raise UsageError(f"kernels of a CPU need NumPy in {sys.executable}: {error}; name another interpreter by ATTEST_PYTHON") from None
+        self.xp.seterr(all="ignore")  # a wrong answer may hold anything
         self.types = {"f64": self.xp.float64, "f32": self.xp.float32, "f16": self.xp.float16, "bf16": self.xp.uint16}
         self.random = self.xp.random.default_rng(1)
         self.dirt = self.xp.zeros(1 << 25)
@@ -994,16 +995,16 @@ def main():
     if options.json:
         write(options.json, record)  # before an hour of timing, not after it
     print(f"{plugin.name} {plugin.version} on {record['device']['name']}, {record['date']}\n")
-    interrupted = False
+    gave_up = None
     try:
         for case in cases:
             record["cases"].append(measure(plugin, memory, case, options))
             print(table(record["cases"][-1]))
+        record["device_after"] = memory.description()
     except KeyboardInterrupt:
-        interrupted = record["interrupted"] = True
+        record["interrupted"] = True
     except RuntimeError as error:  # after a bad access of a kernel no call to the device succeeds
-        raise InvalidPlugin(f"the device gave up after {len(record['cases'])} cases: {error}") from error
-    record["device_after"] = memory.description()
+        gave_up = record["gave_up"] = f"the device gave up after {len(record['cases'])} of {len(cases)} cases: {error}"
     subjects = [row for case in record["cases"] for row in case["subjects"]]
     ours, peers = ([row for row in subjects if row["kind"] == kind] for kind in ("kernel", "peer"))
     def count(rows, *statuses):
@@ -1013,7 +1014,9 @@ def main():
           f"else, {count(peers, 'failed')} failed,\n  {count(peers, 'outside')} do not apply")
     if options.json:
         write(options.json, record)
-    if interrupted:
+    if gave_up:
+        raise InvalidPlugin(f"{plugin.path}: {gave_up}")
+    if "interrupted" in record:
         return 130
     if count(ours, "wrong", "failed"):
         print("attest bench: a kernel of the plugin is wrong or failed, and has no time", file=sys.stderr)
