@@ -196,10 +196,12 @@ def unmet(capabilities, values):
     those of the judge."""
     words = {"true": True, "false": False, "default": "default", "min": min, "max": max, "sqrt": math.sqrt, "floor": math.floor,
              "ceil": math.ceil, **values}
+    def holds(expression):
+        return eval(expression, {"__builtins__": {}}, words)
     for condition in filter(None, (part.strip() for part in capabilities.split(";"))):
         *premises, conclusion = (part.replace("^", "**") for part in condition.split(" implies "))
         try:
-            if all(eval(premise, {"__builtins__": {}}, words) for premise in premises) and not eval(conclusion, {"__builtins__": {}}, words):
+            if all(map(holds, premises)) and not holds(conclusion):
                 return condition
         except (NameError, SyntaxError):
             continue
@@ -208,14 +210,17 @@ def unmet(capabilities, values):
 
 # Where tensors lie. A bfloat16 of NumPy is its 16 bits.
 
+OTHER_PYTHON = "name another interpreter by ATTEST_PYTHON"
+
+
 class Host:
-    device, kind = CPU, "cpu"
+    device = CPU
 
     def __init__(self):
         try:
             self.xp = importlib.import_module("numpy")
         except ImportError as error:
-            raise UsageError(f"kernels of a CPU need NumPy in {sys.executable}: {error}; name another interpreter by ATTEST_PYTHON") from None
+            raise UsageError(f"kernels of a CPU need NumPy in {sys.executable}: {error}; {OTHER_PYTHON}") from None
         self.xp.seterr(all="ignore")  # a wrong answer may hold anything
         self.types = {"f64": self.xp.float64, "f32": self.xp.float32, "f16": self.xp.float16, "bf16": self.xp.uint16}
         self.random = self.xp.random.default_rng(1)
@@ -248,7 +253,9 @@ class Host:
     def numbers(self, x):
         if hasattr(x, "detach"):  # a peer's answer is PyTorch's
             return x.detach().double().numpy()
-        return (x.astype(self.xp.uint32) << 16).view(self.xp.float32).astype(self.xp.float64) if x.dtype == self.xp.uint16 else x.astype(self.xp.float64)
+        if x.dtype == self.xp.uint16:
+            x = (x.astype(self.xp.uint32) << 16).view(self.xp.float32)
+        return x.astype(self.xp.float64)
 
     def torch(self, x):
         torch = importlib.import_module("torch")
@@ -281,18 +288,19 @@ class Host:
         yield f"NumPy matmul {width} {wide}", lambda: a @ a, 2 * width**3, 0
 
     def description(self):
-        model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor())
-        return {"kind": "cpu", "name": model, "cores": os.cpu_count(), "load": os.getloadavg()}
+        with open("/proc/cpuinfo") as lines:
+            model = next((line.split(":")[1] for line in lines if line.startswith("model name")), platform.machine())
+        return {"kind": "cpu", "name": model.strip(), "cores": os.cpu_count(), "load": os.getloadavg()}
 
 
 class Gpu:
-    device, kind = CUDA, "cuda"
+    device = CUDA
 
     def __init__(self):
         try:
             self.xp = importlib.import_module("torch")
         except ImportError as error:
-            raise UsageError(f"kernels of a GPU need PyTorch in {sys.executable}: {error}; name another interpreter by ATTEST_PYTHON") from None
+            raise UsageError(f"kernels of a GPU need PyTorch in {sys.executable}: {error}; {OTHER_PYTHON}") from None
         if not self.xp.cuda.is_available():
             raise UsageError(f"PyTorch {self.xp.__version__} finds no GPU")
         xp = self.xp
@@ -506,13 +514,19 @@ EQUATIONS = sorted({case.equation for case in CASES})
 
 # Peers: (memory, case, inputs) -> (what is timed, its result -> outputs by name in layout bhnd).
 
-def peer(*cases, name, option=None):
+def peer(*cases, name, option=None, only=None):
+    """Timed when the command line has the option, and on that kind of device only."""
     def register(prepare):
         for case in cases:
             case.peers[name] = prepare
-        prepare.option = option
+        prepare.option, prepare.only = option, only
         return prepare
     return register
+
+
+def peers_of(kind, device, options):
+    return {name: prepare for name, prepare in kind.peers.items()
+            if (not prepare.option or getattr(options, prepare.option)) and prepare.only in (None, device)}
 
 
 def imported(module, package):
@@ -634,11 +648,11 @@ def compiled_step(memory, case, inputs):
     return lambda: compiled(*x), lambda found: dict(zip(case.outputs(), found))
 
 
-@peer(*CASES, name="NumPy")
+@peer(*CASES, name="NumPy", only=CPU)
 def numpy_form(memory, case, inputs):
     """The form that the others are checked against, in the case's precision."""
-    if memory.kind != "cpu" or case.dtype == "bf16":
-        raise NotTimed("outside", "NumPy computes on a CPU, and not in bfloat16")
+    if case.dtype == "bf16":
+        raise NotTimed("outside", "NumPy has no bfloat16")
     if case.batch * case.heads * case.tokens**2 * SIZES[case.dtype] > 1 << 30:
         raise NotTimed("outside", "its weights are more than 1 GiB")
     return lambda: case.truth(memory.xp, inputs, case.tokens), lambda found: found
@@ -733,9 +747,7 @@ def kernel_subjects(plugin, memory, case, problems):
 
 
 def peer_subjects(memory, case, problems, options):
-    for name, prepare in case.peers.items():
-        if prepare.option and not getattr(options, prepare.option):
-            continue
+    for name, prepare in peers_of(case, memory.device, options).items():
         subject = Subject(name, "peer")
         subject.prepare(memory, case, lambda of, inputs, prepare=prepare: prepare(memory, of, inputs), problems)
         yield subject
@@ -801,7 +813,8 @@ def duration(seconds):
 def table(case):
     """At most 100 columns. Peers that are not installed share a line."""
     rows = case["subjects"]
-    top = {key: max((row.get(key, 0) for row in rows if row["kind"] == "ceiling"), default=0) for key in ("flops_per_second", "bytes_per_second")}
+    ceilings = [row for row in rows if row["kind"] == "ceiling"]
+    top = {key: max((row[key] for row in ceilings), default=0) for key in ("flops_per_second", "bytes_per_second")}
     rounds = max((len(row.get("seconds", ())) for row in rows), default=0)
     letter, scale = ("T", 1e12) if top["flops_per_second"] > 1e13 else ("G", 1e9)
     lines = [case["title"], f"  {engineering(case['flops'], 'flop')}, {engineering(case['bytes'], 'B')}, {rounds} rounds",
@@ -814,7 +827,8 @@ def table(case):
             continue
         name = f"{row['name'][:33]:<34}"
         if "median" not in row:
-            lines += textwrap.wrap(f"{row['status']}: {' '.join(row['reason'].split())}", 98, initial_indent=f"  {name}", subsequent_indent=" " * 36)
+            reason = f"{row['status']}: {' '.join(row['reason'].split())}"
+            lines += textwrap.wrap(reason, 98, initial_indent=f"  {name}", subsequent_indent=" " * 36)
             continue
         def rate(key, scale):
             value = row[key]
@@ -822,7 +836,8 @@ def table(case):
         flops, flops_share = rate("flops_per_second", scale)
         moved, moved_share = rate("bytes_per_second", 1e9)
         ratio = f"{row['ratio']:.3g}" if "ratio" in row else "-"
-        lines.append(f"  {name}{duration(row['median']):>11}{100 * row['spread']:>6.1f} %{flops:>10}{flops_share:>7}{moved:>9}{moved_share:>7}{ratio:>10}")
+        lines.append(f"  {name}{duration(row['median']):>11}{100 * row['spread']:>6.1f} %"
+                     f"{flops:>10}{flops_share:>7}{moved:>9}{moved_share:>7}{ratio:>10}")
     if absent:
         lines += textwrap.wrap(f"not installed: {', '.join(absent)}", 98, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines) + "\n"
@@ -841,7 +856,8 @@ def commit():
     if not (root / ".git").exists():
         return None
     try:
-        done = subprocess.run(["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40"], capture_output=True, text=True,
+                              timeout=60)
         return done.stdout.strip() if done.returncode == 0 else None
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -915,12 +931,15 @@ def parser():
     one.add_argument("--equation", default="*", help=f"glob over the equations that can be timed: {', '.join(EQUATIONS)}")
     one.add_argument("--dtype", type=dtypes, help="as in bf16,f32 (default: bf16, f16 and f32, where the plugin has them)")
     one.add_argument("--tokens", type=tokens, metavar="N,..", help="default 1024,8192,65536 on a GPU, 1024,4096 on a CPU")
-    one.add_argument("--width", type=integers, metavar="D,..", help="features and width of values (default 128,64,256 on a GPU, 64 on a CPU)")
+    one.add_argument("--width", type=integers, metavar="D,..",
+                     help="features and width of values (default 128,64,256 on a GPU, 64 on a CPU)")
     one.add_argument("--heads", type=positive, help="default 16 on a GPU, 4 on a CPU")
-    one.add_argument("--batch", type=integers, metavar="B,..", help="sequences (default 1; of linear.causal_step 64,256 on a GPU, 16 on a CPU)")
+    one.add_argument("--batch", type=integers, metavar="B,..",
+                     help="sequences (default 1; of linear.causal_step 64,256 on a GPU, 16 on a CPU)")
     one.add_argument("--rounds", type=positive, help="default 30 on a GPU, 7 on a CPU")
     one.add_argument("--seconds", type=float, default=30, help="after which a case begins no further round (default 30)")
-    one.add_argument("--quick", action="store_true", help="the headline only: the first dtype and width, the most tokens; a third of the rounds")
+    one.add_argument("--quick", action="store_true",
+                     help="the headline only: the first dtype and width, the most tokens; a third of the rounds")
     one.add_argument("--compile", action="store_true", help="time what torch.compile makes of the PyTorch forms as well")
     one.add_argument("--list", action="store_true", help="show the kernels, cases and peers, and time nothing")
     one.add_argument("--json", metavar="FILE", help="write the record to this file as well, raw times included")
@@ -966,8 +985,7 @@ def show(plugin, cases, options):
                  if (kernel.equation, kernel.reading, kernel.dtype, kernel.layout) == (case.equation, case.reading, case.dtype, "bhnd")]
         print(f"{case.title()}: {' '.join(forms)}")
     for kind in dict.fromkeys(type(case) for case in cases):
-        names = [name for name, prepare in kind.peers.items() if not prepare.option or getattr(options, prepare.option)]
-        print(f"peers of {kind.equation} {kind.reading}: {', '.join(names)}")
+        print(f"peers of {kind.equation} {kind.reading}: {', '.join(peers_of(kind, plugin.device, options))}")
     return 0
 
 
@@ -1009,9 +1027,10 @@ def main():
     ours, peers = ([row for row in subjects if row["kind"] == kind] for kind in ("kernel", "peer"))
     def count(rows, *statuses):
         return sum(row["status"] in statuses for row in rows)
-    print(f"Kernels: {count(ours, 'timed')} timed, {count(ours, 'wrong')} wrong, {count(ours, 'failed')} failed, {count(ours, 'outside')} outside "
-          f"their capabilities\nPeers: {count(peers, 'timed')} timed, {count(peers, 'absent')} not installed, {count(peers, 'wrong')} compute something "
-          f"else, {count(peers, 'failed')} failed,\n  {count(peers, 'outside')} do not apply")
+    print(f"Kernels: {count(ours, 'timed')} timed, {count(ours, 'wrong')} wrong, {count(ours, 'failed')} failed, "
+          f"{count(ours, 'outside')} outside their capabilities")
+    print(f"Peers: {count(peers, 'timed')} timed, {count(peers, 'absent')} not installed, {count(peers, 'wrong')} compute something else, "
+          f"{count(peers, 'failed')} failed, {count(peers, 'outside')} do not apply")
     if options.json:
         write(options.json, record)
     if gave_up:
@@ -1035,3 +1054,6 @@ if __name__ == "__main__":
     except InvalidPlugin as error:
         print(f"attest bench: INVALID: {error}", file=sys.stderr)
         sys.exit(3)
+    except BrokenPipeError:  # as in `| head`: nobody reads on, the interpreter's last flush included
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

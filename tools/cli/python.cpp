@@ -43,7 +43,8 @@ void find_package_of_build() {
 /// The program that `bench` is: it needs an interpreter alone and not the package, and gets the folder of the plugins.
 std::string benchmark() {
   const auto script = project_folder() / "tools/bench/kernels.py";
-  if (!std::filesystem::exists(script)) throw UsageError(fmt::format("{} does not exist: ATTEST_PROJECT_DIR must name the source tree or share/attest", script.string()));
+  if (!std::filesystem::exists(script))
+    throw UsageError(fmt::format("{} does not exist: ATTEST_PROJECT_DIR must name the source tree or share/attest", script.string()));
   setenv("ATTEST_PLUGIN_DIR", std::filesystem::absolute(judge::plugin_folder()).c_str(), 1);
   return script.string();
 }
