@@ -77,12 +77,22 @@ class Timed(unittest.TestCase):
             backward, = (case for case in record["cases"] if (case["dtype"], case["reading"]) == (dtype, "gradient"))
             self.assertEqual(backward["bytes"], 7 * 2 * 80 * 8 * (4 if dtype == "f32" else 2))
 
+    def test_what_is_timed_by_default_differs_from_the_first_in_one_list(self):
+        plugin = support.compile_plugin("causal.c")
+        lists = ("--list", "--tokens", "32,16", "--width", "8,4")
+        titles = [[line for line in bench(plugin, *lists, *more)[1].splitlines() if "n = " in line] for more in ((), ("--all",), ("--quick",))]
+        self.assertEqual([len(found) for found in titles], [2 * 4, 2 * 8, 2])  # of two passes; the other dtype, 16, 4 are one thing each
+        self.assertEqual(titles[2], [titles[0][0], titles[0][4]])
+        self.assertTrue(set(titles[0]) < set(titles[1]))
+        self.assertIn("n = 32, c = m = 8", titles[2][0])
+
     def test_quick_and_a_glob_limit_it(self):
-        status, text, record = record_of(support.compile_plugin("causal.c"), *TINY, "--tokens", "16,32", "--quick", "--equation", "*.causal")
+        plugin = support.compile_plugin("causal.c")
+        status, text, record = record_of(plugin, *TINY, "--tokens", "32,16", "--quick", "--equation", "*.causal")
         self.assertEqual(status, 0, text)
         self.assertEqual([(case["reading"], case["dtype"], case["sizes"]["n"]) for case in record["cases"]],
                          [("value", "bf16", 32), ("gradient", "bf16", 32)])
-        self.assertEqual({len(row["seconds"]) for row in subjects(record, "kernel")}, {1})
+        self.assertEqual({len(row["seconds"]) for row in subjects(record, "kernel")}, {3})
 
 
 @unittest.skipIf(MISSING, MISSING)

@@ -930,7 +930,7 @@ def parser():
     one.add_argument("plugin", metavar="NAME|PATH", help="cuda, cuda-emulated, openmp ..., or the path of a plugin library")
     one.add_argument("--equation", default="*", help=f"glob over the equations that can be timed: {', '.join(EQUATIONS)}")
     one.add_argument("--dtype", type=dtypes, help="as in bf16,f32 (default: bf16, f16 and f32, where the plugin has them)")
-    one.add_argument("--tokens", type=tokens, metavar="N,..", help="default 1024,8192,65536 on a GPU, 1024,4096 on a CPU")
+    one.add_argument("--tokens", type=tokens, metavar="N,..", help="default 65536,8192,1024 on a GPU, 4096,1024 on a CPU")
     one.add_argument("--width", type=integers, metavar="D,..",
                      help="features and width of values (default 128,64,256 on a GPU, 64 on a CPU)")
     one.add_argument("--heads", type=positive, help="default 16 on a GPU, 4 on a CPU")
@@ -938,8 +938,9 @@ def parser():
                      help="sequences (default 1; of linear.causal_step 64,256 on a GPU, 16 on a CPU)")
     one.add_argument("--rounds", type=positive, help="default 30 on a GPU, 7 on a CPU")
     one.add_argument("--seconds", type=float, default=30, help="after which a case begins no further round (default 30)")
-    one.add_argument("--quick", action="store_true",
-                     help="the headline only: the first dtype and width, the most tokens; a third of the rounds")
+    extent = one.add_mutually_exclusive_group()
+    extent.add_argument("--quick", action="store_true", help="the first of each list only, and a third of the default rounds")
+    extent.add_argument("--all", action="store_true", help="all combinations (default: those that differ from the first in one of the lists)")
     one.add_argument("--compile", action="store_true", help="time what torch.compile makes of the PyTorch forms as well")
     one.add_argument("--list", action="store_true", help="show the kernels, cases and peers, and time nothing")
     one.add_argument("--json", metavar="FILE", help="write the record to this file as well, raw times included")
@@ -950,11 +951,9 @@ def settle(options, plugin):
     """Defaults that depend on the device."""
     gpu = plugin.device == CUDA
     options.width = options.width or ([128, 64, 256] if gpu else [64])
-    options.tokens = options.tokens or ([1024, 8192, 65536] if gpu else [1024, 4096])
+    options.tokens = options.tokens or ([65536, 8192, 1024] if gpu else [4096, 1024])
     options.heads = options.heads or (16 if gpu else 4)
-    options.rounds = options.rounds or (30 if gpu else 7)
-    if options.quick:
-        options.width, options.tokens, options.rounds = options.width[:1], [max(options.tokens)], -(-options.rounds // 3)
+    options.rounds = options.rounds or (30 if gpu else 7) // (3 if options.quick else 1)
 
 
 def cases_of(options, plugin):
@@ -965,12 +964,13 @@ def cases_of(options, plugin):
         if not fnmatch.fnmatchcase(kind.equation, options.equation):
             continue
         has = {kernel.dtype for kernel in plugin.kernels if (kernel.equation, kernel.reading) == (kind.equation, kind.reading)}
-        wanted = [dtype for dtype in options.dtype or ("bf16", "f16", "f32") if dtype in has][:1 if options.quick else None]
+        wanted = [dtype for dtype in options.dtype or ("bf16", "f16", "f32") if dtype in has]
         recurrent = kind is CausalStep
         batches = options.batch or (([64, 256] if gpu else [16]) if recurrent else [1])
-        for dtype, width, batch, tokens in itertools.product(wanted, options.width, batches[:1] if options.quick else batches,
-                                                             [1] if recurrent else options.tokens):
-            cases.append(kind(dtype, batch, options.heads, width, tokens))
+        lists = [wanted, batches, [options.heads], options.width, [1] if recurrent else options.tokens]
+        for places in itertools.product(*(range(len(values)) for values in lists)):
+            if options.all or sum(place > 0 for place in places) <= (0 if options.quick else 1):
+                cases.append(kind(*(values[place] for values, place in zip(lists, places))))
     if not cases:
         has = sorted({f"{kernel.equation} {kernel.reading} {kernel.dtype}" for kernel in plugin.kernels if kernel.equation in EQUATIONS})
         raise InvalidPlugin(f"{plugin.path} has no kernel of {options.equation} in {','.join(options.dtype or ['bf16', 'f16', 'f32'])}; "
