@@ -11,6 +11,15 @@ foreach(stem kernels matrix races reports)
   gtest_discover_tests(${target} TEST_PREFIX "emulation/${stem}/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endforeach()
 
+# The plugin itself, at sizes that certified values would take too long for. It is loaded as any candidate is.
+add_executable(attest_test_emulation_sizes emulation/sizes.cpp)
+target_compile_definitions(attest_test_emulation_sizes PRIVATE ATTEST_CUDA_EMULATED="$<TARGET_FILE:attest_cuda_emulated>")
+target_include_directories(attest_test_emulation_sizes SYSTEM PRIVATE ${ATTEST_DLPACK_INCLUDE})
+target_link_libraries(attest_test_emulation_sizes PRIVATE attest::contract GTest::gtest GTest::gtest_main ${CMAKE_DL_LIBS})
+add_dependencies(attest_test_emulation_sizes attest_cuda_emulated)
+attest_setup(attest_test_emulation_sizes)
+gtest_discover_tests(attest_test_emulation_sizes TEST_PREFIX "emulation/sizes/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+
 # The same kernels by nvcc, which needs no GPU: skipped, and counted, where there is none.
 foreach(architecture sm_80 sm_90)
   add_test(NAME emulation/nvcc/${architecture}
