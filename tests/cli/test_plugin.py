@@ -8,8 +8,8 @@ import support
 EQUATION = "attention.scaled_dot_product"
 
 
-def check(library, *more):
-    return support.report_of("check", library, "--only", EQUATION, *more)
+def check(library, *more, **options):
+    return support.report_of("check", library, "--only", EQUATION, *more, **options)
 
 
 class CorrectPlugin(unittest.TestCase):
@@ -95,6 +95,34 @@ class PlantedFault(unittest.TestCase):
         self.assertEqual(status, 0, out + err)
 
 
+class PluginOnDevice(unittest.TestCase):
+    """On a driver that stands for CUDA's: its device memory is memory of the process."""
+
+    def check(self, *defines, driver=None):
+        driver = driver or support.compile_plugin("../../unit/plugins/cuda_driver.c")
+        return check(support.compile_plugin("attention.c", "DEVICE=kDLCUDA", *defines), "--laws", "2", env={"ATTEST_CUDA_DRIVER": str(driver)})
+
+    def test_passes(self):
+        status, text, report = self.check()
+        self.assertEqual((status, report["status"]), (0, "PASS"), text)
+        self.assertGreaterEqual(report["rows"][0]["cases"]["judged"], 30)
+
+    def test_faults_are_found(self):
+        for fault, words in {"scale_missing": "times the bound", "unwritten": "was not written", "write_input": "changed input 'q'",
+                             "write_past_end": "wrote past the end of output 'o'"}.items():
+            with self.subTest(fault=fault):
+                status, text, report = self.check(f"FAULT_{fault}")
+                self.assertEqual((status, report["status"]), (1, "FAIL"), text)
+                self.assertTrue(any(words in message for message in support.messages_of(report)), text)
+
+    def test_without_a_driver_there_is_no_verdict(self):
+        status, text, report = self.check(driver="/nowhere/libcuda.so.1")
+        self.assertEqual((status, report["status"]), (3, "INVALID"), text)
+        message, = support.messages_of(report)
+        self.assertIn("the kernel needs a CUDA device: /nowhere/libcuda.so.1 cannot be loaded", message)
+        self.assertIn(message[:60], text)
+
+
 class InvalidPlugin(unittest.TestCase):
     def rejects(self, library, *words):
         status, out, err = support.run("check", library)
@@ -127,6 +155,14 @@ class InvalidPlugin(unittest.TestCase):
     def test_missing_file(self):
         path = support.fresh_folder() / "nothing.so"
         self.rejects(path, str(path), "there is no such file")
+
+    def test_name_of_the_projects_own(self):
+        folder = support.fresh_folder()
+        for name, words in {"cuda": "cuda: this build of attest has no such kernels: there is no", "cuda-emulated": "libattest_cuda_emulated.so",
+                            "cuda-emulate": "cuda-emulate: there is no such file; did you mean 'cuda-emulated'"}.items():
+            status, out, err = support.run("check", name, env={"ATTEST_PLUGIN_DIR": str(folder)})
+            self.assertEqual((status, out), (3, ""), err)
+            self.assertIn(words, err)
 
     def test_folder(self):
         self.rejects(support.fresh_folder(), "is a directory, not a shared library")

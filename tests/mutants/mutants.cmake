@@ -52,9 +52,13 @@ attest_mutant(a_survivor_passes tests/judge/source/mutants.cpp faults/Mutants.AS
 attest_mutant(right_values_excuse_a_broken_contract tests/judge/source/check.cpp check/Check.ACaseWhoseValuesAreRightFailsByTheContract
   "  finding.status = judged.status;\n" "")
 attest_mutant(no_case_is_a_pass tests/judge/source/check.cpp check/Check.NothingJudgedIsNotAPass
-  "if (row.cases < kFewestCases)" "if (false)")
+  "if (all && row.cases < kFewestCases)" "if (false)")
 attest_mutant(a_silent_law_was_held tests/judge/source/check.cpp check/Check.ALawThatHadNothingToSayWasNotHeld
   "if (run.draws == 0 && !run.broken)" "if (false)")
+attest_mutant(sequences_are_packed_alone tests/judge/source/check.cpp check/Packed.MistakesAcrossSequencesAndHeadsAreFound
+  "all.push_back(std::move(*c));" "continue;")
+attest_mutant(nothing_lies_around_a_tensor_on_a_device tests/judge/source/process.cpp process/OnDevice.writes_outside_of_a_tensor_are_found
+  "? 0 : device_slack;" "? 0 : 0 * device_slack;")
 attest_mutant(every_exit_status_is_0 tests/judge/source/check.cpp check/Check.OnlyAPassHasExitStatusZero
   "return status == Status::pass ? 0 : status == Status::fail ? 1 : 3;" "return static_cast<int>(status) * 0;")
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace attest::judge {
@@ -36,10 +37,26 @@ std::string messages(const Row& row) {
   return all;
 }
 
-/// What is said of a candidate that cannot be judged.
-std::string refusal(const std::string& name) {
+/// A candidate whose table is looked at and whose kernels are not called.
+class Table : public Host {
+public:
+  explicit Table(KernelInfo kernel) : kernels_{std::move(kernel)} {}
+  const std::string& name() const override { return name_; }
+  const std::string& version() const override { return name_; }
+  const std::vector<KernelInfo>& kernels() const override { return kernels_; }
+  Response call(std::size_t, const Request&, const CallOptions&) override { return {}; }
+  std::vector<std::string> settle(std::chrono::milliseconds) override { return {}; }
+  bool places_outputs() const override { return true; }
+
+private:
+  std::string name_ = "table";
+  std::vector<KernelInfo> kernels_;
+};
+
+/// What is said of a kernel that cannot be judged.
+std::string refusal(const std::string& equation, DType dtype, const std::string& layout, const std::string& capabilities) {
   try {
-    Candidate candidate(name);
+    Candidate candidate("table", std::make_unique<Table>(KernelInfo{equation, "", "value", dtype, "cpu", layout, capabilities}));
   } catch (const InvalidCandidate& error) {
     return error.what();
   }
@@ -104,6 +121,20 @@ TEST(Packed, MistakesAcrossSequencesAndHeadsAreFound) {
   EXPECT_EQ(row.status, Status::fail);
 }
 
+TEST(Gradients, AreJudgedInBatchesOfHeads) {
+  for (const char* form : {"right", "packed"}) {
+    const Row row = row_of("gradient", fmt::format("infini.gate.{}", form), 0);
+    EXPECT_EQ(row.status, Status::pass) << form << ": " << messages(row);
+    EXPECT_EQ(row.groups.at("batch").judged, 2) << form;
+  }
+  for (const char* form : {"one_gate", "packed_one_gate"}) {
+    const Row row = row_of("gradient", fmt::format("infini.gate.{}", form), 0);
+    EXPECT_EQ(row.groups.at("batch").passed, 0) << form;
+    EXPECT_EQ(row.cases_passed, row.cases - 2) << form << ": only several heads show it";
+    EXPECT_EQ(row.status, Status::fail);
+  }
+}
+
 TEST(Packed, TheMessageSaysWhichSequenceAndHead) {
   const Row row = row_of("packed", "linear.causal_chunked.state_carried", 0);
   EXPECT_NE(messages(row).find("head 0 of sequence 1 among 4 that are packed (n = "), std::string::npos) << messages(row);
@@ -111,10 +142,51 @@ TEST(Packed, TheMessageSaysWhichSequenceAndHead) {
 }
 
 TEST(Packed, WhatCannotBePackedIsRefused) {
-  EXPECT_NE(refusal(plugin("packed_mask")).find("attention.scaled_dot_product cannot be packed, as layout 'thd' asks for: 'mask' [n, s] has an axis of tokens "
-                                                "that is not its first; a kernel without it says 'mask == false'"), std::string::npos) << refusal(plugin("packed_mask"));
-  EXPECT_NE(refusal(plugin("packed_softmax")).find("attention.softmax cannot be packed, as layout 'thd' asks for: it has no axis of tokens"), std::string::npos)
-      << refusal(plugin("packed_softmax"));
+  const std::string attention = "attention.scaled_dot_product";
+  EXPECT_EQ(refusal(attention, DType::f32, "thd", "bias == false"),
+            "table: kernel 0: attention.scaled_dot_product cannot be packed, as layout 'thd' asks for: 'mask' [n, s] has an axis of tokens that is not its first; "
+            "a kernel without it says 'mask == false'");
+  EXPECT_EQ(refusal(attention, DType::f32, "thd", "mask == false; bias == false"), "was accepted");
+  EXPECT_EQ(refusal("linear.causal_step", DType::f32, "thd", ""),
+            "table: kernel 0: linear.causal_step cannot be packed, as layout 'thd' asks for: it has no axis of tokens");
+  EXPECT_EQ(refusal(attention, DType::f32, "hdt", ""), "table: kernel 0: layout 'hdt' is not known; allowed: nd, bhnd, bnhd, thd");
+}
+
+TEST(Profile, AKernelSaysByWhichItIsJudged) {
+  const Row own = row_of("tensor_cores", 0);
+  EXPECT_EQ(own.profile, "tf32");
+  EXPECT_EQ(own.status, Status::pass) << messages(own);
+  const Row hopeful = row_of("hopeful", 0);
+  EXPECT_EQ(hopeful.profile, "f32");
+  EXPECT_EQ(hopeful.status, Status::fail);
+  Candidate candidate(plugin("attention"));
+  CheckOptions options;
+  options.golden = kGolden;
+  options.only = "attention.scaled_dot_product.tensor_cores";
+  options.law_draws = options.property_draws = 0;
+  options.profile = "f32";
+  const Row told = check(candidate, options).rows.at(0);
+  EXPECT_EQ(told.profile, "f32");
+  EXPECT_EQ(told.status, Status::fail);
+}
+
+TEST(Profile, AQueryIsForTheKernelsOfItsProfile) {
+  Candidate candidate(plugin("attention"));
+  const std::string where = "attest:attention.scaled_dot_product:{};n=7;s=9;d=4;m=3;flag=random;seed=1";
+  for (const auto& [profile, forms] : std::map<std::string, std::vector<std::string>>{{"tf32", {"tensor_cores"}}, {"f32", {"correct", "wavering", "hopeful"}}}) {
+    std::vector<std::string> found;
+    for (const Row& row : reproduce(candidate, fmt::format(fmt::runtime(where), profile), {}).rows) found.push_back(row.form);
+    EXPECT_EQ(found, forms) << profile;
+  }
+}
+
+TEST(Profile, AnotherWordOrDtypeIsRefused) {
+  const auto refused = [](const std::string& capabilities) { return refusal("linear.causal", DType::f32, "nd", capabilities); };
+  EXPECT_EQ(refused("profile == 'tf23'"),
+            "table: kernel 0: capabilities of linear.causal: no profile is called 'tf23'; did you mean 'tf32'?; profiles: f64, f32, tf32, bf16, bf16-f32p, f16, f16-f32p");
+  EXPECT_EQ(refused("profile == 'bf16'"), "table: kernel 0: it says profile == 'bf16', which is for bf16, and its dtype is f32");
+  for (const std::string wrong : {"profile != 'tf32'", "profile == 'f32' or profile == 'tf32'", "profile == 3", "profile == 'tf32' and n == 3"})
+    EXPECT_EQ(refused(wrong), "table: kernel 0: capabilities of linear.causal: '" + wrong + "': 'profile' is for profile == 'NAME'");
 }
 
 TEST(Selection, HoldsTheStoredCasesThenFreshOnes) {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -232,13 +234,6 @@ TEST(Process, gives_a_workspace) {
     EXPECT_TRUE(response.violations.empty()) << only(response.violations);
     EXPECT_EQ(from_bytes<float>(response.outputs.at(0)), numbers(8));
   }
-}
-
-TEST(Process, cuda_kernels_need_another_runner) {
-  PluginProcess process(plugin("good"));
-  const Response response = process.call(1, copy_request({8}));
-  EXPECT_EQ(response.end, End::kernel_error);
-  EXPECT_EQ(response.message, "device cuda needs the CUDA runner");
 }
 
 TEST(Process, rejects_wrong_use) {
@@ -530,6 +525,102 @@ TEST(Kernel, forks) {
     ASSERT_EQ(response.end, End::finished) << response.message;
     EXPECT_TRUE(response.violations.empty()) << only(response.violations);
   }
+}
+
+/// Calls the kernel of that form in unit/plugins/cuda.c on the driver in unit/plugins/cuda_driver.c.
+struct OnDevice : ::testing::Test {
+  void SetUp() override { ::setenv("ATTEST_CUDA_DRIVER", plugin("cuda_driver").c_str(), 1); }
+  void TearDown() override {
+    ::unsetenv("ATTEST_CUDA_DRIVER");
+    ::unsetenv("CUDA_VISIBLE_DEVICES");
+  }
+
+  Response call(const std::string& form, const CallOptions& options = {}) {
+    if (!process) process.emplace(plugin("cuda"));
+    const auto& kernels = process->kernels();
+    const auto at = std::find_if(kernels.begin(), kernels.end(), [&](const KernelInfo& kernel) { return kernel.form == form; });
+    return process->call(static_cast<std::size_t>(at - kernels.begin()), copy_request({3}), options);
+  }
+  std::string violation(const std::string& form, const CallOptions& options = {}) {
+    const Response response = call(form, options);
+    EXPECT_EQ(response.end, End::finished) << response.message;
+    return only(response.violations);
+  }
+
+  std::optional<PluginProcess> process;
+};
+
+TEST_F(OnDevice, a_right_kernel_gets_and_gives_everything) {
+  for (int i = 0; i < 100; ++i)  // what is not freed is missing soon
+    for (const auto& options : {CallOptions{}, at_start(), aligned(256)}) {
+      const Response response = call("copied", options);
+      ASSERT_EQ(response.end, End::finished) << response.message;
+      EXPECT_TRUE(response.violations.empty()) << only(response.violations);
+      EXPECT_EQ(from_bytes<float>(response.outputs.at(0)), numbers(3));
+    }
+  const Response response = call("facts", aligned(4096));
+  EXPECT_EQ(response.end, End::finished) << response.message;
+  EXPECT_EQ(from_bytes<float>(response.outputs.at(0)), numbers(3));
+}
+
+TEST_F(OnDevice, writes_outside_of_a_tensor_are_found) {
+  for (const auto& options : {CallOptions{}, at_start()}) {
+    EXPECT_EQ(violation("past_end", options), "wrote past the end of output 'o' [3] float32: 4 bytes changed, the nearest 1 byte past the end");
+    EXPECT_EQ(violation("row_past_end", options), "wrote past the end of output 'o' [3] float32: 4 bytes changed, the nearest 32765 bytes past the end");
+    EXPECT_EQ(violation("before_start", options), "wrote before the start of output 'o' [3] float32: 4 bytes changed, the nearest 1 byte before the start");
+    EXPECT_EQ(violation("past_input", options), "wrote past the end of input 'x' [3] float32: 4 bytes changed, the nearest 1 byte past the end");
+    EXPECT_EQ(violation("workspace_end", options), "wrote past the end of the workspace of 100 bytes: 1 byte changed, the nearest 1 byte past the end");
+  }
+}
+
+TEST_F(OnDevice, a_changed_input_is_found) { EXPECT_EQ(violation("changed_input"), "changed input 'x' [3] float32"); }
+
+TEST_F(OnDevice, what_is_not_written_keeps_the_poison) {
+  CallOptions options;
+  options.poison = 0x5a;
+  EXPECT_EQ(call("nothing", options).outputs.at(0), std::vector<std::byte>(12, std::byte{0x5a}));
+}
+
+TEST_F(OnDevice, reads_past_the_end_give_poison) {
+  for (const auto& options : {CallOptions{}, at_start()}) EXPECT_TRUE(std::isnan(from_bytes<float>(call("reads_past_end", options).outputs.at(0))[0]));
+}
+
+TEST_F(OnDevice, an_error_on_the_device_is_a_crash_with_the_drivers_words) {
+  for (int i = 0; i < 2; ++i) {
+    const Response response = call("illegal");
+    EXPECT_EQ(response.end, End::crashed);
+    EXPECT_EQ(response.message,
+              "the kernel died of an error on the device: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS, an illegal memory access was encountered");
+    EXPECT_TRUE(response.outputs.empty());
+    EXPECT_EQ(call("copied").end, End::finished) << "a fresh process has a working device";
+  }
+}
+
+TEST_F(OnDevice, an_error_that_the_kernel_reports_is_no_crash) {
+  Response response = call("refuses");
+  EXPECT_EQ(response.end, End::kernel_error);
+  EXPECT_EQ(response.message, "the kernel returned 9: too much shared memory");
+  response = call("returns_3");
+  EXPECT_EQ(response.end, End::kernel_error);
+  EXPECT_EQ(response.message, "the kernel returned 3 without an error text");
+  EXPECT_EQ(call("copied").end, End::finished);
+}
+
+TEST_F(OnDevice, is_not_available_without_a_driver_or_a_device) {
+  ::setenv("ATTEST_CUDA_DRIVER", "/nowhere/libcuda.so", 1);
+  for (int i = 0; i < 2; ++i) {
+    const Response response = call("copied");
+    EXPECT_EQ(response.end, End::unavailable);
+    EXPECT_CONTAINS(response.message, "the kernel needs a CUDA device: /nowhere/libcuda.so cannot be loaded (/nowhere/libcuda.so: cannot open shared object file");
+  }
+  EXPECT_EQ(call("on_host").end, End::finished);
+  process.reset();
+  ::setenv("ATTEST_CUDA_DRIVER", plugin("good").c_str(), 1);
+  EXPECT_EQ(call("copied").message, "the kernel needs a CUDA device: the CUDA driver has no cuInit");
+  process.reset();
+  SetUp();
+  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  EXPECT_EQ(call("copied").message, "the kernel needs a CUDA device: cuInit: CUDA_ERROR_NO_DEVICE, no CUDA-capable device is detected");
 }
 
 TEST(Process, fast_and_without_leaks) {

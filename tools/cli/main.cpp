@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -65,10 +66,12 @@ int main(int argc, char** argv) {
   coverage->add_option("--json", json, "write the table to this file as well");
   coverage->callback([&] { status = cli::coverage(only, optional_path(json)); });
 
+  const std::string own = fmt::format("{}", fmt::join(judge::kCandidates, ", "));
   auto* check = app.add_subcommand("check", "Judge every kernel of a candidate");
-  check->add_option("CANDIDATE", candidate, "openmp, reference, fault:ID.NAME, order:NAME, the path of a plugin library, or python:MODULE:FUNCTION with --op ID (see `check python: --help`)")->required();
+  check->add_option("CANDIDATE", candidate,
+                    fmt::format("{}, fault:ID.NAME, order:NAME, the path of a plugin library, or python:MODULE:FUNCTION with --op ID (see `check python: --help`)", own))->required();
   check->add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM, as in 'linear.*'");
-  check->add_option("--profile", profile, "precision to judge by (default: the kernel's dtype)");
+  check->add_option("--profile", profile, "precision to judge by (default: what the kernel says, or its dtype)");
   check->add_option("--flags", options.flags, "glob over the flags of cases");
   check->add_option("--max-cases", options.most_cases, "at most so many cases per kernel, every flag before a second case of any")->check(CLI::Range(1, 1000000));
   check->add_option("--budget", budget, "seconds after which no further case or law is begun")->check(CLI::Range(0.001, 1.0e6));
@@ -89,7 +92,7 @@ int main(int argc, char** argv) {
   auto* diagnose = app.add_subcommand("diagnose", "Say what is wrong with a kernel");
   diagnose->add_option("CANDIDATE", candidate, "as for check, or fault:ID.NAME, order:NAME")->required();
   diagnose->add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM");
-  diagnose->add_option("--profile", profile, "precision to judge by (default: the kernel's dtype)");
+  diagnose->add_option("--profile", profile, "precision to judge by (default: what the kernel says, or its dtype)");
   diagnose->add_option("--json", json, "write the report to this file as well");
   diagnose->callback([&] {
     if (!profile.empty()) options.profile = golden::profile(profile).name;
@@ -104,7 +107,7 @@ int main(int argc, char** argv) {
 
   auto* reproduce = app.add_subcommand("reproduce", "Judge one case by its query string");
   reproduce->add_option("QUERY", query, "as printed by a failing check")->required();
-  reproduce->add_option("CANDIDATE", candidate, "openmp, reference, or the path of a plugin library (default: openmp)");
+  reproduce->add_option("CANDIDATE", candidate, fmt::format("{}, or the path of a plugin library (default: openmp)", own));
   reproduce->callback([&] { status = cli::reproduce(query, candidate, options); });
 
   auto* golden = app.add_subcommand("golden", "The golden vectors");

@@ -129,6 +129,9 @@ static int attention(const attest_call* call) {
 #ifndef CAPABILITIES
 #define CAPABILITIES "empty_row == 'zero'"
 #endif
+#ifndef DEVICE
+#define DEVICE kDLCPU
+#endif
 #ifndef RUN
 #define RUN attention
 #endif
@@ -137,7 +140,7 @@ static int attention(const attest_call* call) {
 #endif
 
 static const attest_kernel kernels[] = {
-    {EQUATION, "online_blocked", "value", {kDLFloat, 32, 1}, kDLCPU, "nd", CAPABILITIES, NULL, RUN},
+    {EQUATION, "online_blocked", "value", {kDLFloat, 32, 1}, DEVICE, "nd", CAPABILITIES, NULL, RUN},
 };
 static const attest_plugin plugin = {ABI, "stranger", "1.0", 1, kernels};
 

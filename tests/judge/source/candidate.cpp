@@ -123,9 +123,18 @@ bool is_planted(const std::string& name) { return name.starts_with("fault:") || 
 std::filesystem::path library_of(const std::string& name) {
   const char* folder = std::getenv("ATTEST_PLUGIN_DIR");
   const std::filesystem::path plugins = folder ? folder : ATTEST_PLUGIN_DIR;
-  if (name == "openmp" || name == "reference") return plugins / ("libattest_" + name + ".so");
   if (is_planted(name)) return plugins / "libattest_planted.so";
-  return name;
+  if (std::find(kCandidates.begin(), kCandidates.end(), name) == kCandidates.end()) {
+    const bool bare = name.find('/') == std::string::npos && !std::filesystem::exists(name);
+    if (const auto near = near_names(name, {kCandidates.begin(), kCandidates.end()}); bare && !near.empty())
+      throw InvalidCandidate(fmt::format("{}: there is no such file{}", name, near));
+    return name;
+  }
+  std::string stem = name;
+  std::replace(stem.begin(), stem.end(), '-', '_');
+  const auto library = plugins / ("libattest_" + stem + ".so");
+  if (!std::filesystem::exists(library)) throw InvalidCandidate(fmt::format("{}: this build of attest has no such kernels: there is no {}", name, library.string()));
+  return library;
 }
 
 /// "fault:ID.NAME@X" plants X times the fault's amplitude; "@X" or nothing.
@@ -166,6 +175,10 @@ bool is_meant(const std::string& name, const KernelInfo& info) {
 std::string Kernel::name() const {
   return fmt::format("{} {}{} {}", info.equation, info.form.empty() ? "-" : info.form, info.reading == "gradient" ? " gradient" : "",
                      attest::name(info.dtype));
+}
+
+const golden::Profile& Kernel::profile() const {
+  return capabilities.profile() ? golden::profile(*capabilities.profile()) : golden::default_profile(info.dtype);
 }
 
 std::vector<std::string> Kernel::token_sizes() const {
@@ -260,6 +273,9 @@ Candidate::Candidate(const std::string& name, std::unique_ptr<Host> host) : name
     } catch (const InvalidCandidate& error) {
       throw InvalidCandidate(fmt::format("{}: kernel {}: {}", name, i, error.what()));
     }
+    if (const auto& profile = kernel.profile(); profile.storage != kernel.info.dtype)
+      throw InvalidCandidate(fmt::format("{}: kernel {}: it says profile == '{}', which is for {}, and its dtype is {}", name, i, profile.name,
+                                         attest::name(profile.storage), attest::name(kernel.info.dtype)));
     if (kernel.info.reading == "gradient" && kernel.spec->gradient.empty())
       throw InvalidCandidate(fmt::format("{}: kernel {}: {} has no gradient reading", name, i, kernel.info.equation));
     if (const std::string multiple = is_planted(name) ? multiple_of(name) : ""; !multiple.empty()) {

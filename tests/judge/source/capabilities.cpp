@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -40,6 +41,21 @@ std::vector<ParameterSetting> settings_to_try(const ParameterDeclaration& parame
   return settings;
 }
 
+/// The name in "profile == 'NAME'".
+std::string profile_in(const Spec& spec, const Expression& condition) {
+  const std::string& text = condition.text();
+  const auto first = text.find('\''), last = text.rfind('\'');
+  const std::string word = first < last ? text.substr(first + 1, last - first - 1) : "";
+  const auto meant = [&](std::string_view name) { return name == "profile" ? std::optional<Value>(word) : std::nullopt; };
+  if (first >= last || condition.variables().size() != 1 || !condition.holds(meant))
+    throw SpecError(fmt::format("capabilities of {}: '{}': 'profile' is for profile == 'NAME'", spec.id, text));
+  std::vector<std::string> known;
+  for (const auto& profile : golden::profiles()) known.push_back(profile.name);
+  if (std::find(known.begin(), known.end(), word) == known.end())
+    throw SpecError(fmt::format("capabilities of {}: no profile is called '{}'{}; profiles: {}", spec.id, word, near_names(word, known), fmt::join(known, ", ")));
+  return word;
+}
+
 }  // namespace
 
 Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(text) {
@@ -61,6 +77,8 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
       deterministic_ = holds_with("deterministic", 1);
     } else if (names == std::set<std::string>{"hidden_nan"}) {
       hidden_nan_ = holds_with("hidden_nan", 1);
+    } else if (names.count("profile")) {
+      profile_ = profile_in(spec, condition);
     } else if (names.size() == 1 && !spec.size(*names.begin()) && !spec.parameter(*names.begin()) &&
                ((spec.output(*names.begin()) && spec.output(*names.begin())->optional) ||
                 (spec.input(*names.begin()) && spec.input(*names.begin())->optional))) {
@@ -74,7 +92,7 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
     } else {
       for (const auto& name : names)
         if (!spec.size(name) && !spec.parameter(name))
-          throw SpecError(fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'align', 'deterministic' nor 'hidden_nan'", spec.id, name));
+          throw SpecError(fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'align', 'deterministic', 'hidden_nan' nor 'profile'", spec.id, name));
       conditions_.push_back(condition);
     }
   }

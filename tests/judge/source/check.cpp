@@ -48,7 +48,9 @@ struct Judged {
   std::vector<Answer> answers;  // those that differ, in the order of the runs
 };
 
-Status status_of(Response::End end) { return end == Response::End::kernel_error ? Status::fail : Status::crashed; }
+Status status_of(Response::End end) {
+  return end == Response::End::unavailable ? Status::invalid : end == Response::End::kernel_error ? Status::fail : Status::crashed;
+}
 
 /// Tier T0: runs the batch three times (against the trailing guard, again with another poison, against the leading
 /// guard where earlier calls had their tensors) and checks that nothing outside was written, everything inside was, and
@@ -171,8 +173,18 @@ std::vector<golden::Case> sequences(const golden::Case& shape, const Kernel& ker
 }
 
 struct Grid {
+  std::size_t entries;  // of a batch that is not packed
   Index heads, groups;
 };
+
+/// Several heads, and groups of them where they share keys. What heads share has a gradient that is summed over them, which no
+/// certified value is of: a gradient kernel has as many groups as heads, and one head where heads share a tensor anyway.
+Grid grid_of(const Kernel& kernel, bool first) {
+  const Spec& spec = *kernel.spec;
+  if (kernel.info.reading == "value") return first ? Grid{2, 4, 2} : Grid{1, 3, 1};
+  const bool shared = std::any_of(spec.gradient.begin(), spec.gradient.end(), [&](const std::string& name) { return spec.input(name)->sharing == Sharing::batch; });
+  return shared ? Grid{first ? 2u : 3u, 1, 1} : first ? Grid{2, 4, 4} : Grid{1, 3, 3};
+}
 
 /// Several heads per entry, keys shared in groups, so that head and batch mistakes show; nothing where an entry cannot be drawn.
 std::vector<golden::GoldenCase> batch_cases(const std::vector<golden::Case>& entries, const Grid& grid, const golden::Profile& profile, bool gradients) {
@@ -194,11 +206,12 @@ std::vector<golden::GoldenCase> batch_cases(const std::vector<golden::Case>& ent
 }
 
 /// Whether some head's answer would be wrong for the head before it.
-bool tells_heads_apart(const std::vector<golden::GoldenCase>& cases, const golden::Profile& profile) {
+bool tells_heads_apart(const std::vector<golden::GoldenCase>& cases, const golden::Profile& profile, bool gradients) {
   return std::adjacent_find(cases.begin(), cases.end(), [&](const golden::GoldenCase& one, const golden::GoldenCase& other) {
            if (other.problem.sizes != one.problem.sizes) return false;
            Arrays answer;
-           for (const auto& [name, tensor] : other.certified.outputs) answer[name] = {tensor.shape, tensor.hi};
+           for (const auto& [name, tensor] : other.certified.outputs)
+             if (name.starts_with("gradient.") == gradients) answer[name] = {tensor.shape, tensor.hi};
            return compare(one.problem, one.certified, answer, profile).failed > 0;
          }) != cases.end();
 }
@@ -269,7 +282,8 @@ void settle(Candidate& candidate, Report& report) {
   finish(row);
 }
 
-void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const Selection& selection,
+/// False when it gave up: a kernel that dies or hangs does so again, and one without a device has none in the next case.
+bool judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const Selection& selection,
                  const CheckOptions& options, Row& row, std::vector<Sample>& samples) {
   const auto record = [&](Finding finding, const std::string& group) {
     ++row.cases;
@@ -286,10 +300,13 @@ void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
       continue;
     }
     record(judge_batch(candidate, kernel, single(c), {&c}, profile, options, &row, &samples), c.name.flag);
-    // A kernel that dies or hangs does so again: two are enough, each may have cost the whole time limit.
-    if (std::count_if(row.failures.begin(), row.failures.end(), [](const Finding& f) { return f.status == Status::crashed; }) >= 2) return;
+    const auto failed = [&](Status status) {
+      return std::count_if(row.failures.begin(), row.failures.end(), [&](const Finding& f) { return f.status == status && f.tier == "T0"; });
+    };
+    if (failed(Status::crashed) >= 2 || failed(Status::invalid) >= 1) return false;  // each crash may have cost the whole time limit
   }
-  if (kernel.info.layout == "nd" || selection.cases.empty() || kernel.info.reading == "gradient") return;
+  if (kernel.info.layout == "nd" || selection.cases.empty()) return true;
+  const bool gradients = kernel.info.reading == "gradient";
   // A case in the middle, random where there is such a one; the next where its heads cannot be drawn or do not differ.
   std::vector<golden::Case> shapes;
   for (const auto& c : selection.cases) shapes.push_back(c.name);
@@ -297,7 +314,7 @@ void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
   std::rotate(shapes.begin(), shapes.begin() + (others - shapes.begin()) / 2, others);
   std::rotate(others, others + (shapes.end() - others) / 2, shapes.end());
   for (const bool first : {true, false}) {
-    const Grid grid = first ? Grid{4, 2} : Grid{3, 1};
+    const Grid grid = grid_of(kernel, first);
     if (ended(options, row)) {
       ++row.not_run;
       continue;
@@ -305,11 +322,11 @@ void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
     std::vector<golden::GoldenCase> cases;
     for (std::size_t i = 0; i < shapes.size() && cases.empty(); ++i) {
       const golden::Case& shape = shapes[i];
-      std::vector<golden::Case> entries(first ? 2 : 1, shape);
+      std::vector<golden::Case> entries(grid.entries, shape);
       if (kernel.packed()) entries = sequences(shape, kernel, first ? std::vector<Index>{61, 67} : std::vector<Index>{7, 11});
       if (!first) std::reverse(entries.begin(), entries.end());
-      cases = batch_cases(entries, grid, profile, false);
-      if (!cases.empty() && !tells_heads_apart(cases, profile)) cases.clear();
+      cases = batch_cases(entries, grid, profile, gradients);
+      if (!cases.empty() && !tells_heads_apart(cases, profile, gradients)) cases.clear();
     }
     if (cases.empty()) {
       ++row.groups["batch"].skipped;
@@ -325,6 +342,7 @@ void judge_cases(Candidate& candidate, const Kernel& kernel, const golden::Profi
     record(judge_batch(candidate, kernel, batch, pointers, profile, options, &row, nullptr), "batch");
     ++row.drawn;
   }
+  return true;
 }
 
 /// Leaves so many cases, the first of every flag before the second of any.
@@ -349,7 +367,7 @@ void limit(Selection& selection, int most) {
 }
 
 const golden::Profile& profile_for(const Kernel& kernel, const CheckOptions& options) {
-  return options.profile ? golden::profile(*options.profile) : golden::default_profile(kernel.info.dtype);
+  return options.profile ? golden::profile(*options.profile) : kernel.profile();
 }
 
 }  // namespace
@@ -467,8 +485,8 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
   row.drawn = selection.drawn;
   row.skipped = selection.skipped_cases();
   std::vector<Sample> samples;
-  judge_cases(candidate, kernel, profile, selection, options, row, samples);
-  if (row.cases < kFewestCases)
+  const bool all = judge_cases(candidate, kernel, profile, selection, options, row, samples);
+  if (all && row.cases < kFewestCases)
     row.failures.push_back({Status::invalid, "",
                             row.ended_by.empty() ? fmt::format("only {} case(s) fit what the kernel says it can do ('{}') in profile {}; at least {} are needed",
                                                                row.cases, kernel.capabilities.text(), profile.name, kFewestCases)
@@ -517,8 +535,11 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
   const golden::Profile& profile = golden::profile(profile_name);
   const golden::GoldenCase certified = judged_by(golden::certify_case(c), profile);
   Report report{candidate.host().name(), candidate.host().version(), {}};
+  const auto of_equation = [&](const Kernel& kernel) { return kernel.info.equation == c.spec->id && can_claim(kernel.info, profile); };
+  const auto its_own = [&](const Kernel& kernel) { return of_equation(kernel) && kernel.profile().name == profile.name; };
+  const bool some = std::any_of(candidate.kernels().begin(), candidate.kernels().end(), its_own);
   for (const auto& kernel : candidate.kernels()) {
-    if (kernel.info.equation != c.spec->id || !can_claim(kernel.info, profile)) continue;
+    if (some ? !its_own(kernel) : !of_equation(kernel)) continue;
     if (!kernel.capabilities.allow(*c.spec, c.sizes, c.parameters) || !kernel.capabilities.takes(c.with)) continue;
     if (const auto* form = c.spec->form(kernel.info.form); form && !golden::applies(*form, certified.problem)) continue;
     Row row = begin_row(kernel, profile);

@@ -41,6 +41,7 @@ using protocol::Transfer;
 constexpr std::chrono::seconds load_limit{10};
 constexpr std::chrono::seconds shutdown_limit{1};
 constexpr std::size_t workspace_alignment = 64;
+constexpr std::size_t device_slack = std::size_t{64} * 1024;  // on either side of a tensor, where there are no guard pages
 constexpr std::size_t workspace_limit = std::size_t{4} << 30;
 
 [[noreturn]] void throw_errno(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
@@ -188,7 +189,7 @@ std::size_t byte_count(const TensorSpec& spec) {
   return bytes;
 }
 
-Region place(Role role, TensorSpec spec, std::size_t size, const CallOptions& options, std::size_t& file) {
+Region place(Role role, TensorSpec spec, std::size_t size, std::size_t slack, const CallOptions& options, std::size_t& file) {
   Region region;
   region.role = role;
   region.size = size;
@@ -199,6 +200,8 @@ Region place(Role role, TensorSpec spec, std::size_t size, const CallOptions& op
     const std::size_t alignment = std::max(options.alignment, least);
     region.front = (region.mapped - size) / alignment * alignment;
   }
+  region.front += slack;
+  region.mapped += 2 * slack;
   region.file = file;
   file += region.mapped;
   return region;
@@ -250,7 +253,7 @@ std::string hexadecimal(std::uint64_t number) {
 
 /// Environment of the child: what a library needs to run, and nothing that could tell it what it is run for.
 std::vector<std::string> worker_environment() {
-  static constexpr std::array names{"PATH=", "HOME=", "LD_LIBRARY_PATH=", "TMPDIR=", "OMP_", "CUDA_"};
+  static constexpr std::array names{"PATH=", "HOME=", "LD_LIBRARY_PATH=", "TMPDIR=", "OMP_", "CUDA_", "ATTEST_CUDA_DRIVER="};
   std::vector<std::string> result;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
     if (std::any_of(names.begin(), names.end(),
@@ -500,6 +503,8 @@ struct PluginProcess::State {
     }
   }
 
+  std::size_t slack_of(std::size_t kernel) const { return kernels[kernel].device == "cpu" ? 0 : device_slack; }
+
   Arena& arena_of(const CallOptions& options) { return options.placement == Placement::start_at_guard ? again : once; }
 
   static Json placed(const Region& region) {
@@ -540,14 +545,9 @@ struct PluginProcess::State {
   void fill(const std::vector<Region>& regions, const Request& request, unsigned char byte) const {
     for (std::size_t i = 0; i < regions.size(); ++i) {
       const Region& region = regions[i];
-      if (region.role != Role::input) {
-        poison(region, byte);
-      } else if (region.size != 0) {
-        unsigned char* bytes = memory.at(region.file);
-        std::fill(bytes, bytes + region.front, byte);
-        std::memcpy(bytes + region.front, request.inputs[i].bytes.data(), region.size);
-        std::fill(bytes + region.front + region.size, bytes + region.mapped, byte);
-      }
+      poison(region, byte);
+      if (region.role == Role::input && region.size != 0)
+        std::memcpy(memory.at(region.file) + region.front, request.inputs[i].bytes.data(), region.size);
     }
   }
 
@@ -567,7 +567,7 @@ struct PluginProcess::State {
                 std::to_string(workspace_limit);
       grant["refused"] = true;
     } else if (size != 0) {
-      Region region = place(Role::workspace, {}, size, options, file);
+      Region region = place(Role::workspace, {}, size, slack_of(kernel), options, file);
       memory.grow(file);
       poison(region, options.poison);
       region.address = arena_of(options).take(region.mapped);
@@ -613,10 +613,10 @@ struct PluginProcess::State {
       if (size != tensor.bytes.size())
         throw std::invalid_argument("input '" + tensor.name + "' [" + join(tensor.shape) + "] has " +
                                     plural(tensor.bytes.size(), "byte") + " instead of " + std::to_string(size));
-      regions.push_back(place(Role::input, tensor, size, options, file));
+      regions.push_back(place(Role::input, tensor, size, slack_of(kernel), options, file));
     }
     for (const TensorSpec& tensor : request.outputs)
-      regions.push_back(place(Role::output, tensor, byte_count(tensor), options, file));
+      regions.push_back(place(Role::output, tensor, byte_count(tensor), slack_of(kernel), options, file));
     const std::size_t tensor_count = regions.size();
     const std::size_t tensor_end = file;
     memory.grow(file);
@@ -659,6 +659,16 @@ struct PluginProcess::State {
     if (result == Transfer::done && !reply.contains("failed")) {
       try {
         if (reply.at("call").get<std::uint64_t>() == calls) {
+          // After either of these nothing works on the device in that process.
+          if (reply.contains("unavailable") || reply.contains("died")) {
+            const bool died = reply.contains("died");
+            response.end = died ? Response::End::crashed : Response::End::unavailable;
+            response.message = died ? "the kernel died of an error on the device: " + reply["died"].get<std::string>()
+                                    : "the kernel needs a CUDA device: " + reply["unavailable"].get<std::string>();
+            child->end({});
+            child.reset();
+            return;
+          }
           const int code = reply.at("code").get<int>();
           const auto thrown = reply.at("thrown").get<std::string>();
           const auto text = reply.at("error").get<std::string>();
@@ -726,12 +736,6 @@ Response PluginProcess::call(std::size_t kernel, const Request& request, const C
                             std::to_string(state_->kernels.size()));
   if (options.alignment != 0 && (!std::has_single_bit(options.alignment) || options.alignment > page_size()))
     throw std::invalid_argument("alignment must be a power of two up to " + std::to_string(page_size()));
-  if (state_->kernels[kernel].device != "cpu") {
-    Response response;
-    response.end = Response::End::kernel_error;
-    response.message = "device " + state_->kernels[kernel].device + " needs the CUDA runner";
-    return response;
-  }
   return state_->call(kernel, request, options);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cfenv>
@@ -18,6 +19,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -25,6 +27,7 @@
 #include "attest/attest_kernel.h"
 #include "attest/dtype.hpp"
 #include "attest/judge/process.hpp"
+#include "cuda_driver.hpp"
 #include "protocol.hpp"
 
 #ifdef __x86_64__
@@ -197,8 +200,7 @@ Json describe(const attest_kernel& kernel, std::size_t number) {
           {"capabilities", printable(kernel.capabilities, long_text)}};
 }
 
-/// Loads the library. Returns what the parent wants to know about it; `kernels` is a copy, so that a plugin cannot
-/// change its table after it was checked.
+/// Loads the library. Returns what the parent wants to know about it.
 Json load(const char* library, std::vector<attest_kernel>& kernels) {
   control->phase.store(Phase::loading);
   constexpr const char* symbol = "attest_plugin_v1";
@@ -225,10 +227,11 @@ Json load(const char* library, std::vector<attest_kernel>& kernels) {
   return {{"name", printable(plugin->name)}, {"version", printable(plugin->version)}, {"kernels", std::move(table)}};
 }
 
-/// A range of the shared memory at the address that the parent chose.
+/// A range of the shared memory at the address that the parent chose, or what stands for it on a device.
 struct Mapping {
   char* address = nullptr;
   std::size_t size = 0;
+  std::uint64_t allocated = 0, placed = 0;  // on the device
 
   void map(const Json& region, int protection) {
     size = region.at("size").get<std::size_t>();
@@ -237,6 +240,32 @@ struct Mapping {
     if (size != 0 && ::mmap(address, size, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, protocol::memory_fd,
                             region.at("file").get<off_t>()) == MAP_FAILED)
       give_up_on("cannot map a tensor");
+  }
+
+  void protect(int protection) const {
+    if (::mprotect(address, size, protection) != 0) give_up_on("cannot protect a tensor");
+  }
+
+  /// Puts a copy of the range on the device, at an address that is a multiple of all that the one here is a multiple of. What
+  /// is here cannot be reached until fetch().
+  void send(const CudaDriver& device) {
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    allocated = device.allocate(size + page);
+    placed = (allocated + page - 1) / page * page;
+    device.upload(placed, address, size);
+    protect(PROT_NONE);
+  }
+
+  /// Brings back what the kernel has made of it, for the parent to see.
+  void fetch(const CudaDriver& device) {
+    protect(PROT_READ | PROT_WRITE);
+    device.download(address, placed, size);
+    device.free(allocated);
+  }
+
+  /// What lies at an offset, for the kernel.
+  void* at(std::size_t offset) const {
+    return placed == 0 ? address + offset : reinterpret_cast<void*>(static_cast<std::uintptr_t>(placed + offset));
   }
 
   void unmap() const {
@@ -249,7 +278,9 @@ struct Mapping {
 /// The attest_call of one request and everything that its pointers point to.
 class Call {
 public:
-  Call(const Json& request, char* error) {
+  /// On the device, where one is given; throws CudaError when the tensors cannot be placed there.
+  Call(const Json& request, char* error, const CudaDriver* device) : device_(device) {
+    if (device_) device_->begin();
     const Json& tensors = request.at("tensors");
     tensors_.resize(tensors.size());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -279,6 +310,7 @@ public:
     call.output_count = outputs_.size();
     call.parameters = parameters_.data();
     call.parameter_count = parameters_.size();
+    call.stream = device_ ? device_->stream() : nullptr;
     call.error = error;
     call.error_size = protocol::error_size;
   }
@@ -286,8 +318,18 @@ public:
   void give_workspace(const Json& region, std::size_t size) {
     if (size == 0) return;
     workspace_.map(region, PROT_READ | PROT_WRITE);
-    call.workspace = workspace_.address + region.at("front").get<std::size_t>();
+    if (device_) workspace_.send(*device_);
+    call.workspace = workspace_.at(region.at("front").get<std::size_t>());
     call.workspace_size = size;
+  }
+
+  /// Waits for what the kernel has put on the stream, and brings everything back from the device.
+  void fetch() {
+    if (!device_) return;
+    device_->begin();
+    device_->wait();
+    for (Tensor& tensor : tensors_) tensor.mapping.fetch(*device_);
+    if (workspace_.placed != 0) workspace_.fetch(*device_);
   }
 
   void unmap() const {
@@ -306,7 +348,7 @@ private:
     DLTensor tensor{};
   };
 
-  static void fill(Tensor& tensor, const Json& source, bool input) {
+  void fill(Tensor& tensor, const Json& source, bool input) const {
     tensor.name = source.at("name").get<std::string>();
     tensor.shape = source.at("shape").get<std::vector<std::int64_t>>();
     const std::size_t rank = tensor.shape.size();
@@ -317,8 +359,9 @@ private:
     tensor.strides.push_back(1);
     tensor.shape.push_back(1);
     tensor.mapping.map(source, input ? PROT_READ : PROT_READ | PROT_WRITE);
-    tensor.tensor.data = tensor.mapping.address + source.at("front").get<std::size_t>();
-    tensor.tensor.device = {kDLCPU, 0};
+    if (device_) tensor.mapping.send(*device_);
+    tensor.tensor.data = tensor.mapping.at(source.at("front").get<std::size_t>());
+    tensor.tensor.device = {device_ ? kDLCUDA : kDLCPU, 0};
     tensor.tensor.ndim = static_cast<int>(rank);
     tensor.tensor.dtype = dlpack_type(static_cast<DType>(source.at("dtype").get<int>()));
     tensor.tensor.shape = tensor.shape.data();
@@ -327,6 +370,7 @@ private:
 
   const char* keep(const Json& text) { return texts_.emplace_back(text.get<std::string>()).c_str(); }
 
+  const CudaDriver* device_;
   std::vector<Tensor> tensors_;
   std::vector<attest_tensor> inputs_;
   std::vector<attest_tensor> outputs_;
@@ -342,6 +386,7 @@ struct Outcome {
   std::size_t size = 0;
   int code = 0;
   std::string thrown;  // a C++ exception that left it
+  std::string died;    // of an error on the device, after which no call to it works
 };
 
 template <class Function>
@@ -352,6 +397,8 @@ Outcome guarded(Phase phase, Function function) {
   control->phase.store(phase);
   try {
     function(outcome);
+  } catch (const CudaError& error) {
+    outcome.died = printable(error.what());
   } catch (const std::exception& error) {
     outcome.thrown = "threw a C++ exception: " + printable(error.what(), protocol::error_size);
   }
@@ -361,12 +408,32 @@ Outcome guarded(Phase phase, Function function) {
   return outcome;
 }
 
-Json serve_call(const std::vector<attest_kernel>& kernels, const Json& request, char* error) {
-  const attest_kernel& kernel = kernels.at(request.at("kernel").get<std::size_t>());
+/// A loaded plugin and the device of its CUDA kernels.
+struct Plugin {
+  std::vector<attest_kernel> kernels;  // a copy, so that a plugin cannot change its table after it was checked
+  std::optional<CudaDriver> device;
+  std::string no_device;  // why not
+
+  /// Takes some seconds, which are no kernel's.
+  void open_device() {
+    const auto wants = [](const attest_kernel& kernel) { return kernel.device == kDLCUDA; };
+    if (std::none_of(kernels.begin(), kernels.end(), wants)) return;
+    try {
+      device.emplace();
+    } catch (const CudaError& error) {
+      no_device = printable(error.what());
+    }
+  }
+};
+
+Json serve_call(const Plugin& plugin, const Json& request, char* error) {
+  const attest_kernel& kernel = plugin.kernels.at(request.at("kernel").get<std::size_t>());
   const Json& number = request.at("call");
-  Call call(request, error);
   control->call.store(number.get<std::uint64_t>());
+  if (kernel.device == kDLCUDA && !plugin.device) throw CudaError(plugin.no_device);
+  Call call(request, error, kernel.device == kDLCUDA ? &*plugin.device : nullptr);
   Outcome outcome;
+  bool refused = false;
   if (kernel.workspace != nullptr) {
     outcome = guarded(Phase::workspace, [&](Outcome& result) { result.size = kernel.workspace(&call.call); });
     if (outcome.thrown.empty()) {
@@ -375,17 +442,16 @@ Json serve_call(const std::vector<attest_kernel>& kernels, const Json& request, 
               protocol::Transfer::done ||
           protocol::receive_message(protocol::socket_fd, granted) != protocol::Transfer::done)
         ::_exit(exit_protocol);
-      if (granted.at("refused").get<bool>()) {
-        call.unmap();
-        return {{"call", number}, {"code", 0}, {"error", ""}, {"thrown", ""}};
-      }
-      call.give_workspace(granted, outcome.size);
+      refused = granted.at("refused").get<bool>();
+      if (!refused) call.give_workspace(granted, outcome.size);
     }
   }
-  if (outcome.thrown.empty())
+  if (outcome.thrown.empty() && !refused)
     outcome = guarded(Phase::run, [&](Outcome& result) { result.code = kernel.run(&call.call); });
+  const Outcome fetched = guarded(Phase::run, [&](Outcome&) { call.fetch(); });
   // Before the reply, so that a thread which still writes dies here and cannot change what the parent reads.
   call.unmap();
+  if (!fetched.died.empty()) return {{"call", number}, {"died", fetched.died}};
   return {{"call", number},
           {"code", outcome.code},
           {"error", printable(error, protocol::error_size)},
@@ -427,10 +493,11 @@ void isolate(const char* parent) {
   ::sigaltstack(&stack, nullptr);
   install_handlers();
 
-  std::vector<attest_kernel> kernels;
+  Plugin plugin;
   Json reply;
   try {
-    reply = load(library, kernels);
+    reply = load(library, plugin.kernels);
+    plugin.open_device();
     reply["arena"] = {{"begin", reinterpret_cast<std::uintptr_t>(arena.begin)}, {"size", arena.size}};
   } catch (const LoadError& problem) {
     reply = {{"invalid", problem.what()}};
@@ -441,7 +508,11 @@ void isolate(const char* parent) {
   while (protocol::send_message(protocol::socket_fd, reply) == protocol::Transfer::done) {
     Json request;
     if (protocol::receive_message(protocol::socket_fd, request) != protocol::Transfer::done) break;
-    reply = serve_call(kernels, request, error);
+    try {
+      reply = serve_call(plugin, request, error);
+    } catch (const CudaError& problem) {
+      reply = {{"call", request.at("call")}, {"unavailable", printable(problem.what())}};
+    }
     control->phase.store(Phase::idle);
   }
   // Not exit(): destructors of the plugin could hang, and nobody waits for what they would do.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -30,6 +31,7 @@ public:
   bool gives(const std::string& output) const;                // "lse == false": an optional output it does not have
   bool takes(const std::vector<std::string>& inputs) const;   // "mask == false": an optional input it cannot be given
   std::optional<bool> hidden_nan() const { return hidden_nan_; }  // "hidden_nan == true": what a mask hides may hold NaN
+  const std::optional<std::string>& profile() const { return profile_; }  // "profile == 'tf32'": what it is judged by unless told otherwise
   const std::string& text() const { return text_; }
 
 private:
@@ -39,6 +41,7 @@ private:
   std::size_t alignment_ = 0;
   bool deterministic_ = true;
   std::optional<bool> hidden_nan_;
+  std::optional<std::string> profile_;
   std::string text_;
 };
 
@@ -49,6 +52,7 @@ struct Kernel {
   Capabilities capabilities;
 
   std::string name() const;  // "linear.causal chunked f32"
+  const golden::Profile& profile() const;  // by which it is judged unless told otherwise
   bool packed() const { return info.layout == "thd"; }
   std::vector<std::string> token_sizes() const;  // of the equation
 };
@@ -71,10 +75,13 @@ Request assemble(const Batch& batch, const Kernel& kernel, const golden::Profile
 std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const Request& request,
                                 const std::vector<std::vector<std::byte>>& outputs);
 
+/// The project's own plugins, by the name that `attest check` takes; a build may lack some.
+inline constexpr std::array<const char*, 4> kCandidates{"openmp", "cuda", "cuda-emulated", "reference"};
+
 /// A plugin whose kernels were matched with the equations.
 class Candidate {
 public:
-  /// "openmp", "reference", "fault:ID.NAME" or "order:NAME" (with * and ?; @X behind a fault that has an amplitude
+  /// One of kCandidates, "fault:ID.NAME" or "order:NAME" (with * and ?; @X behind a fault that has an amplitude
   /// plants X times as much), or the path of a shared library; throws InvalidCandidate.
   explicit Candidate(const std::string& name);
 

@@ -65,9 +65,9 @@ struct CallOptions {
   std::chrono::milliseconds time_limit{20000};
 };
 
-/// What one call did. `finished` is false when the child died, hung or refused.
+/// What one call did. There are outputs only when it finished; `unavailable` is no fault of the kernel: it has no device here.
 struct Response {
-  enum class End { finished, kernel_error, crashed, hung };
+  enum class End { finished, kernel_error, crashed, hung, unavailable };
   End end = End::finished;
   std::string message;                          // what happened, naming the tensor and element where known
   std::vector<std::vector<std::byte>> outputs;  // as the kernel left them, in the order of the request; empty unless finished

@@ -18,7 +18,8 @@ public:
 
 /// A plugin loaded into a child process. The child never sees expected values, has no golden files open, shares only
 /// the tensors of the call, and is replaced by a fresh one after it dies. Inputs are mapped read-only and every tensor
-/// (and the workspace) lies between two inaccessible pages.
+/// (and the workspace) lies between two inaccessible pages. A device has no such pages: there, what lies in front of and behind
+/// a tensor is looked at after the call, and so are the inputs.
 class PluginProcess : public Host {
 public:
   /// Loads the library in a child; throws InvalidCandidate.
