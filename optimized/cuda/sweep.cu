@@ -30,7 +30,7 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
     }
     for (int row = 0; row < width; row += kTile) {
       Strip<Factor, kEights> sum;
-      add_outer<T, Factor>(sum, tiles, b, c, row, chunk.count, span);
+      outer<T, Factor>(sum, tiles, b, c, row, chunk.count, span);
       sum.each(span.eights(), [&](int r, int column, float value) {
         if (row + strip_row() + r < width) state(row + strip_row() + r, column) += value;
       });
