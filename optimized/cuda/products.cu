@@ -14,8 +14,8 @@ __global__ __launch_bounds__(kThreads) void chunk_totals(Rows b, Rows c, Sequenc
   const int head = static_cast<int>(blockIdx.z), row = static_cast<int>(blockIdx.y) % row_tiles * kTile, tile = static_cast<int>(blockIdx.y) / row_tiles;
   const Chunk chunk = tokens.chunk_at(slot);
   const Span span{tile * kTile, wide_columns(tile, c.width()), false};
-  Strip<StateFactor<T, Factor>, kEights> sum;
-  add_outer<T, Factor>(sum, tiles, Panel<T>(b, chunk, head), Panel<T>(c, chunk, head), row, chunk.count, span);
+  Strip<Factor, kEights> sum;
+  outer<T, Factor>(sum, tiles, Panel<T>(b, chunk, head), Panel<T>(c, chunk, head), row, chunk.count, span);
   sum.each(span.eights(), [&](int r, int column, float value) {
     const int x = row + strip_row() + r;
     if (x < totals.rows && column < span.columns) *totals.at(static_cast<int>(slot), head, x, span.first + column) = value;
@@ -92,6 +92,13 @@ template <class T, class Factor>
 void answer_from(Call& call, const Product& product, const State& states) {
   const int row_tiles = static_cast<int>(divide_up(product.tokens.chunk, kTile));
   call.launch(chunk_answers<T, Factor>, {product.tokens.slots() * row_tiles, Span::tiles(product), call.heads()}, kThreads, Tiles<Factor>::bytes, product, states, row_tiles);
+}
+
+/// Prefix sums over no chunks.
+void copy_state(Call& call, int sequences, const State& from, const State& to) {
+  const Sequences none{.count = sequences};
+  const State shape{.rows = from.rows, .columns = from.columns};
+  call.launch(prefix_sums, {divide_up(static_cast<Index>(from.rows) * from.columns, kThreads), sequences, call.heads()}, kThreads, 0, shape, none, Order::past, from, to, State{});
 }
 
 #define ATTEST_CUDA_INSTANTIATE(T, Factor)                                                                                            \

@@ -29,8 +29,8 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
       store_answers<T, Factor>(sum, p, chunk, head, first, rows, span);
     }
     for (int row = 0; row < width; row += kTile) {
-      Strip<StateFactor<T, Factor>, kEights> sum;
-      add_outer<T, Factor>(sum, tiles, b, c, row, chunk.count, span);
+      Strip<Factor, kEights> sum;
+      outer<T, Factor>(sum, tiles, b, c, row, chunk.count, span);
       sum.each(span.eights(), [&](int r, int column, float value) {
         if (row + strip_row() + r < width) state(row + strip_row() + r, column) += value;
       });

@@ -28,6 +28,12 @@ struct Span {
     if (x < begin()) return x == 0 ? state.columns - 1 : -1;
     return x - begin() < columns ? first + x - begin() : -1;
   }
+  /// The tile's column of ones beside c; -1 for none.
+  template <class T>
+  __device__ int ones(const Panel<T>& c) const {
+    if (divides) return 0;
+    return c.ones() && c.width() - first <= columns ? c.width() - 1 - first : -1;
+  }
 };
 
 template <class Factor>
@@ -117,9 +123,23 @@ __device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Til
   }
 }
 
-/// sum += b_j c_j^T over the tokens of a chunk, for 64 columns of b from `row` on.
+/// sum's column of ones = the b_j alone, in true float: times 1 is no product for which they might be rounded.
 template <class T, class Factor>
-__device__ __forceinline__ void add_outer(Strip<StateFactor<T, Factor>, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
+__device__ __forceinline__ void sum_alone(Strip<Factor, kEights>& sum, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
+  const int ones = span.ones(c);
+  float total = 0;  // half a warp has every second token
+#pragma unroll 4
+  for (int j = lane() / 16; j < count; j += 2) total += c.hidden(j) ? 0.0f : b(j, row + strip_row() + lane() % 16);
+  total += __shfl_xor_sync(0xffffffffu, total, 16);
+  const float top = __shfl_sync(0xffffffffu, total, Accumulator::row(0)), bottom = __shfl_sync(0xffffffffu, total, Accumulator::row(0) + 8);
+  sum.each(span.eights(), [&](int r, int column, float& value) {
+    if (column == ones) value = r < 8 ? top : bottom;
+  });
+}
+
+/// sum = b_j c_j^T over the tokens of a chunk, for 64 columns of b from `row` on.
+template <class T, class Factor>
+__device__ __forceinline__ void outer(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
   const int rows = b.width() - row < kTile ? b.width() - row : kTile;
   for (int j = 0; j < count; j += kTile) {
     const int tokens = count - j < kTile ? count - j : kTile, padded = round_up(tokens, 16);
@@ -130,6 +150,8 @@ __device__ __forceinline__ void add_outer(Strip<StateFactor<T, Factor>, kEights>
       sum.multiply_add(LeftTransposed<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.eights());
     __syncthreads();
   }
+  if constexpr (!std::is_same_v<Factor, float>)
+    if (span.ones(c) >= 0 && !b.is_narrow() && strip_is_in(rows)) sum_alone<T, Factor>(sum, b, c, row, count, span);
 }
 
 /// The answers of a strip.

@@ -142,6 +142,9 @@ public:
         visible_(rows.visible ? rows.visible + rows.visible_place.at(chunk.sequence, head, chunk.origin + chunk.first, 0) : nullptr) {}
 
   __device__ int width() const { return rows_.width(); }
+  __device__ bool ones() const { return rows_.ones; }
+  /// Whether elements are numbers of 16 bits, which every product takes as they are.
+  __device__ bool is_narrow() const { return sizeof(T) == 2 && !rows_.wide && rows_.map == Map::identity; }
   __device__ bool hidden(Index row) const { return visible_ && !visible_[row * rows_.visible_place.row]; }
 
   /// Element of a row of the chunk, before the map.

@@ -26,11 +26,6 @@ struct StoredAs<Tf32> {
 template <class Factor>
 using Stored = typename StoredAs<Factor>::Type;
 
-/// The factors that states are summed from. Floats stay floats: beside the values' column of ones a key would be rounded, and the sum of
-/// keys is a sum, not a product.
-template <class T, class Factor>
-using StateFactor = std::conditional_t<std::is_same_v<T, float>, float, Factor>;
-
 /// How many tiles of results cover `width` columns, and where one of them begins and how wide it is.
 __host__ __device__ constexpr int wide_tiles(int width) { return width <= kWide ? 1 : (width - kWide + kTile - 1) / kTile + 1; }
 __device__ inline int wide_columns(int tile, int width) { return tile + 1 == wide_tiles(width) ? width - tile * kTile : kTile; }
