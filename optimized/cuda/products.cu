@@ -55,10 +55,12 @@ __global__ __launch_bounds__(kThreads) void chunk_answers(Product p, State state
   const Span span = Span::of(p, static_cast<int>(blockIdx.y));
   const Panel<T> a(p.a, chunk, head);
   Strip<Factor, kEights> sum;
-  add_state<T, Factor>(sum, tiles, a, first, rows, span, [&](int k, int depth) {
-    fill_state(tiles.values, states, p.order == Order::all ? chunk.sequence : static_cast<int>(slot), head, k, depth, span);
+  const int number = p.order == Order::all ? chunk.sequence : static_cast<int>(slot);
+  const auto stage = [&](int k, int depth) {
+    fill_state(tiles.values, states, number, head, k, depth, span);
     return Right<typename Tiles<Factor>::Tile>{tiles.values, 0};
-  });
+  };
+  add_state<T, Factor>(sum, tiles, a, first, rows, span, stage, [&](int x) { return state_at(states, number, head, a.width() - 1, x, span); });
   if (p.order != Order::all)
     add_chunk<T, Factor>(sum, tiles, a, Panel<T>(p.b, chunk, head), Panel<T>(p.c, chunk, head), p.order, first, rows, chunk.count, span);
   store_answers<T, Factor>(sum, p, chunk, head, first, rows, span);

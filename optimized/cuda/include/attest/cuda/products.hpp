@@ -66,15 +66,20 @@ __device__ void fill_values(const Tile& tile, const Panel<T>& c, int first, int 
   }
 }
 
+/// A state's element in column x of the span's tile.
+__device__ inline float state_at(const State& state, int sequence, int head, int row, int x, const Span& span) {
+  const int column = span.column_of(x, state);
+  const float* at = column >= 0 && row < state.rows ? state.at(sequence, head, row, column) : nullptr;
+  return at ? *at : 0.0f;
+}
+
 /// tile(r, .) = rows first + r of a state, in the span's columns.
 template <class Tile>
 __device__ void fill_state(const Tile& tile, const State& state, int sequence, int head, int first, int rows, const Span& span) {
   const int columns = 8 * span.eights();
   for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads) {
     const int r = i / columns, x = i % columns;
-    const int column = span.column_of(x, state);
-    const float* at = column >= 0 && first + r < state.rows ? state.at(sequence, head, first + r, column) : nullptr;
-    tile(r, x) = from_float<typename Tile::Value>(at ? *at : 0.0f);
+    tile(r, x) = from_float<typename Tile::Value>(state_at(state, sequence, head, first + r, x, span));
   }
 }
 
@@ -110,17 +115,25 @@ __device__ __forceinline__ void add_chunk(Strip<Factor, kEights>& sum, const Til
   }
 }
 
-/// sum += state^T a_i. stage(k, depth) makes rows k ... of the state ready and says in which tile they lie and where they begin.
-template <class T, class Factor, class Stage>
-__device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, int first, int rows, const Span& span, Stage&& stage) {
-  for (int k = 0; k < a.width(); k += kTile) {
-    const int depth = a.width() - k < kTile ? round_up(a.width() - k, 16) : kTile;
-    fill<T>(tiles.left, a, first, rows, round_up(rows, 16), k, depth);
+/// sum += state^T a_i. stage(k, depth) makes rows k ... of the state ready and says in which tile they lie and where they begin; last(x)
+/// is the state's last row, in columns of the tile: where a has a column of ones it is added as it is, for times 1 is no product.
+template <class T, class Factor, class Stage, class Last>
+__device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, int first, int rows, const Span& span, Stage&& stage,
+                                          Last&& last) {
+  const Panel<T> factors = a.without_ones();
+  for (int k = 0; k < factors.width(); k += kTile) {
+    const int depth = factors.width() - k < kTile ? round_up(factors.width() - k, 16) : kTile;
+    fill<T>(tiles.left, factors, first, rows, round_up(rows, 16), k, depth);
     const auto state = stage(k, depth);
     wait_for_tiles();
     if (strip_is_in(rows)) sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, state, depth, span.eights());
     __syncthreads();
   }
+  if (!a.ones()) return;
+  sum.each(span.eights(), [&](int row, int x, float& value) {
+    const int i = strip_row() + row;
+    if (i < rows && !a.hidden(first + i)) value += last(x);
+  });
 }
 
 /// sum's column of ones = the b_j alone, in true float: times 1 is no product for which they might be rounded.
