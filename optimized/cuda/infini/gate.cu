@@ -107,7 +107,7 @@ struct Gradient {
 }  // namespace
 
 std::vector<attest_kernel> kernels() {
-  return Kernels("infini.gate").value<Value>("complement", {.tf32 = false}).gradient<Gradient>("complement", {.products = false}).rows();
+  return Kernels("infini.gate").value<Value>("complement", {.tf32 = false}).gradient<Gradient>("complement", {.tf32 = false}).rows();
 }
 
 }  // namespace attest::cuda::infini::gate
