@@ -15,7 +15,7 @@ __global__ __launch_bounds__(kThreads) void chunk_totals(Rows b, Rows c, Sequenc
   const Chunk chunk = tokens.chunk_at(slot);
   const Span span{tile * kTile, wide_columns(tile, c.width()), false};
   Strip<Factor, kEights> sum;
-  add_outer<T, Factor>(sum, tiles, Panel<T>(b, chunk, head), Panel<T>(c, chunk, head), row, chunk.count, span);
+  outer<T, Factor>(sum, tiles, Panel<T>(b, chunk, head), Panel<T>(c, chunk, head), row, chunk.count, span);
   sum.each(span.eights(), [&](int r, int column, float value) {
     const int x = row + strip_row() + r;
     if (x < totals.rows && column < span.columns) *totals.at(static_cast<int>(slot), head, x, span.first + column) = value;
@@ -55,10 +55,12 @@ __global__ __launch_bounds__(kThreads) void chunk_answers(Product p, State state
   const Span span = Span::of(p, static_cast<int>(blockIdx.y));
   const Panel<T> a(p.a, chunk, head);
   Strip<Factor, kEights> sum;
-  add_state<T, Factor>(sum, tiles, a, first, rows, span, [&](int k, int depth) {
-    fill_state(tiles.values, states, p.order == Order::all ? chunk.sequence : static_cast<int>(slot), head, k, depth, span);
+  const int number = p.order == Order::all ? chunk.sequence : static_cast<int>(slot);
+  const auto stage = [&](int k, int depth) {
+    fill_state(tiles.values, states, number, head, k, depth, span);
     return Right<typename Tiles<Factor>::Tile>{tiles.values, 0};
-  });
+  };
+  add_state<T, Factor>(sum, tiles, a, first, rows, span, stage, [&](int x) { return state_at(states, number, head, a.width() - 1, x, span); });
   if (p.order != Order::all)
     add_chunk<T, Factor>(sum, tiles, a, Panel<T>(p.b, chunk, head), Panel<T>(p.c, chunk, head), p.order, first, rows, chunk.count, span);
   store_answers<T, Factor>(sum, p, chunk, head, first, rows, span);
@@ -92,6 +94,13 @@ template <class T, class Factor>
 void answer_from(Call& call, const Product& product, const State& states) {
   const int row_tiles = static_cast<int>(divide_up(product.tokens.chunk, kTile));
   call.launch(chunk_answers<T, Factor>, {product.tokens.slots() * row_tiles, Span::tiles(product), call.heads()}, kThreads, Tiles<Factor>::bytes, product, states, row_tiles);
+}
+
+/// Prefix sums over no chunks.
+void copy_state(Call& call, int sequences, const State& from, const State& to) {
+  const Sequences none{.count = sequences};
+  const State shape{.rows = from.rows, .columns = from.columns};
+  call.launch(prefix_sums, {divide_up(static_cast<Index>(from.rows) * from.columns, kThreads), sequences, call.heads()}, kThreads, 0, shape, none, Order::past, from, to, State{});
 }
 
 #define ATTEST_CUDA_INSTANTIATE(T, Factor)                                                                                            \

@@ -24,13 +24,14 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
     for (int first = 0; first < chunk.count; first += kTile) {
       const int rows = chunk.count - first < kTile ? chunk.count - first : kTile;
       Strip<Factor, kEights> sum;
-      add_state<T, Factor>(sum, tiles, a, first, rows, span, [&](int k, int) { return Right<SharedView<float, 2>>{state, k}; });
+      add_state<T, Factor>(sum, tiles, a, first, rows, span, [&](int k, int) { return Right<SharedView<float, 2>>{state, k}; },
+                           [&](int x) { return float(state(width - 1, x)); });
       add_chunk<T, Factor>(sum, tiles, a, b, c, p.order, first, rows, chunk.count, span);
       store_answers<T, Factor>(sum, p, chunk, head, first, rows, span);
     }
     for (int row = 0; row < width; row += kTile) {
       Strip<Factor, kEights> sum;
-      add_outer<T, Factor>(sum, tiles, b, c, row, chunk.count, span);
+      outer<T, Factor>(sum, tiles, b, c, row, chunk.count, span);
       sum.each(span.eights(), [&](int r, int column, float value) {
         if (row + strip_row() + r < width) state(row + strip_row() + r, column) += value;
       });

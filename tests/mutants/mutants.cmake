@@ -15,6 +15,8 @@ function(attest_mutant name file test find replacement)
   string(REGEX MATCH "^[^/]+" program ${test})
   string(REGEX REPLACE "^[^/]+/" "" filter ${test})
   attest_unit(attest_mutant_${name} ${program} ${mutated})
+  get_filename_component(folder ${original} DIRECTORY)
+  target_include_directories(attest_mutant_${name} PRIVATE ${folder})  # headers that are private to the judge
   target_link_libraries(attest_mutant_${name} PRIVATE Eigen3::Eigen OpenMP::OpenMP_CXX)
   target_compile_options(attest_mutant_${name} PRIVATE -O0)
   add_test(NAME mutants/${name} COMMAND attest_mutant_${name} --gtest_filter=${filter})

@@ -98,6 +98,31 @@ def test_layout_of_batches_and_heads():
     assert (4, 4, 2) in shapes and report.rows[0]["groups"]["batch"] == {"judged": 2, "passed": 2, "skipped": 0}
 
 
+def packed(shift):
+    """Attention over packed sequences; keys begin `shift` rows after their sequence does."""
+
+    def kernel(q, k, v, offsets, scale=None, causal=False):
+        o = np.empty((*q.shape[:2], v.shape[2]), q.dtype)
+        for b in range(len(offsets["n"]) - 1):
+            queries, keys = (slice(*offsets[size][b:b + 2]) for size in ("n", "s"))
+            first = max(0, min(keys.start + shift, len(k) - (keys.stop - keys.start)))
+            keys = slice(first, first + keys.stop - keys.start)
+            one = (x.swapaxes(0, 1)[None] for x in (q[queries], k[keys], v[keys]))
+            o[queries] = kernels.attention_of_heads(*one, None, None, scale, causal)[0].swapaxes(0, 1)
+        return o
+
+    return kernel
+
+
+def test_layout_of_packed_sequences():
+    report = check(packed(0), layout="thd")
+    assert report.passed, report
+    assert report.rows[0]["groups"]["batch"] == {"judged": 2, "passed": 2, "skipped": 0}
+    report = check(packed(1), layout="thd", laws=0)
+    assert not report.passed and report.rows[0]["groups"]["batch"]["passed"] == 0
+    assert any("that are packed (n = " in failure["message"] for failure in report.rows[0]["failures"])
+
+
 def softmax(x, mask=None):
     """Rows with nothing visible give zeros."""
     logits = x if mask is None else np.where(mask, x, x.dtype.type(-np.inf))
@@ -348,7 +373,8 @@ def test_flush_to_zero_left_behind_does_not_touch_the_judge():
 @pytest.mark.parametrize("arguments, message", [
     (dict(equation="attention.scaled_dot"), "did you mean 'attention.scaled_dot_product'"),
     (dict(profile="f31"), "there is no profile 'f31'; there are f64, f32"),
-    (dict(layout="hbnd"), "layout='hbnd' is not known; there are nd, bhnd, bnhd"),
+    (dict(layout="thd"), "the kernel takes no argument 'offsets'"),
+    (dict(layout="hbnd"), "layout='hbnd' is not known; there are nd, bhnd, bnhd, thd"),
     (dict(like="tensorflow"), "like='tensorflow' is not known; there are numpy, torch, jax, cupy"),
     (dict(kernel=3), "the kernel is a int; expected a function"),
     (dict(params={"casual": True}), "no parameter 'casual'; did you mean 'causal'"),

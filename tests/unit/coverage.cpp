@@ -51,7 +51,7 @@ TEST_F(CoverageOf, AFinishedEquationIsComplete) {
   const Coverage row = covered();
   EXPECT_EQ(name(row.status), "complete") << nlohmann::json(row.open).dump();
   EXPECT_GT(row.golden, 0);
-  EXPECT_EQ(row.openmp, (std::vector<std::string>{"f32", "f64"}));
+  EXPECT_EQ(row.kernels.at("openmp"), (std::vector<std::string>{"f32", "f64"}));
   EXPECT_GT(row.laws.stand, 0);
 }
 TEST_F(CoverageOf, AFormThatNobodyWroteIsOpen) {

@@ -11,6 +11,7 @@
 #include <toml++/toml.h>
 
 #include "attest/golden/files.hpp"
+#include "attest/judge/coverage.hpp"
 
 namespace attest::cli {
 namespace {
@@ -64,11 +65,17 @@ std::map<std::string, std::string> flag_explanations() {
 }
 
 int list() {
-  fmt::print("{:<42} {:>5} {:>6} {:<10} {}\n", "equation", "forms", "cases", "kernels", "title");
+  const auto kernels_of = [](const Spec& spec, const char* backend) {
+    const auto at = spec.backends.find(backend);
+    return at == spec.backends.end() ? std::string() : fmt::format("{}", fmt::join(at->second, " "));
+  };
+  std::string columns;
+  for (const judge::Backend& backend : judge::kBackends) columns += fmt::format(" {:<12}", backend.name);
+  fmt::print("{:<42} {:>5} {:>6}{} {}\n", "equation", "forms", "cases", columns, "title");
   for (const auto& [id, spec] : specs()) {
-    const auto openmp = spec.backends.find("openmp");
-    fmt::print("{:<42} {:>5} {:>6} {:<10} {}\n", id, spec.forms.size(), golden::stored_cases(spec).size(),
-               openmp == spec.backends.end() ? "" : fmt::format("{}", fmt::join(openmp->second, " ")), spec.title);
+    columns.clear();
+    for (const judge::Backend& backend : judge::kBackends) columns += fmt::format(" {:<12}", kernels_of(spec, backend.name));
+    fmt::print("{:<42} {:>5} {:>6}{} {}\n", id, spec.forms.size(), golden::stored_cases(spec).size(), columns, spec.title);
   }
   return 0;
 }
@@ -94,6 +101,8 @@ int show(const std::string& id) {
   section("Forms");
   for (const auto& form : spec.forms)
     fmt::print("  {:<18} {}{}{}\n", form.name, form.meaning, form.numeric ? " [over the reals only]" : "", form.when.empty() ? "" : " [when " + form.when + "]");
+  if (!spec.backends.empty()) section("Kernels of this project");
+  for (const auto& [backend, dtypes] : spec.backends) fmt::print("  {:<18} {}\n", backend, fmt::join(dtypes, " "));
   if (!spec.constraints.empty()) section("Constraints");
   for (const auto& constraint : spec.constraints) fmt::print("  {}  {}\n", constraint.label, constraint.text);
   if (!spec.laws.empty()) section("Laws");

@@ -57,7 +57,7 @@ int emit(const EmitOptions& options);
 int judge_folder(const std::filesystem::path& folder, const std::optional<std::string>& profile, const judge::CheckOptions& options,
                  const std::optional<std::filesystem::path>& json);
 
-/// Whether a command line names a candidate python:MODULE:FUNCTION, or the survey: what the Python package does.
+/// Whether a command line names a candidate python:MODULE:FUNCTION, the survey or the benchmark: what Python does.
 bool is_for_python(int argc, char** argv);
 
 /// Runs the command line in Python, in a process of its own; its exit status, or 3 when a kernel ended it.

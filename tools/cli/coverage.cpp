@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "attest/golden/files.hpp"
@@ -15,9 +16,17 @@ namespace {
 
 std::string text_of(const judge::Share& share) { return share.listed == 0 ? "-" : fmt::format("{}/{}", share.stand, share.listed); }
 
-void line(const std::string& id, std::string_view status, const std::string& forms, int golden, const std::string& gradient, const std::string& laws,
-          const std::string& faults, const std::string& openmp, const std::string& cuda, const std::string& errata, const std::string& claims) {
-  fmt::print("{:<46} {:<8} {:>6} {:>6} {:>4} {:>7} {:>7}  {:<7} {:<4} {:>6} {:>6}\n", id, status, forms, golden, gradient, laws, faults, openmp, cuda, errata, claims);
+std::string text_of(const judge::Coverage& row, const char* backend) {
+  const auto at = row.kernels.find(backend);
+  return at == row.kernels.end() || at->second.empty() ? "-" : fmt::format("{}", fmt::join(at->second, " "));
+}
+
+/// A row of the table; `kernels` is one column per backend, of those widths.
+void line(const std::string& id, std::string_view status, const std::string& forms, const std::string& golden, const std::string& gradient, const std::string& laws,
+          const std::string& faults, const std::vector<std::string>& kernels, const std::vector<std::size_t>& widths, const std::string& errata, const std::string& claims) {
+  std::string backends;
+  for (std::size_t i = 0; i < kernels.size(); ++i) backends += fmt::format(" {:<{}}", kernels[i], widths[i]);
+  fmt::print("{:<46} {:<8} {:>6} {:>6} {:>4} {:>7} {:>7} {} {:>6} {:>6}\n", id, status, forms, golden, gradient, laws, faults, backends, errata, claims);
 }
 
 }  // namespace
@@ -25,19 +34,27 @@ void line(const std::string& id, std::string_view status, const std::string& for
 int coverage(const std::string& only, const std::optional<std::filesystem::path>& json) {
   const auto rows = judge::coverage({project_folder(), only}, progress_bar("covering"));
   if (rows.empty()) throw UsageError(fmt::format("--only '{}' matches no operation", only));
-  fmt::print("{:<46} {:<8} {:>6} {:>6} {:>4} {:>7} {:>7}  {:<7} {:<4} {:>6} {:>6}\n", "operation", "spec", "forms", "golden", "grad", "laws", "faults", "openmp", "cuda", "errata", "claims");
+  std::vector<std::string> backends;
+  std::vector<std::size_t> widths;
+  for (const judge::Backend& backend : judge::kBackends) {
+    backends.emplace_back(backend.name);
+    widths.push_back(backends.back().size());
+    for (const auto& row : rows) widths.back() = std::max(widths.back(), text_of(row, backend.name).size());
+  }
+  line("operation", "spec", "forms", "golden", "grad", "laws", "faults", backends, widths, "errata", "claims");
   judge::Share forms, laws, faults, errata, claims;
   int golden = 0, gradients = 0, complete = 0;
   const auto add = [](judge::Share& sum, const judge::Share& one) { sum.stand += one.stand, sum.listed += one.listed; };
   for (const auto& row : rows) {
-    line(row.id, name(row.status), text_of(row.forms), row.golden, row.gradient ? "yes" : "-", text_of(row.laws), text_of(row.faults),
-         row.openmp.empty() ? "-" : fmt::format("{}", fmt::join(row.openmp, " ")), row.cuda.empty() ? "-" : fmt::format("{}", fmt::join(row.cuda, " ")),
+    std::vector<std::string> kernels;
+    for (const judge::Backend& backend : judge::kBackends) kernels.push_back(text_of(row, backend.name));
+    line(row.id, name(row.status), text_of(row.forms), std::to_string(row.golden), row.gradient ? "yes" : "-", text_of(row.laws), text_of(row.faults), kernels, widths,
          text_of(row.errata), text_of(row.claims));
     add(forms, row.forms), add(laws, row.laws), add(faults, row.faults), add(errata, row.errata), add(claims, row.claims);
     golden += row.golden, gradients += row.gradient, complete += row.status == judge::Coverage::Status::complete;
   }
-  line(fmt::format("{} of {} complete", complete, rows.size()), "", text_of(forms), golden, std::to_string(gradients), text_of(laws), text_of(faults), "", "",
-       text_of(errata), text_of(claims));
+  line(fmt::format("{} of {} complete", complete, rows.size()), "", text_of(forms), std::to_string(golden), std::to_string(gradients), text_of(laws), text_of(faults),
+       std::vector<std::string>(backends.size()), widths, text_of(errata), text_of(claims));
   bool sound = true;
   for (const auto& row : rows)
     for (const auto& open : row.open) {

@@ -135,6 +135,7 @@ int main(int argc, char** argv) {
     status = cli::judge_folder(folder, profile.empty() ? std::nullopt : std::optional(profile), options, optional_path(json));
   });
 
+  app.add_subcommand("bench", "Time the kernels of a plugin beside published ones (`bench --help`)");
   app.add_subcommand("survey", "Judge the published libraries that are installed in Python (`survey --help`)");
 
   try {

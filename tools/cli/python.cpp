@@ -40,21 +40,38 @@ void find_package_of_build() {
     }
 }
 
+/// The program that `bench` is: it needs an interpreter alone and not the package, and gets the folder of the plugins.
+std::string benchmark() {
+  const auto script = project_folder() / "tools/bench/kernels.py";
+  if (!std::filesystem::exists(script))
+    throw UsageError(fmt::format("{} does not exist: ATTEST_PROJECT_DIR must name the source tree or share/attest", script.string()));
+  setenv("ATTEST_PLUGIN_DIR", std::filesystem::absolute(judge::plugin_folder()).c_str(), 1);
+  return script.string();
+}
+
 }  // namespace
 
 bool is_for_python(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], "survey") == 0) return true;
+  if (argc > 1 && (std::strcmp(argv[1], "survey") == 0 || std::strcmp(argv[1], "bench") == 0)) return true;
   for (int i = 2; i < argc; ++i)
     if (std::string_view(argv[i]).starts_with("python:")) return true;
   return false;
 }
 
 int run_python(int argc, char** argv) {
-  find_package_of_build();
   const char* named = std::getenv("ATTEST_PYTHON");
-  std::string python = named && *named ? named : "python3", option = "-c", start = kStart;
-  std::vector<char*> arguments{python.data(), option.data(), start.data()};
-  arguments.insert(arguments.end(), argv + 1, argv + argc);
+  std::vector<std::string> words{named && *named ? named : "python3"};
+  if (std::strcmp(argv[1], "bench") == 0) {
+    words.push_back(benchmark());
+    words.insert(words.end(), argv + 2, argv + argc);
+  } else {
+    find_package_of_build();
+    words.insert(words.end(), {"-c", kStart});
+    words.insert(words.end(), argv + 1, argv + argc);
+  }
+  const std::string& python = words[0];
+  std::vector<char*> arguments;
+  for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t child = 0;
   if (const int error = ::posix_spawnp(&child, python.c_str(), nullptr, nullptr, arguments.data(), environ); error != 0)

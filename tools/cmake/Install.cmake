@@ -1,7 +1,8 @@
 # What `cmake --install` puts under a prefix. The headers are installed by specs/.
 #   bin/attest                            the command (a Python wheel holds the same tree as its package's folder)
-#   lib/attest/libattest_*.so             the candidates `openmp` and `reference`
+#   lib/attest/libattest_*.so             the candidates that have a name, as `openmp`
 #   share/attest/golden/                  golden vectors, their manifests, the flags
+#   share/attest/tools/bench/             the program of `attest bench`
 #   share/attest/{specs,reference,...}    the sources that the manifest's hashes are of, for `attest golden verify`
 #   lib/cmake/attest/                     find_package(attest)
 include(CMakePackageConfigHelpers)
@@ -29,12 +30,25 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/golden/ DESTINATION ${CMAKE_INSTALL_DATA
 foreach(sources specs/include reference/include golden/include golden/source)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${sources}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/${sources})
 endforeach()
-install(TARGETS attest_openmp attest_reference_plugin attest_planted_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attest)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/bench/kernels.py DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/tools/bench)
+
+# A library that is put beside the plugins is found there by the plugins, the command, and what they need in turn. That takes DT_RPATH:
+# DT_RUNPATH is not inherited.
+get_target_property(plugins plugins MANUALLY_ADDED_DEPENDENCIES)
+install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attest)
+function(attest_find_libraries_in folder)
+  foreach(target ${ARGN})
+    target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH "${folder}" INSTALL_RPATH_USE_LINK_PATH ON BUILD_WITH_INSTALL_RPATH ON)
+  endforeach()
+endfunction()
+attest_find_libraries_in("$ORIGIN" ${plugins})
 
 if(TARGET attest-cli)
   # The installed command finds its data from where it stands, so that the prefix can be moved.
   file(RELATIVE_PATH data ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/attest)
   file(RELATIVE_PATH plugins ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/attest)
   target_compile_definitions(attest-cli PRIVATE ATTEST_INSTALLED_PROJECT="${data}" ATTEST_INSTALLED_PLUGINS="${plugins}")
+  attest_find_libraries_in("$ORIGIN/${plugins}" attest-cli)
   install(PROGRAMS $<TARGET_FILE:attest-cli> DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME attest)
 endif()

@@ -280,6 +280,7 @@ nb::list profiles() {
 NB_MODULE(native, m) {
   using namespace attest;
   m.attr("__version__") = ATTEST_VERSION;
+  m.attr("layouts") = nb::tuple(nb::cast(std::vector<std::string>(judge::kLayouts.begin(), judge::kLayouts.end())));
   const auto usage_error = nb::exception<SpecError>(m, "UsageError", PyExc_ValueError);
   nb::register_exception_translator([](const std::exception_ptr& thrown, void* type) {
     try {

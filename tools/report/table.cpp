@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "attest/report.hpp"
@@ -39,6 +40,14 @@ private:
   std::string text_;
 };
 
+/// "linear.causal two_level gradient", with the layout where the report has the same in another.
+std::string title(const judge::Row& row, const judge::Report& report) {
+  const bool again = std::any_of(report.rows.begin(), report.rows.end(), [&](const judge::Row& other) {
+    return other.layout != row.layout && std::tie(other.equation, other.form, other.reading, other.profile) == std::tie(row.equation, row.form, row.reading, row.profile);
+  });
+  return row.equation + (row.form.empty() ? "" : " " + row.form) + (row.reading == "gradient" ? " gradient" : "") + (again ? " " + row.layout : "");
+}
+
 }  // namespace
 
 std::string table(const judge::Report& report, bool colour) {
@@ -50,10 +59,9 @@ std::string table(const judge::Report& report, bool colour) {
   int skipped = 0, vacuous = 0, passed = 0;
   Index elements = 0;
   for (const auto& row : report.rows) {
-    const std::string name = row.equation + (row.form.empty() ? "" : " " + row.form) + (row.reading == "gradient" ? " gradient" : "");
     const std::string ratio = row.worst_query.empty() ? "-" : fmt::format("{:.3g}", row.worst.ratio());
     const std::string bits = row.statistics.elements > 0 ? fmt::format("{:.1f}", row.statistics.bits) : "-";
-    text.add("{:<46} {:<9} {:>9} {:>7} {:>9} {:>5} {:>8}\n", clipped(name, 46), row.profile, fmt::format("{}/{}", row.cases_passed, row.cases),
+    text.add("{:<46} {:<9} {:>9} {:>7} {:>9} {:>5} {:>8}\n", clipped(title(row, report), 46), row.profile, fmt::format("{}/{}", row.cases_passed, row.cases),
                fmt::format("{}/{}", row.laws_held, row.laws), ratio, bits, coloured(judge::name(row.status), row.status == judge::Status::pass));
     skipped += row.skipped;
     vacuous += row.laws_vacuous;
@@ -62,7 +70,7 @@ std::string table(const judge::Report& report, bool colour) {
   }
   for (const auto& row : report.rows) {
     if (row.failures.empty()) continue;
-    text.add("\n  {} {}{} ({}): {}\n", row.equation, row.form, row.reading == "gradient" ? " gradient" : "", row.profile, judge::name(row.status));
+    text.add("\n  {} ({}): {}\n", title(row, report), row.profile, judge::name(row.status));
     std::size_t shown = 0;
     for (const auto& failure : row.failures) {
       if (shown++ == 3) {

@@ -9,16 +9,7 @@ template <Algorithm algorithm>
 struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
-    const Rows phi_q = call.rows("phi_q"), phi_k = call.rows("phi_k"), v = call.rows("v");
-    answer<algorithm, T, Factor>(call, {.a = phi_q,
-                                        .b = phi_k,
-                                        .c = v,
-                                        .order = Order::past,
-                                        .tokens = call.sequences("n", "phi_q", call.integer("chunk")),
-                                        .initial = call.initial("S", "Z", phi_k.width(), v.width()),
-                                        .final = call.final("S", "Z", phi_k.width(), v.width()),
-                                        .division = {true, static_cast<float>(call.real("eps")), call.choice("zero_denominator") == "nan"},
-                                        .answers = call.answers("o")});
+    causal_value<algorithm, T, Factor>(call, call.sequences("n", "phi_q", call.integer("chunk")));
   }
 };
 
@@ -26,19 +17,7 @@ template <Algorithm algorithm>
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
-    const Rows phi_k = call.rows("phi_k"), v = call.rows("v");
-    backward<algorithm, T, Factor>(call, {.phi_q = call.rows("phi_q"),
-                                          .phi_k = phi_k,
-                                          .v = v,
-                                          .grad_o = call.rows("cotangent.o"),
-                                          .tokens = call.sequences("n", "phi_q", call.integer("chunk")),
-                                          .initial = call.initial("S", "Z", phi_k.width(), v.width()),
-                                          .grad_final = call.initial("cotangent.S", "cotangent.Z", phi_k.width(), v.width()),
-                                          .grad_initial = call.final("gradient.S", "gradient.Z", phi_k.width(), v.width()),
-                                          .eps = static_cast<float>(call.real("eps")),
-                                          .grad_phi_q = call.answers("gradient.phi_q"),
-                                          .grad_phi_k = call.answers("gradient.phi_k"),
-                                          .grad_v = call.answers("gradient.v")});
+    causal_gradient<algorithm, T, Factor>(call, call.sequences("n", "phi_q", call.integer("chunk")));
   }
 };
 
@@ -47,11 +26,11 @@ struct Gradient {
 std::vector<attest_kernel> kernels() {
   constexpr const char* widths = "c <= 256; m <= 256";
   return Kernels("linear.causal")
-      .value<Value<Algorithm::tokens>>("recurrent", {.can = widths, .products = false})
+      .value<Value<Algorithm::tokens>>("recurrent", {.can = widths, .tf32 = false})
       .value<Value<Algorithm::chunks>>("chunked", {.can = widths})
       .value<Value<Algorithm::parallel>>("two_level", {.can = widths})
       .value<Value<Algorithm::parallel>>("two_level", {.can = widths, .layout = "thd"})
-      .gradient<Gradient<Algorithm::tokens>>("recurrent", {.can = widths, .products = false})
+      .gradient<Gradient<Algorithm::tokens>>("recurrent", {.can = widths, .tf32 = false})
       .gradient<Gradient<Algorithm::chunks>>("chunked", {.can = widths})
       .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths})
       .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths, .layout = "thd"})

@@ -410,7 +410,8 @@ Vacuity Bank::vacuity(const std::vector<const golden::GoldenCase*>& cases) {
     if (!fault.equivalent.empty() || fault.hidden.count(profile_.name)) continue;
     if (fault.amplitude > 0) continue;  // betrayed by all elements together: tier T3
     double most = 0;
-    for (const auto* c : cases) most = std::max(most, shown(*c, fault));
+    for (const auto* c : cases)
+      if ((most = std::max(most, shown(*c, fault))) >= 2) break;
     // Without any effect on many cases, it is excluded by what the kernel declared: no mask, another feature map.
     if (most == 0 && cases.size() >= kManyCases) continue;
     ++v.faults;

@@ -121,8 +121,7 @@ std::string not_packable(const Kernel& kernel) {
 bool is_planted(const std::string& name) { return name.starts_with("fault:") || name.starts_with("order:"); }
 
 std::filesystem::path library_of(const std::string& name) {
-  const char* folder = std::getenv("ATTEST_PLUGIN_DIR");
-  const std::filesystem::path plugins = folder ? folder : ATTEST_PLUGIN_DIR;
+  const auto plugins = plugin_folder();
   if (is_planted(name)) return plugins / "libattest_planted.so";
   if (std::find(kCandidates.begin(), kCandidates.end(), name) == kCandidates.end()) {
     const bool bare = name.find('/') == std::string::npos && !std::filesystem::exists(name);
@@ -171,6 +170,11 @@ bool is_meant(const std::string& name, const KernelInfo& info) {
 }
 
 }  // namespace
+
+std::filesystem::path plugin_folder() {
+  const char* folder = std::getenv("ATTEST_PLUGIN_DIR");
+  return folder ? folder : ATTEST_PLUGIN_DIR;
+}
 
 std::string Kernel::name() const {
   return fmt::format("{} {}{} {}", info.equation, info.form.empty() ? "-" : info.form, info.reading == "gradient" ? " gradient" : "",

@@ -351,19 +351,9 @@ void limit(Selection& selection, int most) {
   std::vector<std::pair<int, std::size_t>> order;
   for (std::size_t i = 0; i < selection.cases.size(); ++i) order.emplace_back(of_flag[selection.cases[i].name.flag]++, i);
   std::sort(order.begin(), order.end());
-  std::set<std::size_t> kept;
-  for (std::size_t i = 0; i < order.size() && kept.size() < static_cast<std::size_t>(most); ++i) kept.insert(order[i].second);
-  std::vector<golden::GoldenCase> cases;
-  const auto stored = static_cast<std::size_t>(selection.stored);
-  for (std::size_t i = 0; i < selection.cases.size(); ++i) {
-    if (kept.count(i)) {
-      cases.push_back(std::move(selection.cases[i]));
-    } else {
-      ++selection.skipped[selection.cases[i].name.flag];
-      --(i < stored ? selection.stored : selection.drawn);
-    }
-  }
-  selection.cases = std::move(cases);
+  std::set<const golden::GoldenCase*> kept;
+  for (std::size_t i = 0; i < order.size() && kept.size() < static_cast<std::size_t>(most); ++i) kept.insert(&selection.cases[order[i].second]);
+  selection.keep_if([&](const golden::GoldenCase& c) { return kept.count(&c) > 0; });
 }
 
 const golden::Profile& profile_for(const Kernel& kernel, const CheckOptions& options) {
@@ -463,17 +453,8 @@ void judge_statistics(Bank& bank, const std::vector<Sample>& samples, double tes
 
 /// A stored case that proves nothing is a mistake of ours and makes the run invalid; one that was moved to a kernel's sizes is left out.
 Selection telling(Selection selection, Bank& bank) {
-  std::vector<golden::GoldenCase> kept;
-  const auto stored = static_cast<std::size_t>(selection.stored);
-  for (std::size_t i = 0; i < selection.cases.size(); ++i) {
-    if (i >= stored && bank.says_nothing(selection.cases[i])) {
-      --selection.drawn;
-      ++selection.skipped[selection.cases[i].name.flag];
-    } else {
-      kept.push_back(std::move(selection.cases[i]));
-    }
-  }
-  selection.cases = std::move(kept);
+  const auto* drawn = selection.cases.data() + selection.stored;
+  selection.keep_if([&](const golden::GoldenCase& c) { return &c < drawn || !bank.says_nothing(c); });
   return selection;
 }
 

@@ -87,10 +87,33 @@ const laws::Property* property_of(const Evidence& evidence) {
   return at == of->second.end() ? nullptr : &*at;
 }
 
+/// The plugins of the backends, each loaded when it is needed first.
+class Plugins {
+public:
+  Candidate& of(const std::string& backend) {
+    auto& plugin = plugins_[backend];
+    if (plugin) return *plugin;
+    const auto known = std::find_if(kBackends.begin(), kBackends.end(), [&](const Backend& one) { return backend == one.name; });
+    if (known == kBackends.end()) throw SpecError(fmt::format("[backends] names '{}', which is none", backend));
+    plugin = std::make_unique<Candidate>(known->candidate);
+    return *plugin;
+  }
+
+private:
+  std::map<std::string, std::unique_ptr<Candidate>> plugins_;
+};
+
+/// The dtypes of the kernels that an equation is to have, by backend. Each has those of OpenMP.
+std::map<std::string, std::vector<std::string>> due_kernels(const Spec& spec) {
+  auto due = spec.backends;
+  due.try_emplace("openmp", std::vector<std::string>{"f32", "f64"});
+  return due;
+}
+
 /// Everything that coverage runs for one equation, each thing once.
 class Runs {
 public:
-  Runs(const Spec& spec, const CoverageOptions& options, Candidate& kernels, const std::vector<std::string>& tests)
+  Runs(const Spec& spec, const CoverageOptions& options, Plugins& plugins, const std::vector<std::string>& tests)
       : spec_(spec), tests_(tests) {
     for (const auto& c : golden::stored_cases(spec)) {
       try {
@@ -106,13 +129,15 @@ public:
     check_options.law_draws = check_options.property_draws = 0;
     try {
       golden = static_cast<int>(golden::load_golden(spec, check_options.golden).size());
-      std::map<std::string, bool> passes;
-      for (const Row& row : check(kernels, check_options).rows) {
-        const auto at = passes.emplace(row.dtype, true).first;
-        at->second = at->second && row.status == Status::pass;
+      for (const auto& [backend, due] : due_kernels(spec)) {
+        std::map<std::string, bool> passes;
+        for (const Row& row : check(plugins.of(backend), check_options).rows) {
+          const auto at = passes.emplace(row.dtype, true).first;
+          at->second = at->second && row.status == Status::pass;
+        }
+        for (const auto& dtype : due)
+          if (passes[dtype]) kernels[backend].push_back(dtype);
       }
-      for (const auto& [dtype, passed] : passes)
-        if (passed) openmp.push_back(dtype);
       for (const Mutant& mutant : mutants({.only = spec.id, .golden = check_options.golden, .profiles = {"f32", "f64"}, .seeds = 0}).mutants)
         if (mutant.hidden.empty() && !mutant.killed) alive_.insert(mutant.fault);
     } catch (const std::exception& error) {  // a golden file that cannot be read
@@ -159,7 +184,8 @@ public:
   }
 
   int golden = 0;
-  std::vector<std::string> openmp, open;
+  std::map<std::string, std::vector<std::string>> kernels;  // by backend: dtypes that pass
+  std::vector<std::string> open;
 
 private:
   /// One law on the definition, over enclosures; run once.
@@ -216,9 +242,11 @@ Coverage cover(const Entry& entry, const Spec& spec, Runs& runs) {
   row.golden = runs.golden;
   row.gradient = !entry.gradient || !spec.gradient.empty();
   if (!row.gradient) row.open.push_back("no gradient is certified");
-  row.openmp = runs.openmp;
-  for (const char* dtype : {"f32", "f64"})
-    if (std::find(runs.openmp.begin(), runs.openmp.end(), dtype) == runs.openmp.end()) row.open.push_back(fmt::format("no OpenMP kernel in {} that passes", dtype));
+  row.kernels = runs.kernels;
+  for (const auto& [backend, due] : due_kernels(spec))
+    for (const auto& dtype : due)
+      if (const auto& passed = row.kernels[backend]; std::find(passed.begin(), passed.end(), dtype) == passed.end())
+        row.open.push_back(fmt::format("no {} kernel in {} that passes", backend, dtype));
   row.open.insert(row.open.end(), runs.open.begin(), runs.open.end());
   row.status = row.open.empty() ? Coverage::Status::complete : Coverage::Status::partial;
   return row;
@@ -258,7 +286,7 @@ std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& p
     if (std::none_of(catalogue.begin(), catalogue.end(), [&](const Entry& entry) { return entry.id == id; }))
       throw SpecError(fmt::format("specs/catalogue.toml: there is a spec of {} but no entry", id));
   const auto tests = unit_tests(options.project / "tests/unit");
-  Candidate kernels("openmp");
+  Plugins plugins;
   std::vector<Coverage> rows;
   for (const Entry& entry : catalogue) {
     if (!matches(options.only, entry.id)) continue;
@@ -266,7 +294,7 @@ std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& p
     Coverage row;
     const auto spec = specs().find(entry.id);
     if (spec != specs().end()) {
-      Runs runs(spec->second, options, kernels, tests);
+      Runs runs(spec->second, options, plugins, tests);
       row = cover(entry, spec->second, runs);
     } else {
       const auto none_of = [](const std::vector<std::string>& names) { return Share{0, static_cast<int>(names.size())}; };
@@ -287,10 +315,12 @@ std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& p
 nlohmann::json to_json(const std::vector<Coverage>& rows) {
   const auto share = [](const Share& of) { return nlohmann::json::array({of.stand, of.listed}); };
   auto operations = nlohmann::json::object();
-  for (const Coverage& row : rows)
-    operations[row.id] = {{"status", name(row.status)}, {"forms", share(row.forms)},   {"golden", row.golden},        {"gradient", row.gradient},
-                          {"laws", share(row.laws)},    {"faults", share(row.faults)}, {"openmp", row.openmp},        {"cuda", row.cuda},
-                          {"errata", share(row.errata)}, {"claims", share(row.claims)}, {"open", row.open},            {"left_out", row.left_out}};
+  for (const Coverage& row : rows) {
+    auto& one = operations[row.id] = {{"status", name(row.status)},  {"forms", share(row.forms)},   {"golden", row.golden}, {"gradient", row.gradient},
+                                      {"laws", share(row.laws)},     {"faults", share(row.faults)}, {"open", row.open},     {"left_out", row.left_out},
+                                      {"errata", share(row.errata)}, {"claims", share(row.claims)}};
+    for (const Backend& backend : kBackends) one[backend.name] = row.kernels.count(backend.name) ? row.kernels.at(backend.name) : std::vector<std::string>{};
+  }
   return {{"operations", operations}};
 }
 

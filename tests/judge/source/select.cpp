@@ -91,6 +91,20 @@ int Selection::skipped_cases() const {
   return std::accumulate(skipped.begin(), skipped.end(), 0, [](int sum, const auto& flag) { return sum + flag.second; });
 }
 
+void Selection::keep_if(const std::function<bool(const golden::GoldenCase&)>& keep) {
+  std::vector<golden::GoldenCase> kept;
+  const auto from_file = static_cast<std::size_t>(stored);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (keep(cases[i])) {
+      kept.push_back(std::move(cases[i]));
+    } else {
+      ++skipped[cases[i].name.flag];
+      --(i < from_file ? stored : drawn);
+    }
+  }
+  cases = std::move(kept);
+}
+
 Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
                  const std::vector<golden::GoldenCase>& stored, std::uint64_t seed, bool gradients) {
   Selection selection;
@@ -131,18 +145,8 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
     ++selection.drawn;
   }
   add_fresh(selection, profile, seed, gradients);
-  std::vector<golden::GoldenCase> telling;
-  const int stored_cases = selection.stored;
-  for (std::size_t i = 0; i < selection.cases.size(); ++i) {
-    auto c = judged_by(std::move(selection.cases[i]), profile);
-    if (tells_from_zero(c, profile)) {
-      telling.push_back(std::move(c));
-    } else {
-      --(static_cast<int>(i) < stored_cases ? selection.stored : selection.drawn);
-      ++selection.skipped[c.name.flag];
-    }
-  }
-  selection.cases = std::move(telling);
+  for (auto& c : selection.cases) c = judged_by(std::move(c), profile);
+  selection.keep_if([&](const golden::GoldenCase& c) { return tells_from_zero(c, profile); });
   return selection;
 }
 

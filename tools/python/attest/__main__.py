@@ -12,7 +12,7 @@ import pathlib
 import sys
 from collections.abc import Callable
 
-from attest import Interrupted, Report, UsageError, __version__, check, reproduce
+from attest import Interrupted, Report, UsageError, __version__, check, native, reproduce
 from attest._conformance import Conformance
 from attest._report import write_atomically
 
@@ -70,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
 
 def declarations(one: argparse.ArgumentParser) -> None:
     one.add_argument("--capabilities", default="", help="conditions, as in 'causal == true; d in {64, 128}'")
-    one.add_argument("--layout", default="nd", help="nd, bhnd or bnhd")
+    one.add_argument("--layout", default="nd", help="one of " + ", ".join(native.layouts))
     one.add_argument("--like", default="numpy", help="numpy, torch, jax or cupy")
     one.add_argument("--device", help="of that library, as in cuda")
     one.add_argument("--gradients", action="store_true", help="judge the gradients as well, by automatic differentiation")

@@ -15,8 +15,6 @@ from attest._pages import GOLDEN, _page, _profile
 from attest._report import Interrupted, Report
 from attest.native import UsageError
 
-LAYOUTS = ("nd", "bhnd", "bnhd")
-
 
 def check(equation: str, kernel: Callable, *, profile: str = "f32", params: Mapping[str, Any] | None = None,
           conventions: Mapping[str, Any] | None = None, capabilities: str = "", layout: str = "nd", like: str = "numpy", device: Any = None,
@@ -37,7 +35,9 @@ def check(equation: str, kernel: Callable, *, profile: str = "f32", params: Mapp
                   do: {"d": [64, 128]}. All others vary. {"mask": False}: an optional tensor that the kernel does not have.
     conventions   the same, for conventions: {"empty_row": "mean"}
     capabilities  further conditions, as in "n % 64 == 0; not causal or n == s"
-    layout        "nd": one head. "bhnd": axes (batch, heads) in front of every tensor, "bnhd": (batch, row, heads, column)
+    layout        "nd": one head. "bhnd": axes (batch, heads) in front of every tensor, "bnhd": (batch, row, heads, column).
+                  "thd": sequences of unequal lengths packed into (row, heads, column), with one more argument: offsets={"n": array},
+                  sequence b being rows offsets["n"][b] to offsets["n"][b + 1] - 1
     like          "numpy" (bfloat16 is ml_dtypes.bfloat16), "torch", "jax", "cupy": whose arrays are passed and returned
     device        of `like`, as in "cuda"; arrays are copied there. None: the CPU, without a copy
     gradients     judges the vector-Jacobian product as well, by automatic differentiation (torch, jax) or by `vjp`
@@ -83,8 +83,8 @@ def _judge(equation, kernel, *, query, profile, params, conventions, capabilitie
     page = _page(equation)
     if not callable(kernel):
         raise UsageError(f"the kernel is a {type(kernel).__name__}; expected a function")
-    if layout not in LAYOUTS:
-        raise UsageError(f"layout='{layout}' is not known; there are {', '.join(LAYOUTS)}")
+    if layout not in native.layouts:
+        raise UsageError(f"layout='{layout}' is not known; there are {', '.join(native.layouts)}")
     storage = _profile(profile).storage
     if vjp is not None and not callable(vjp):
         raise UsageError(f"vjp is a {type(vjp).__name__}; expected a function")
@@ -101,7 +101,7 @@ def _judge(equation, kernel, *, query, profile, params, conventions, capabilitie
         raise UsageError(f"budget={budget!r}; expected seconds, more than 0")
     arrays = framework(like, device)
     arrays.require(storage)
-    judged = Kernel(page, kernel, vjp, arrays)
+    judged = Kernel(page, kernel, vjp, arrays, layout == "thd")
     fixed = {**(params or {}), **(conventions or {})}
     for tensor in page["outputs"]:
         if (gradients or vjp) and fixed.get(tensor["name"]) is False:

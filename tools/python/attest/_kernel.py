@@ -57,10 +57,11 @@ class Signature:
 class Kernel:
     """Calls a function for the judge. Raises Refused, whose message is a finding, when an answer breaks the contract."""
 
-    def __init__(self, page: Mapping[str, Any], function: Callable, vjp: Callable | None, framework: NumPy):
+    def __init__(self, page: Mapping[str, Any], function: Callable, vjp: Callable | None, framework: NumPy, packed: bool = False):
         self.page, self.function, self.vjp, self.framework = page, function, vjp, framework
-        self.signature = Signature(function, page)
-        self.vjp_signature = Signature(vjp, page, ("cotangents",)) if vjp else None
+        offsets = ("offsets",) if packed else ()
+        self.signature = Signature(function, page, offsets)
+        self.vjp_signature = Signature(vjp, page, ("cotangents", *offsets)) if vjp else None
         self.outputs = [tensor["name"] for tensor in page["outputs"]]
         self.optional_outputs = [tensor["name"] for tensor in page["outputs"] if tensor["optional"]]
         self.seconds = 0.0  # inside the kernel
@@ -102,7 +103,9 @@ class Kernel:
         function = self.function if reading == "value" or self.vjp is None else self.vjp
         signature = self.signature if reading == "value" or self.vjp is None else self.vjp_signature
         accepted = {name: value for name, value in parameters.items() if signature.takes(name)}
-        tensors = {name: x for name, x in given.items() if not name.startswith("cotangent.")}
+        tensors = {name: x for name, x in given.items() if not name.startswith(("cotangent.", "offsets."))}
+        if offsets := {name.removeprefix("offsets."): x for name, x in given.items() if name.startswith("offsets.")}:
+            accepted["offsets"] = offsets
         start = time.perf_counter()
         try:
             if reading == "value":

@@ -60,7 +60,7 @@ public:
   /// One token for each of the batch: for equations of a single token.
   Sequences single_tokens() const { return {.length = 1, .count = static_cast<int>(call_.outputs[0].tensor.shape[0])}; }
 
-  /// [tokens, width], or [width] for one token. No data where the call does not bring it.
+  /// [tokens, width], or [width] or a number for one token. No data where the call does not bring it.
   Rows rows(const char* name, Map map = Map::identity) const {
     const DLTensor* tensor = input(name);
     if (!tensor) return {};
@@ -143,7 +143,7 @@ private:
   static V* data(const DLTensor& tensor) {
     return reinterpret_cast<V*>(static_cast<char*>(tensor.data) + tensor.byte_offset);
   }
-  static int width(const DLTensor& tensor) { return static_cast<int>(tensor.shape[tensor.ndim - 1]); }
+  static int width(const DLTensor& tensor) { return tensor.ndim == 2 ? 1 : static_cast<int>(tensor.shape[tensor.ndim - 1]); }
   static const DLTensor* required(const DLTensor* tensor, const char* name) {
     if (!tensor) throw std::invalid_argument(std::string("the call has no tensor '") + name + "'");
     return tensor;
@@ -153,9 +153,10 @@ private:
     throw std::invalid_argument(std::string("the call has no parameter '") + name + "'");
   }
   int sharing(const DLTensor& tensor) const { return heads_ / static_cast<int>(tensor.shape[1]); }
-  /// [sequences, heads, tokens, width], [sequences, heads, width] of one token, or packed [tokens, heads, width].
+  /// [sequences, heads, tokens, width], [sequences, heads, width] or [sequences, heads] of one token, or packed [tokens, heads, width].
   Place of_tokens(const DLTensor& t) const {
     if (packed_) return {.head = t.strides[1], .row = t.strides[0], .column = t.strides[2], .sharing = sharing(t)};
+    if (t.ndim == 2) return {.sequence = t.strides[0], .head = t.strides[1], .sharing = sharing(t)};
     if (t.ndim == 3) return {.sequence = t.strides[0], .head = t.strides[1], .column = t.strides[2], .sharing = sharing(t)};
     return {.sequence = t.strides[0], .head = t.strides[1], .row = t.strides[2], .column = t.strides[3], .sharing = sharing(t)};
   }
@@ -220,9 +221,9 @@ inline constexpr DLDeviceType kDevice = kDLCUDA;
 
 /// What a kernel says of itself.
 struct About {
-  std::string can;              // capabilities
+  std::string can{};            // capabilities
   const char* layout = "bhnd";
-  bool products = true;  // its products may run as tf32, which is another kernel then; else it is in true float whatever it stores
+  bool tf32 = true;  // floats may be multiplied as tf32 too, which is another kernel
 };
 
 /// An equation's rows of the plugin's table. A kernel is a struct with `template <class T, class Factor> static void run(Call&)`.
@@ -244,7 +245,7 @@ private:
   template <class Kernel>
   Kernels&& add(const char* form, const char* reading, const About& about) && {
     row<Kernel, float, float>(form, reading, about, about.can);
-    if (about.products) row<Kernel, float, Tf32>(form, reading, about, about.can + (about.can.empty() ? "" : "; ") + "profile == 'tf32'");
+    if (about.tf32) row<Kernel, float, Tf32>(form, reading, about, about.can + (about.can.empty() ? "" : "; ") + "profile == 'tf32'");
     row<Kernel, __nv_bfloat16, __nv_bfloat16>(form, reading, about, about.can);
     row<Kernel, __half, Tf32>(form, reading, about, about.can);
     return std::move(*this);

@@ -77,4 +77,37 @@ void backward(Call& call, const Backward& x) {
   through_numerator<algorithm, T, Factor>(call, x, read_back(G), values, &states);
 }
 
+/// What a call of causal linear attention with a carried state brings: phi_q, phi_k, v, S and Z, to o, S and Z.
+template <Algorithm algorithm, class T, class Factor>
+void causal_value(Call& call, const Sequences& tokens) {
+  const Rows phi_q = call.rows("phi_q"), phi_k = call.rows("phi_k"), v = call.rows("v");
+  answer<algorithm, T, Factor>(call, {.a = phi_q,
+                                      .b = phi_k,
+                                      .c = v,
+                                      .order = Order::past,
+                                      .tokens = tokens,
+                                      .initial = call.initial("S", "Z", phi_k.width(), v.width()),
+                                      .final = call.final("S", "Z", phi_k.width(), v.width()),
+                                      .division = division_of(call),
+                                      .answers = call.answers("o")});
+}
+
+/// And what it brings for the gradients by all of them.
+template <Algorithm algorithm, class T, class Factor>
+void causal_gradient(Call& call, const Sequences& tokens) {
+  const Rows phi_k = call.rows("phi_k"), v = call.rows("v");
+  backward<algorithm, T, Factor>(call, {.phi_q = call.rows("phi_q"),
+                                        .phi_k = phi_k,
+                                        .v = v,
+                                        .grad_o = call.rows("cotangent.o"),
+                                        .tokens = tokens,
+                                        .initial = call.initial("S", "Z", phi_k.width(), v.width()),
+                                        .grad_final = call.initial("cotangent.S", "cotangent.Z", phi_k.width(), v.width()),
+                                        .grad_initial = call.final("gradient.S", "gradient.Z", phi_k.width(), v.width()),
+                                        .eps = static_cast<float>(call.real("eps")),
+                                        .grad_phi_q = call.answers("gradient.phi_q"),
+                                        .grad_phi_k = call.answers("gradient.phi_k"),
+                                        .grad_v = call.answers("gradient.v")});
+}
+
 }  // namespace attest::cuda

@@ -29,6 +29,11 @@ struct Division {
   bool nan_of_zero = false;  // what a denominator of 0 gives; else 0
 };
 
+/// The division that a call's parameters ask for.
+inline Division division_of(const Call& call) {
+  return {true, static_cast<float>(call.real("eps")), call.choice("zero_denominator") == "nan"};
+}
+
 struct Product {
   Rows a{}, b{}, c{};
   Order order = Order::past;
@@ -37,16 +42,20 @@ struct Product {
   State final{};       // behind the last one
   Division division{};
   Answers answers{};
-  Rows sloped{};  // where there is data: answers are multiplied by the slope of its map, element by element
+  bool negated = false;  // answers with the other sign
+  Rows addend{};         // where there is data: added to them, element by element
+  Rows sloped{};         // where there is data: what comes out is multiplied by the slope of its map
 };
 
-/// One answer, divided and stored. `column` counts from the answers' first.
+/// One answer, divided, joined with the addend and stored. `column` counts from the answers' first.
 template <class T>
 __device__ void store_answer(const Product& p, const Chunk& chunk, int head, Index row, int column, float sum, float denominator) {
   if (p.division.wanted) {
     denominator += p.division.eps;
     sum = denominator == 0 ? (p.division.nan_of_zero ? __int_as_float(0x7fc00000) : 0.0f) : __fdiv_rn(sum, denominator);
   }
+  if (p.negated) sum = -sum;
+  if (p.addend.data) sum += Panel<T>(p.addend, chunk, head).raw(row, column);
   if (p.sloped.data) sum *= slope(p.sloped.map, Panel<T>(p.sloped, chunk, head).raw(row, column));
   const Index at = p.answers.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
   if (p.answers.wide)
@@ -60,9 +69,12 @@ __device__ void store_answer(const Product& p, const Chunk& chunk, int head, Ind
 template <class T, class Factor>
 State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Sequences& tokens, const State& initial, const State& final);
 
-/// The answers, from the states before all chunks.
+/// The answers, from the states before all chunks. Order::all: from one state per sequence, whose tokens need not be these.
 template <class T, class Factor>
 void answer_from(Call& call, const Product& product, const State& states);
+
+/// to = from; 0 where that is not there.
+void copy_state(Call& call, int sequences, const State& from, const State& to);
 
 /// The answers chunk after chunk, and token after token.
 template <class T, class Factor>

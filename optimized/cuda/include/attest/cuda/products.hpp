@@ -28,6 +28,12 @@ struct Span {
     if (x < begin()) return x == 0 ? state.columns - 1 : -1;
     return x - begin() < columns ? first + x - begin() : -1;
   }
+  /// The tile's column of ones beside c; -1 for none.
+  template <class T>
+  __device__ int ones(const Panel<T>& c) const {
+    if (divides) return 0;
+    return c.ones() && c.width() - first <= columns ? c.width() - 1 - first : -1;
+  }
 };
 
 template <class Factor>
@@ -60,15 +66,20 @@ __device__ void fill_values(const Tile& tile, const Panel<T>& c, int first, int 
   }
 }
 
+/// A state's element in column x of the span's tile.
+__device__ inline float state_at(const State& state, int sequence, int head, int row, int x, const Span& span) {
+  const int column = span.column_of(x, state);
+  const float* at = column >= 0 && row < state.rows ? state.at(sequence, head, row, column) : nullptr;
+  return at ? *at : 0.0f;
+}
+
 /// tile(r, .) = rows first + r of a state, in the span's columns.
 template <class Tile>
 __device__ void fill_state(const Tile& tile, const State& state, int sequence, int head, int first, int rows, const Span& span) {
   const int columns = 8 * span.eights();
   for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads) {
     const int r = i / columns, x = i % columns;
-    const int column = span.column_of(x, state);
-    const float* at = column >= 0 && first + r < state.rows ? state.at(sequence, head, first + r, column) : nullptr;
-    tile(r, x) = from_float<typename Tile::Value>(at ? *at : 0.0f);
+    tile(r, x) = from_float<typename Tile::Value>(state_at(state, sequence, head, first + r, x, span));
   }
 }
 
@@ -104,22 +115,44 @@ __device__ __forceinline__ void add_chunk(Strip<Factor, kEights>& sum, const Til
   }
 }
 
-/// sum += state^T a_i. stage(k, depth) makes rows k ... of the state ready and says in which tile they lie and where they begin.
-template <class T, class Factor, class Stage>
-__device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, int first, int rows, const Span& span, Stage&& stage) {
-  for (int k = 0; k < a.width(); k += kTile) {
-    const int depth = a.width() - k < kTile ? round_up(a.width() - k, 16) : kTile;
-    fill<T>(tiles.left, a, first, rows, round_up(rows, 16), k, depth);
+/// sum += state^T a_i. stage(k, depth) makes rows k ... of the state ready and says in which tile they lie and where they begin; last(x)
+/// is the state's last row, in columns of the tile: where a has a column of ones it is added as it is, for times 1 is no product.
+template <class T, class Factor, class Stage, class Last>
+__device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, int first, int rows, const Span& span, Stage&& stage,
+                                          Last&& last) {
+  const Panel<T> factors = a.without_ones();
+  for (int k = 0; k < factors.width(); k += kTile) {
+    const int depth = factors.width() - k < kTile ? round_up(factors.width() - k, 16) : kTile;
+    fill<T>(tiles.left, factors, first, rows, round_up(rows, 16), k, depth);
     const auto state = stage(k, depth);
     wait_for_tiles();
     if (strip_is_in(rows)) sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, state, depth, span.eights());
     __syncthreads();
   }
+  if (!a.ones()) return;
+  sum.each(span.eights(), [&](int row, int x, float& value) {
+    const int i = strip_row() + row;
+    if (i < rows && !a.hidden(first + i)) value += last(x);
+  });
 }
 
-/// sum += b_j c_j^T over the tokens of a chunk, for 64 columns of b from `row` on.
+/// sum's column of ones = the b_j alone, in true float: times 1 is no product for which they might be rounded.
 template <class T, class Factor>
-__device__ __forceinline__ void add_outer(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
+__device__ __forceinline__ void sum_alone(Strip<Factor, kEights>& sum, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
+  const int ones = span.ones(c);
+  float total = 0;  // half a warp has every second token
+#pragma unroll 4
+  for (int j = lane() / 16; j < count; j += 2) total += c.hidden(j) ? 0.0f : b(j, row + strip_row() + lane() % 16);
+  total += __shfl_xor_sync(0xffffffffu, total, 16);
+  const float top = __shfl_sync(0xffffffffu, total, Accumulator::row(0)), bottom = __shfl_sync(0xffffffffu, total, Accumulator::row(0) + 8);
+  sum.each(span.eights(), [&](int r, int column, float& value) {
+    if (column == ones) value = r < 8 ? top : bottom;
+  });
+}
+
+/// sum = b_j c_j^T over the tokens of a chunk, for 64 columns of b from `row` on.
+template <class T, class Factor>
+__device__ __forceinline__ void outer(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
   const int rows = b.width() - row < kTile ? b.width() - row : kTile;
   for (int j = 0; j < count; j += kTile) {
     const int tokens = count - j < kTile ? count - j : kTile, padded = round_up(tokens, 16);
@@ -130,6 +163,8 @@ __device__ __forceinline__ void add_outer(Strip<Factor, kEights>& sum, const Til
       sum.multiply_add(LeftTransposed<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.eights());
     __syncthreads();
   }
+  if constexpr (!std::is_same_v<Factor, float>)
+    if (span.ones(c) >= 0 && !b.is_narrow() && strip_is_in(rows)) sum_alone<T, Factor>(sum, b, c, row, count, span);
 }
 
 /// The answers of a strip.

@@ -138,10 +138,19 @@ class Panel {
 public:
   __device__ Panel(const Rows& rows, const Chunk& chunk, int head)
       : rows_(rows),
+        ones_(rows.ones),
         begin_(rows.place.at(chunk.sequence, head, chunk.origin + chunk.first, 0)),
         visible_(rows.visible ? rows.visible + rows.visible_place.at(chunk.sequence, head, chunk.origin + chunk.first, 0) : nullptr) {}
 
-  __device__ int width() const { return rows_.width(); }
+  __device__ int width() const { return rows_.stored + ones_; }
+  __device__ bool ones() const { return ones_; }
+  __device__ Panel without_ones() const {
+    Panel panel = *this;
+    panel.ones_ = false;
+    return panel;
+  }
+  /// Whether elements are numbers of 16 bits, which every product takes as they are.
+  __device__ bool is_narrow() const { return sizeof(T) == 2 && !rows_.wide && rows_.map == Map::identity; }
   __device__ bool hidden(Index row) const { return visible_ && !visible_[row * rows_.visible_place.row]; }
 
   /// Element of a row of the chunk, before the map.
@@ -150,7 +159,7 @@ public:
     return rows_.wide ? static_cast<const float*>(rows_.data)[at] : to_float(static_cast<const T*>(rows_.data)[at]);
   }
   __device__ float operator()(Index row, int column) const {
-    if (hidden(row) || column >= rows_.width()) return 0;
+    if (hidden(row) || column >= width()) return 0;
     return column < rows_.stored ? mapped(rows_.map, raw(row, column)) : 1.0f;
   }
 
@@ -165,6 +174,7 @@ public:
 
 private:
   const Rows& rows_;
+  bool ones_;
   Index begin_;
   const std::uint8_t* visible_;
 };

@@ -106,7 +106,7 @@ void augmented(const In<T>& in, const Out<T>& out) {
       V(i, b) = b < m ? T(in.v(i, b)) : T(1);
       G(i, b) = b < m ? x.G(i, b) : x.e(i);
     }
-  numerator::causal_products<T>({.phi_q = in.phi_q, .phi_k = in.phi_k, .v = V.view(), .grad_o = G.view()},
+  numerator::masked_matrices<T>({.phi_q = in.phi_q, .phi_k = in.phi_k, .v = V.view(), .grad_o = G.view()},
                                 {.grad_phi_q = out.grad_phi_q, .grad_phi_k = out.grad_phi_k, .grad_v = grad_V.view()});
   for (Index i = 0; i < n; ++i)
     for (Index b = 0; b < m; ++b) out.grad_v(i, b) = grad_V(i, b);

@@ -14,6 +14,9 @@
 
 namespace attest::judge {
 
+/// Where the project's own plugins lie: ATTEST_PLUGIN_DIR of the environment, or the build's folder.
+std::filesystem::path plugin_folder();
+
 /// What a kernel said it can do: conditions over sizes, parameters and a few words of the harness.
 class Capabilities {
 public:

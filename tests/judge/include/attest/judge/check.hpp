@@ -114,11 +114,13 @@ bool matches(std::string_view pattern, std::string_view text);
 /// The cases that a kernel is judged by: those of `golden` that it can do, then drawn ones where too few fit, then a few
 /// fresh ones, whose inputs come from `seed` and are in no file. Their bounds hold for the profile.
 struct Selection {
-  std::vector<golden::GoldenCase> cases;
+  std::vector<golden::GoldenCase> cases;  // those stored, then those drawn
   int stored = 0, drawn = 0;
   std::map<std::string, int> skipped;  // by flag
 
   int skipped_cases() const;
+  /// Leaves the cases for which `keep` is true; the others are skipped.
+  void keep_if(const std::function<bool(const golden::GoldenCase&)>& keep);
 };
 Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
                  const std::vector<golden::GoldenCase>& stored, std::uint64_t seed = 1, bool gradients = false);

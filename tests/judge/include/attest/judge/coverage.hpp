@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -15,6 +17,13 @@ struct Share {
   int stand = 0, listed = 0;
 };
 
+/// What [backends] of a spec may name, and the candidate whose kernels are run for it: CUDA kernels are run without a device.
+struct Backend {
+  const char* name;
+  const char* candidate;
+};
+inline constexpr std::array<Backend, 2> kBackends{{{"openmp", "openmp"}, {"cuda", "cuda-emulated"}}};
+
 /// What became of one operation of specs/catalogue.toml.
 struct Coverage {
   enum class Status { planned, partial, complete };
@@ -24,7 +33,7 @@ struct Coverage {
   Share forms, laws, faults, errata, claims;  // forms that agree, invariants that hold, faults that are killed, errata and claims that are shown
   int golden = 0;                             // cases
   bool gradient = false;                      // certified, or the operation is one or has none
-  std::vector<std::string> openmp, cuda;      // dtypes whose kernels pass
+  std::map<std::string, std::vector<std::string>> kernels;  // by backend: dtypes whose kernels pass
   std::vector<std::string> open;              // what is missing or wrong; empty for a complete operation
   std::vector<std::string> left_out;          // forms, invariants, variants, errata and claims not taken, with the reason
 };

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "attest/cuda/call.hpp"
+#include "attest/cuda/tiles.hpp"
+
+/// What element-wise kernels are made of: neighbouring elements of a row that move in one access of 16 bytes where the tensor lies so.
+
+namespace attest::cuda {
+
+template <class T>
+struct Piece {
+  static constexpr int size = 16 / static_cast<int>(sizeof(T));
+  float values[size];
+
+  /// What stands at a row of the chunk from `column` on; 0 beyond the last column.
+  __device__ static Piece of(const Panel<T>& panel, Index row, int column) {
+    Piece piece;
+    if (const T* from = panel.template run<size>(row, column)) {
+      const auto together = load<Vector<T, size>>(from);
+#pragma unroll
+      for (int x = 0; x < size; ++x) piece.values[x] = to_float(together[x]);
+    } else {
+      for (int x = 0; x < size; ++x) piece.values[x] = panel(row, column + x);
+    }
+    return piece;
+  }
+
+  __device__ void store(const Answers& answers, const Chunk& chunk, int head, Index row, int column) const {
+    T* to = static_cast<T*>(answers.data) + answers.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
+    if (answers.place.column == 1 && column + size <= answers.width && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+      Vector<T, size> together;
+#pragma unroll
+      for (int x = 0; x < size; ++x) together[x] = from_float<T>(values[x]);
+      cuda::store(to, together);
+    } else {
+      for (int x = 0; x < size && column + x < answers.width; ++x) to[x * answers.place.column] = from_float<T>(values[x]);
+    }
+  }
+};
+
+/// visit(row of the chunk, column) for every piece of rows of this width, by the threads of a block.
+template <class T, class Visit>
+__device__ void each_piece(const Chunk& chunk, int width, Visit&& visit) {
+  const int pieces = static_cast<int>(divide_up(width, Piece<T>::size));
+  for (int i = static_cast<int>(threadIdx.x); i < chunk.count * pieces; i += kThreads) visit(i / pieces, i % pieces * Piece<T>::size);
+}
+
+/// Blocks for all chunks of all heads.
+inline Grid of_chunks(const Call& call, const Sequences& tokens) { return {tokens.slots(), 1, call.heads()}; }
+
+}  // namespace attest::cuda

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "attest/cuda/linear.hpp"
+
+namespace attest::cuda::infini::memory_update_delta {
+namespace {
+
+/// A segment, and the memory before it.
+struct Segment {
+  Rows phi, v;
+  Sequences tokens;
+  State memory;
+
+  explicit Segment(const Call& call)
+      : phi(call.rows("k", call.map("feature_map"))),
+        v(call.rows("v")),
+        tokens(call.sequences("n", "k", 256)),
+        memory(call.initial("memory", "z", phi.width(), v.width())) {}
+
+  /// u_t = v_t - phi(k_t)^T memory / (phi(k_t)^T z + eps), and a column of ones.
+  template <class T, class Factor>
+  Rows news(Call& call) const {
+    const Answers u = call.workspace_rows(tokens, v.width());
+    answer_from<T, Factor>(
+        call, {.a = phi, .order = Order::all, .tokens = tokens, .division = division_of(call), .answers = u, .negated = true, .addend = v}, memory);
+    Rows rows = read_back(u);
+    rows.ones = true;
+    return rows;
+  }
+};
+
+/// [memory' | z'] = [memory | z] + sum_t phi(k_t) [u_t | 1]^T
+struct Value {
+  template <class T, class Factor>
+  static void run(Call& call) {
+    const Segment x(call);
+    states_of<T, Factor>(call, x.phi, x.news<T, Factor>(call), Order::past, x.tokens, x.memory, call.final("memory", "z", x.phi.width(), x.v.width()));
+  }
+};
+
+/// Given [M' | z'], the gradients by the new state: v_t gets grad_u_t = M'^T phi(k_t), and what the memory answered gets -grad_u_t, of
+/// which the division makes [G | e]. So grad_k_t = phi'(k_t) ([M' | z'] [u_t | 1] + [memory | z] [G | e]_t), and
+/// [grad_memory | grad_z] = [M' | z'] + sum_t phi(k_t) [G | e]_t^T.
+struct Gradient {
+  template <class T, class Factor>
+  static void run(Call& call) {
+    const Segment x(call);
+    const int d = x.phi.width(), m = x.v.width();
+    const State given = call.initial("cotangent.memory", "cotangent.z", d, m);
+    Product grad_u{.a = x.phi, .order = Order::all, .tokens = x.tokens, .answers = call.answers("gradient.v")};
+    answer_from<T, Factor>(call, grad_u, given);
+    grad_u.negated = true;
+    grad_u.answers = call.workspace_rows(x.tokens, m);
+    answer_from<T, Factor>(call, grad_u, given);
+
+    const Answers sums = call.workspace_rows(x.tokens, m + 1), cotangent = call.workspace_rows(x.tokens, m + 1);
+    answer_from<T, Factor>(call, {.a = x.phi, .order = Order::all, .tokens = x.tokens, .answers = sums}, x.memory);
+    cotangents<T>(call, x.tokens, read_back(sums), read_back(grad_u.answers), static_cast<float>(call.real("eps")), cotangent);
+    const Rows G = read_back(cotangent);
+
+    const Answers stored = call.workspace_rows(x.tokens, d);
+    answer_from<T, Factor>(call, {.a = x.news<T, Factor>(call), .order = Order::all, .tokens = x.tokens, .answers = stored}, given.transposed());
+    answer_from<T, Factor>(
+        call, {.a = G, .order = Order::all, .tokens = x.tokens, .answers = call.answers("gradient.k"), .addend = read_back(stored), .sloped = x.phi},
+        x.memory.transposed());
+    states_of<T, Factor>(call, x.phi, G, Order::past, x.tokens, given, call.final("gradient.memory", "gradient.z", d, m));
+  }
+};
+
+}  // namespace
+
+std::vector<attest_kernel> kernels() {
+  constexpr const char* widths = "d <= 256; m <= 256";
+  return Kernels("infini.memory_update_delta")
+      .value<Value>("matrix", {.can = widths})
+      .gradient<Gradient>("matrix", {.can = widths})
+      .rows();
+}
+
+}  // namespace attest::cuda::infini::memory_update_delta
