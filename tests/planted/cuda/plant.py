@@ -7,7 +7,8 @@ A mutant is mutants/NAME.toml:
     title     what the mistake is
     file      of optimized/cuda
     old, new  the text to be replaced, which must be there exactly once, and the mistake
-    form, reading, layout, profile   the kernel of linear.causal that is judged; "value", "bhnd" and "f32" unless it says otherwise
+    form      of the kernel that is judged, and where they are others than these
+    equation, reading, layout, profile     "linear.causal", "value", "bhnd", "f32"
 
 and what must come of it, one of
 
@@ -37,7 +38,7 @@ CUDA = PROJECT / "optimized" / "cuda"
 TARGET = "attest_planted_cuda.dir"
 
 EXPECTED = ("named", "report", "unnamed")
-DEFAULTS = {"reading": "value", "layout": "bhnd", "profile": "f32"}
+DEFAULTS = {"equation": "linear.causal", "reading": "value", "layout": "bhnd", "profile": "f32"}
 FIELDS = {"title", "file", "old", "new", "form", *DEFAULTS, *EXPECTED}
 
 # What each report says in its sentence.
@@ -161,8 +162,8 @@ def outcome(mutant, row):
 
 def planted(mutant, folder):
     """Plants a mutant and judges it: the row of the kernel in the report."""
-    _, rows = judged(compiled(mutant, folder), folder, "--only", f"linear.causal.{mutant['form']}", "--profile", mutant["profile"])
-    kernel = {key: mutant[key] for key in ("form", "reading", "layout")}
+    _, rows = judged(compiled(mutant, folder), folder, "--only", f"{mutant['equation']}.{mutant['form']}", "--profile", mutant["profile"])
+    kernel = {key: mutant[key] for key in ("equation", "form", "reading", "layout")}
     rows = [row for row in rows if kernel.items() <= row.items()]
     if len(rows) != 1:
         raise PlantingError(f"{len(rows)} kernels are {kernel}")
@@ -172,7 +173,7 @@ def planted(mutant, folder):
 def control(folder):
     """The plugin with nothing planted passes."""
     status, rows = judged(PLUGIN, folder)
-    failing = [f"{row['form']} {row['reading']} {row['profile']} {row['layout']}: {first_failure(row)}" for row in rows if row["status"] != "PASS"]
+    failing = [f"{row['equation']} {row['form']} {row['reading']} {row['profile']} {row['layout']}: {first_failure(row)}" for row in rows if row["status"] != "PASS"]
     return f"nothing, in {len(rows)} kernels", "", "; ".join(failing) or ("" if status == 0 else f"exit status {status}")
 
 
