@@ -31,9 +31,9 @@ std::vector<attest_kernel> kernels() {
       .value<Value<Algorithm::parallel>>("two_level", {.can = widths})
       .value<Value<Algorithm::parallel>>("two_level", {.can = widths, .layout = "thd"})
       .gradient<Gradient<Algorithm::tokens>>("recurrent", {.can = widths, .tf32 = false})
-      .gradient<Gradient<Algorithm::chunks>>("chunked", {.can = widths, .tf32 = false})
-      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths, .tf32 = false})
-      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths, .layout = "thd", .tf32 = false})
+      .gradient<Gradient<Algorithm::chunks>>("chunked", {.can = widths})
+      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths})
+      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths, .layout = "thd"})
       .rows();
 }
 
