@@ -22,11 +22,13 @@ std::string text_of(const judge::Coverage& row, const char* backend) {
 }
 
 /// A row of the table; `kernels` is one column per backend, of those widths.
-void line(const std::string& id, std::string_view status, const std::string& forms, const std::string& golden, const std::string& gradient, const std::string& laws,
-          const std::string& faults, const std::vector<std::string>& kernels, const std::vector<std::size_t>& widths, const std::string& errata, const std::string& claims) {
+void line(const std::string& id, std::string_view status, const std::string& forms, const std::string& golden, const std::string& gradient,
+          const std::string& laws, const std::string& faults, const std::vector<std::string>& kernels, const std::vector<std::size_t>& widths,
+          const std::string& errata, const std::string& claims) {
   std::string backends;
   for (std::size_t i = 0; i < kernels.size(); ++i) backends += fmt::format(" {:<{}}", kernels[i], widths[i]);
-  fmt::print("{:<46} {:<8} {:>6} {:>6} {:>4} {:>7} {:>7} {} {:>6} {:>6}\n", id, status, forms, golden, gradient, laws, faults, backends, errata, claims);
+  fmt::print("{:<46} {:<8} {:>6} {:>6} {:>4} {:>7} {:>7} {} {:>6} {:>6}\n", id, status, forms, golden, gradient, laws, faults, backends, errata,
+             claims);
 }
 
 }  // namespace
@@ -48,13 +50,13 @@ int coverage(const std::string& only, const std::optional<std::filesystem::path>
   for (const auto& row : rows) {
     std::vector<std::string> kernels;
     for (const judge::Backend& backend : judge::kBackends) kernels.push_back(text_of(row, backend.name));
-    line(row.id, name(row.status), text_of(row.forms), std::to_string(row.golden), row.gradient ? "yes" : "-", text_of(row.laws), text_of(row.faults), kernels, widths,
-         text_of(row.errata), text_of(row.claims));
+    line(row.id, name(row.status), text_of(row.forms), std::to_string(row.golden), row.gradient ? "yes" : "-", text_of(row.laws),
+         text_of(row.faults), kernels, widths, text_of(row.errata), text_of(row.claims));
     add(forms, row.forms), add(laws, row.laws), add(faults, row.faults), add(errata, row.errata), add(claims, row.claims);
     golden += row.golden, gradients += row.gradient, complete += row.status == judge::Coverage::Status::complete;
   }
-  line(fmt::format("{} of {} complete", complete, rows.size()), "", text_of(forms), std::to_string(golden), std::to_string(gradients), text_of(laws), text_of(faults),
-       std::vector<std::string>(backends.size()), widths, text_of(errata), text_of(claims));
+  line(fmt::format("{} of {} complete", complete, rows.size()), "", text_of(forms), std::to_string(golden), std::to_string(gradients),
+       text_of(laws), text_of(faults), std::vector<std::string>(backends.size()), widths, text_of(errata), text_of(claims));
   bool sound = true;
   for (const auto& row : rows)
     for (const auto& open : row.open) {

@@ -69,7 +69,8 @@ int main(int argc, char** argv) {
   const std::string own = fmt::format("{}", fmt::join(judge::kCandidates, ", "));
   auto* check = app.add_subcommand("check", "Judge every kernel of a candidate");
   check->add_option("CANDIDATE", candidate,
-                    fmt::format("{}, fault:ID.NAME, order:NAME, the path of a plugin library, or python:MODULE:FUNCTION with --op ID (see `check python: --help`)", own))->required();
+                    fmt::format("{}, fault:ID.NAME, order:NAME, the path of a plugin library, or python:MODULE:FUNCTION with --op ID "
+                                "(see `check python: --help`)", own))->required();
   check->add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM, as in 'linear.*'");
   check->add_option("--profile", profile, "precision to judge by (default: what the kernel says, or its dtype)");
   check->add_option("--flags", options.flags, "glob over the flags of cases");
@@ -124,7 +125,8 @@ int main(int argc, char** argv) {
   emit_command->add_option("--to", emit.to, "folder; must not exist or be empty")->required();
   emit_command->add_option("--profile", emit.profile, "precision of the inputs (default f32)");
   emit_command->add_option("--capabilities", emit.capabilities, "conditions on sizes and parameters, as in 'd in {64, 128}; causal == true'");
-  emit_command->add_option("--layout", emit.layout, "how heads and sequences lie in a tensor")->check(CLI::IsMember(std::vector<std::string>(judge::kLayouts.begin(), judge::kLayouts.end())));
+  const std::vector<std::string> layouts(judge::kLayouts.begin(), judge::kLayouts.end());
+  emit_command->add_option("--layout", emit.layout, "how heads and sequences lie in a tensor")->check(CLI::IsMember(layouts));
   emit_command->callback([&] { status = cli::emit(emit); });
 
   auto* judge_command = app.add_subcommand("judge", "Judge what a program wrote into an emitted folder");

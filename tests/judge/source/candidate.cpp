@@ -20,7 +20,8 @@ bool is_tokens(const Kernel& kernel, const std::string& size) { return kernel.sp
 /// Whether the heads stand behind the tokens: in tensors [tokens, width] under bnhd, in all that begin with tokens under thd.
 bool heads_behind_tokens(const Kernel& kernel, const TensorDeclaration& tensor) {
   if (tensor.shape.empty() || !is_tokens(kernel, tensor.shape[0])) return false;
-  return kernel.packed() || (kernel.info.layout == "bnhd" && !tensor.state && tensor.shape.size() == 2 && !is_tokens(kernel, tensor.shape[1]));
+  if (kernel.packed()) return true;
+  return kernel.info.layout == "bnhd" && !tensor.state && tensor.shape.size() == 2 && !is_tokens(kernel, tensor.shape[1]);
 }
 
 DType dtype_of(const TensorDeclaration& tensor, const golden::Profile& profile) {
@@ -132,7 +133,8 @@ std::filesystem::path library_of(const std::string& name) {
   std::string stem = name;
   std::replace(stem.begin(), stem.end(), '-', '_');
   const auto library = plugins / ("libattest_" + stem + ".so");
-  if (!std::filesystem::exists(library)) throw InvalidCandidate(fmt::format("{}: this build of attest has no such kernels: there is no {}", name, library.string()));
+  if (!std::filesystem::exists(library))
+    throw InvalidCandidate(fmt::format("{}: this build of attest has no such kernels: there is no {}", name, library.string()));
   return library;
 }
 

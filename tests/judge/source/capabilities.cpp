@@ -52,7 +52,8 @@ std::string profile_in(const Spec& spec, const Expression& condition) {
   std::vector<std::string> known;
   for (const auto& profile : golden::profiles()) known.push_back(profile.name);
   if (std::find(known.begin(), known.end(), word) == known.end())
-    throw SpecError(fmt::format("capabilities of {}: no profile is called '{}'{}; profiles: {}", spec.id, word, near_names(word, known), fmt::join(known, ", ")));
+    throw SpecError(fmt::format("capabilities of {}: no profile is called '{}'{}; profiles: {}", spec.id, word, near_names(word, known),
+                                fmt::join(known, ", ")));
   return word;
 }
 
@@ -92,7 +93,8 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
     } else {
       for (const auto& name : names)
         if (!spec.size(name) && !spec.parameter(name))
-          throw SpecError(fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'align', 'deterministic', 'hidden_nan' nor 'profile'", spec.id, name));
+          throw SpecError(fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'align', 'deterministic', "
+                                      "'hidden_nan' nor 'profile'", spec.id, name));
       conditions_.push_back(condition);
     }
   }

@@ -96,14 +96,15 @@ bool is_exact(const golden::GoldenCase& c, const Comparison& comparison) {
 /// Which problem of a batch it is, in words.
 std::string place_of(std::size_t p, const Kernel& kernel, const Batch& batch) {
   if (!kernel.packed()) return fmt::format("head {} of a batch of {} x {} ({} groups): ", p, batch.batch, batch.heads, batch.groups);
+  const auto heads = static_cast<std::size_t>(batch.heads);
   std::string lengths;
   for (const auto& size : kernel.token_sizes()) {
     std::vector<Index> each;
-    for (std::size_t first = 0; first < batch.problems.size(); first += static_cast<std::size_t>(batch.heads)) each.push_back(batch.problems[first].sizes.at(size));
+    for (std::size_t first = 0; first < batch.problems.size(); first += heads) each.push_back(batch.problems[first].sizes.at(size));
     lengths += fmt::format("{}{} = {}", lengths.empty() ? "" : "; ", size, fmt::join(each, ", "));
   }
-  const auto heads = static_cast<std::size_t>(batch.heads);
-  return fmt::format("head {} of sequence {} among {} that are packed ({}), {} heads in {} groups: ", p % heads, p / heads, batch.batch, lengths, heads, batch.groups);
+  return fmt::format("head {} of sequence {} among {} that are packed ({}), {} heads in {} groups: ", p % heads, p / heads, batch.batch, lengths,
+                     heads, batch.groups);
 }
 
 /// Judges a batch against the certified values of its heads.
@@ -182,12 +183,14 @@ struct Grid {
 Grid grid_of(const Kernel& kernel, bool first) {
   const Spec& spec = *kernel.spec;
   if (kernel.info.reading == "value") return first ? Grid{2, 4, 2} : Grid{1, 3, 1};
-  const bool shared = std::any_of(spec.gradient.begin(), spec.gradient.end(), [&](const std::string& name) { return spec.input(name)->sharing == Sharing::batch; });
+  const auto is_shared = [&](const std::string& name) { return spec.input(name)->sharing == Sharing::batch; };
+  const bool shared = std::any_of(spec.gradient.begin(), spec.gradient.end(), is_shared);
   return shared ? Grid{first ? 2u : 3u, 1, 1} : first ? Grid{2, 4, 4} : Grid{1, 3, 3};
 }
 
 /// Several heads per entry, keys shared in groups, so that head and batch mistakes show; nothing where an entry cannot be drawn.
-std::vector<golden::GoldenCase> batch_cases(const std::vector<golden::Case>& entries, const Grid& grid, const golden::Profile& profile, bool gradients) {
+std::vector<golden::GoldenCase> batch_cases(const std::vector<golden::Case>& entries, const Grid& grid, const golden::Profile& profile,
+                                            bool gradients) {
   std::vector<golden::GoldenCase> cases;
   for (std::size_t b = 0; b < entries.size(); ++b)
     for (Index h = 0; h < grid.heads; ++h) {
@@ -195,7 +198,8 @@ std::vector<golden::GoldenCase> batch_cases(const std::vector<golden::Case>& ent
       const auto entry = static_cast<Index>(b);
       c.seed = static_cast<std::uint64_t>(100 + entry * grid.heads + h);
       for (const auto& input : c.spec->inputs) {
-        if (input.sharing == Sharing::group) c.seeds[input.name] = static_cast<std::uint64_t>(200 + entry * grid.groups + h / (grid.heads / grid.groups));
+        const Index group = entry * grid.groups + h / (grid.heads / grid.groups);
+        if (input.sharing == Sharing::group) c.seeds[input.name] = static_cast<std::uint64_t>(200 + group);
         if (input.sharing == Sharing::batch) c.seeds[input.name] = static_cast<std::uint64_t>(300 + entry);
       }
       auto certified = certified_now(c, profile, gradients);

@@ -316,10 +316,14 @@ nlohmann::json to_json(const std::vector<Coverage>& rows) {
   const auto share = [](const Share& of) { return nlohmann::json::array({of.stand, of.listed}); };
   auto operations = nlohmann::json::object();
   for (const Coverage& row : rows) {
-    auto& one = operations[row.id] = {{"status", name(row.status)},  {"forms", share(row.forms)},   {"golden", row.golden}, {"gradient", row.gradient},
-                                      {"laws", share(row.laws)},     {"faults", share(row.faults)}, {"open", row.open},     {"left_out", row.left_out},
-                                      {"errata", share(row.errata)}, {"claims", share(row.claims)}};
-    for (const Backend& backend : kBackends) one[backend.name] = row.kernels.count(backend.name) ? row.kernels.at(backend.name) : std::vector<std::string>{};
+    auto& one = operations[row.id];
+    one = {{"status", name(row.status)},   {"forms", share(row.forms)},   {"golden", row.golden},         {"gradient", row.gradient},
+           {"laws", share(row.laws)},      {"faults", share(row.faults)}, {"errata", share(row.errata)}, {"claims", share(row.claims)},
+           {"open", row.open},             {"left_out", row.left_out}};
+    for (const Backend& backend : kBackends) {
+      const auto at = row.kernels.find(backend.name);
+      one[backend.name] = at == row.kernels.end() ? std::vector<std::string>{} : at->second;
+    }
   }
   return {{"operations", operations}};
 }

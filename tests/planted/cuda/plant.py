@@ -160,13 +160,13 @@ def outcome(mutant, row):
 
 
 def planted(mutant, folder):
-    """Plants a mutant and judges it: found by, named as, wrong."""
+    """Plants a mutant and judges it: the row of the kernel in the report."""
     _, rows = judged(compiled(mutant, folder), folder, "--only", f"linear.causal.{mutant['form']}", "--profile", mutant["profile"])
     kernel = {key: mutant[key] for key in ("form", "reading", "layout")}
     rows = [row for row in rows if kernel.items() <= row.items()]
     if len(rows) != 1:
         raise PlantingError(f"{len(rows)} kernels are {kernel}")
-    return outcome(mutant, rows[0])
+    return rows[0]
 
 
 def control(folder):
@@ -187,7 +187,8 @@ def main():
                 if name == "control":
                     found, named, wrong = control(pathlib.Path(folder))
                 else:
-                    found, named, wrong = planted(mutant_of((HERE / "mutants" / f"{name}.toml").read_text(), name), pathlib.Path(folder))
+                    mutant = mutant_of((HERE / "mutants" / f"{name}.toml").read_text(), name)
+                    found, named, wrong = outcome(mutant, planted(mutant, pathlib.Path(folder)))
             except (PlantingError, OSError, tomllib.TOMLDecodeError) as error:
                 found, named, wrong = "", "", str(error)
         failed |= bool(wrong)
