@@ -60,7 +60,8 @@ __global__ __launch_bounds__(kThreads) void chunk_answers(Product p, State state
     fill_state(tiles.values, states, number, head, k, depth, span);
     return Right<typename Tiles<Factor>::Tile>{tiles.values, 0};
   };
-  add_state<T, Factor>(sum, tiles, a, first, rows, span, stage, [&](int x) { return state_at(states, number, head, a.width() - 1, x, span); });
+  const auto last = [&](int x) { return state_at(states, number, head, a.width() - 1, x, span); };
+  add_state<T, Factor>(sum, tiles, a, first, rows, span, stage, last);
   if (p.order != Order::all)
     add_chunk<T, Factor>(sum, tiles, a, Panel<T>(p.b, chunk, head), Panel<T>(p.c, chunk, head), p.order, first, rows, chunk.count, span);
   store_answers<T, Factor>(sum, p, chunk, head, first, rows, span);
@@ -100,7 +101,8 @@ void answer_from(Call& call, const Product& product, const State& states) {
 void copy_state(Call& call, int sequences, const State& from, const State& to) {
   const Sequences none{.count = sequences};
   const State shape{.rows = from.rows, .columns = from.columns};
-  call.launch(prefix_sums, {divide_up(static_cast<Index>(from.rows) * from.columns, kThreads), sequences, call.heads()}, kThreads, 0, shape, none, Order::past, from, to, State{});
+  call.launch(prefix_sums, {divide_up(static_cast<Index>(from.rows) * from.columns, kThreads), sequences, call.heads()}, kThreads, 0,
+              shape, none, Order::past, from, to, State{});
 }
 
 #define ATTEST_CUDA_INSTANTIATE(T, Factor)                                                                                            \

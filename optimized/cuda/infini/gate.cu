@@ -50,7 +50,8 @@ __device__ inline float block_sum(float mine) {
 
 /// The shares of grad_a, and one number of each block: the sum of grad_a (a_mem - a_dot) over its elements.
 template <class T>
-__global__ __launch_bounds__(kThreads) void share(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot, Rows grad_a, Answers grad_mem, Answers grad_dot, float* sums) {
+__global__ __launch_bounds__(kThreads) void share(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot, Rows grad_a, Answers grad_mem,
+                                                  Answers grad_dot, float* sums) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const auto weights = Weights::of(Panel<T>(beta, chunk, head));
@@ -81,14 +82,16 @@ __global__ __launch_bounds__(kThreads) void join(Sequences tokens, Rows beta, co
   for (Index i = threadIdx.x; i < chunks; i += kThreads) sum += sums[begin + i];
   sum = block_sum(sum);
   const auto weights = Weights::of(Panel<T>(beta, first, head));
-  if (threadIdx.x == 0) static_cast<T*>(grad_beta.data)[grad_beta.place.at(sequence, head, 0, 0)] = from_float<T>(weights.memory * weights.local * sum);
+  if (threadIdx.x != 0) return;
+  static_cast<T*>(grad_beta.data)[grad_beta.place.at(sequence, head, 0, 0)] = from_float<T>(weights.memory * weights.local * sum);
 }
 
 struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "a_mem", kRows);
-    call.launch(mix<T>, of_chunks(call, tokens), kThreads, 0, tokens, call.rows("beta"), call.rows("a_mem"), call.rows("a_dot"), call.answers("a"));
+    call.launch(mix<T>, of_chunks(call, tokens), kThreads, 0, tokens, call.rows("beta"), call.rows("a_mem"), call.rows("a_dot"),
+                call.answers("a"));
   }
 };
 
@@ -98,8 +101,8 @@ struct Gradient {
     const Sequences tokens = call.sequences("n", "a_mem", kRows);
     const Rows beta = call.rows("beta");
     float* sums = call.workspace<float>(tokens.slots() * call.heads());
-    call.launch(share<T>, of_chunks(call, tokens), kThreads, 0, tokens, beta, call.rows("a_mem"), call.rows("a_dot"), call.rows("cotangent.a"),
-                call.answers("gradient.a_mem"), call.answers("gradient.a_dot"), sums);
+    call.launch(share<T>, of_chunks(call, tokens), kThreads, 0, tokens, beta, call.rows("a_mem"), call.rows("a_dot"),
+                call.rows("cotangent.a"), call.answers("gradient.a_mem"), call.answers("gradient.a_dot"), sums);
     call.launch(join<T>, {tokens.count, 1, call.heads()}, kThreads, 0, tokens, beta, sums, call.answers("gradient.beta"));
   }
 };
@@ -107,7 +110,10 @@ struct Gradient {
 }  // namespace
 
 std::vector<attest_kernel> kernels() {
-  return Kernels("infini.gate").value<Value>("complement", {.tf32 = false}).gradient<Gradient>("complement", {.tf32 = false}).rows();
+  return Kernels("infini.gate")
+      .value<Value>("complement", {.tf32 = false})
+      .gradient<Gradient>("complement", {.tf32 = false})
+      .rows();
 }
 
 }  // namespace attest::cuda::infini::gate

@@ -10,8 +10,8 @@ struct Value {
   static void run(Call& call) {
     const Rows phi = call.rows("q", call.map("feature_map"));
     const Answers a = call.answers("a");
-    answer_from<T, Factor>(call, {.a = phi, .order = Order::all, .tokens = call.sequences("n", "q", 64), .division = division_of(call), .answers = a},
-                           call.initial("memory", "z", phi.width(), a.width));
+    read_state<T, Factor>(call, {.a = phi, .tokens = call.sequences("n", "q", 64), .division = division_of(call), .answers = a},
+                          call.initial("memory", "z", phi.width(), a.width));
   }
 };
 
@@ -24,10 +24,10 @@ struct Gradient {
     const Sequences tokens = call.sequences("n", "q", 64);
     const State memory = call.initial("memory", "z", phi.width(), grad_a.width());
     const Answers sums = call.workspace_rows(tokens, memory.columns), cotangent = call.workspace_rows(tokens, memory.columns);
-    answer_from<T, Factor>(call, {.a = phi, .order = Order::all, .tokens = tokens, .answers = sums}, memory);
+    read_state<T, Factor>(call, {.a = phi, .tokens = tokens, .answers = sums}, memory);
     cotangents<T>(call, tokens, read_back(sums), grad_a, static_cast<float>(call.real("eps")), cotangent);
     const Rows G = read_back(cotangent);
-    answer_from<T, Factor>(call, {.a = G, .order = Order::all, .tokens = tokens, .answers = call.answers("gradient.q"), .sloped = phi}, memory.transposed());
+    read_state<T, Factor>(call, {.a = G, .tokens = tokens, .answers = call.answers("gradient.q"), .sloped = phi}, memory.transposed());
     states_of<T, Factor>(call, phi, G, Order::past, tokens, {}, call.final("gradient.memory", "gradient.z", phi.width(), grad_a.width()));
   }
 };

@@ -20,8 +20,7 @@ struct Segment {
   template <class T, class Factor>
   Rows news(Call& call) const {
     const Answers u = call.workspace_rows(tokens, v.width());
-    answer_from<T, Factor>(
-        call, {.a = phi, .order = Order::all, .tokens = tokens, .division = division_of(call), .answers = u, .negated = true, .addend = v}, memory);
+    read_state<T, Factor>(call, {.a = phi, .tokens = tokens, .division = division_of(call), .answers = u, .negated = true, .addend = v}, memory);
     Rows rows = read_back(u);
     rows.ones = true;
     return rows;
@@ -33,7 +32,8 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Segment x(call);
-    states_of<T, Factor>(call, x.phi, x.news<T, Factor>(call), Order::past, x.tokens, x.memory, call.final("memory", "z", x.phi.width(), x.v.width()));
+    states_of<T, Factor>(call, x.phi, x.news<T, Factor>(call), Order::past, x.tokens, x.memory,
+                         call.final("memory", "z", x.phi.width(), x.v.width()));
   }
 };
 
@@ -46,21 +46,20 @@ struct Gradient {
     const Segment x(call);
     const int d = x.phi.width(), m = x.v.width();
     const State given = call.initial("cotangent.memory", "cotangent.z", d, m);
-    Product grad_u{.a = x.phi, .order = Order::all, .tokens = x.tokens, .answers = call.answers("gradient.v")};
-    answer_from<T, Factor>(call, grad_u, given);
+    Product grad_u{.a = x.phi, .tokens = x.tokens, .answers = call.answers("gradient.v")};
+    read_state<T, Factor>(call, grad_u, given);
     grad_u.negated = true;
     grad_u.answers = call.workspace_rows(x.tokens, m);
-    answer_from<T, Factor>(call, grad_u, given);
+    read_state<T, Factor>(call, grad_u, given);
 
     const Answers sums = call.workspace_rows(x.tokens, m + 1), cotangent = call.workspace_rows(x.tokens, m + 1);
-    answer_from<T, Factor>(call, {.a = x.phi, .order = Order::all, .tokens = x.tokens, .answers = sums}, x.memory);
+    read_state<T, Factor>(call, {.a = x.phi, .tokens = x.tokens, .answers = sums}, x.memory);
     cotangents<T>(call, x.tokens, read_back(sums), read_back(grad_u.answers), static_cast<float>(call.real("eps")), cotangent);
     const Rows G = read_back(cotangent);
 
     const Answers stored = call.workspace_rows(x.tokens, d);
-    answer_from<T, Factor>(call, {.a = x.news<T, Factor>(call), .order = Order::all, .tokens = x.tokens, .answers = stored}, given.transposed());
-    answer_from<T, Factor>(
-        call, {.a = G, .order = Order::all, .tokens = x.tokens, .answers = call.answers("gradient.k"), .addend = read_back(stored), .sloped = x.phi},
+    read_state<T, Factor>(call, {.a = x.news<T, Factor>(call), .tokens = x.tokens, .answers = stored}, given.transposed());
+    read_state<T, Factor>(call, {.a = G, .tokens = x.tokens, .answers = call.answers("gradient.k"), .addend = read_back(stored), .sloped = x.phi},
         x.memory.transposed());
     states_of<T, Factor>(call, x.phi, G, Order::past, x.tokens, given, call.final("gradient.memory", "gradient.z", d, m));
   }

@@ -6,7 +6,9 @@ namespace {
 
 /// The segment in blocks that are summed at once: as the parameter says, or as long as a state is worth.
 enum class Blocks { given, large };
-Sequences blocks(const Call& call, Blocks blocks) { return call.sequences("n", "k", blocks == Blocks::given ? call.integer("block") : 256); }
+Sequences blocks(const Call& call, Blocks blocks) {
+  return call.sequences("n", "k", blocks == Blocks::given ? call.integer("block") : 256);
+}
 
 /// [memory' | z'] = [memory | z] + sum_t phi(k_t) [v_t | 1]^T
 template <Blocks size>
@@ -27,8 +29,8 @@ struct Gradient {
     const Rows phi = call.rows("k", call.map("feature_map")), values = call.rows_and_ones("v");
     const Sequences tokens = call.sequences("n", "k", 64);
     const State given = call.initial("cotangent.memory", "cotangent.z", phi.width(), values.stored);
-    answer_from<T, Factor>(call, {.a = phi, .order = Order::all, .tokens = tokens, .answers = call.answers("gradient.v")}, given);
-    answer_from<T, Factor>(call, {.a = values, .order = Order::all, .tokens = tokens, .answers = call.answers("gradient.k"), .sloped = phi}, given.transposed());
+    read_state<T, Factor>(call, {.a = phi, .tokens = tokens, .answers = call.answers("gradient.v")}, given);
+    read_state<T, Factor>(call, {.a = values, .tokens = tokens, .answers = call.answers("gradient.k"), .sloped = phi}, given.transposed());
     copy_state(call, tokens.count, given, call.final("gradient.memory", "gradient.z", phi.width(), values.stored));
   }
 };

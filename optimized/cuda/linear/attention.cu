@@ -35,7 +35,7 @@ struct Value {
   static void run(Call& call) {
     const Operands x(call, length(call, shards));
     const State state = x.state<T, Factor>(call);
-    answer_from<T, Factor>(call, {.a = x.phi_q, .order = Order::all, .tokens = x.queries, .division = division_of(call), .answers = call.answers("o")}, state);
+    read_state<T, Factor>(call, {.a = x.phi_q, .tokens = x.queries, .division = division_of(call), .answers = call.answers("o")}, state);
   }
 };
 
@@ -48,13 +48,13 @@ struct Gradient {
     const Operands x(call, length(call, shards));
     const State state = x.state<T, Factor>(call);
     const Answers sums = call.workspace_rows(x.queries, x.values.width()), cotangent = call.workspace_rows(x.queries, x.values.width());
-    answer_from<T, Factor>(call, {.a = x.phi_q, .order = Order::all, .tokens = x.queries, .answers = sums}, state);
+    read_state<T, Factor>(call, {.a = x.phi_q, .tokens = x.queries, .answers = sums}, state);
     cotangents<T>(call, x.queries, read_back(sums), call.rows("cotangent.o"), static_cast<float>(call.real("eps")), cotangent);
     const Rows G = read_back(cotangent);
-    answer_from<T, Factor>(call, {.a = G, .order = Order::all, .tokens = x.queries, .answers = call.answers("gradient.phi_q")}, state.transposed());
+    read_state<T, Factor>(call, {.a = G, .tokens = x.queries, .answers = call.answers("gradient.phi_q")}, state.transposed());
     const State R = states_of<T, Factor>(call, x.phi_q, G, Order::all, x.queries, {}, {});
-    answer_from<T, Factor>(call, {.a = x.values, .order = Order::all, .tokens = x.keys, .answers = call.answers("gradient.phi_k")}, R.transposed());
-    answer_from<T, Factor>(call, {.a = x.phi_k, .order = Order::all, .tokens = x.keys, .answers = call.answers("gradient.v")}, R);
+    read_state<T, Factor>(call, {.a = x.values, .tokens = x.keys, .answers = call.answers("gradient.phi_k")}, R.transposed());
+    read_state<T, Factor>(call, {.a = x.phi_k, .tokens = x.keys, .answers = call.answers("gradient.v")}, R);
   }
 };
 

@@ -28,7 +28,8 @@ __device__ inline void write(float* to, Index stride, int count, bool together, 
   for (int x = 0; x < count; ++x) to[x * stride] = values[x];
 }
 __device__ inline bool lies_together(const float* first, const Place& place, int count) {
-  return count == kOwn && place.column == 1 && place.row % kOwn == 0 && reinterpret_cast<std::uintptr_t>(first) % sizeof(Vector<float, kOwn>) == 0;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(first) % sizeof(Vector<float, kOwn>) == 0 && place.row % kOwn == 0;
+  return aligned && place.column == 1 && count == kOwn;
 }
 
 /// S' = S + phi_k v^T, Z' = Z + phi_k, o = phi_q^T S' / (phi_q^T Z' + eps): S is read once and S' written once, and that is the time it
@@ -113,7 +114,8 @@ struct Value {
                  .after = call.final("S", "Z", call.rows("phi_k").width(), call.rows("v").width()),
                  .division = division_of(call),
                  .o = call.answers("o")};
-    if (p.phi_k.width() > kLargest) throw std::invalid_argument(std::to_string(p.phi_k.width()) + " features; at most " + std::to_string(kLargest));
+    if (p.phi_k.width() > kLargest)
+      throw std::invalid_argument(std::to_string(p.phi_k.width()) + " features; at most " + std::to_string(kLargest));
     call.launch(step<T, corrects>, {call.single_tokens().count, divide_up(p.v.width(), kColumns), call.heads()}, kThreads, 0, p);
   }
 };

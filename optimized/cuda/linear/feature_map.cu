@@ -45,7 +45,8 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
-    call.launch(slopes<T>, of_chunks(call, tokens), kThreads, 0, tokens, call.map("kind"), call.rows("x"), call.rows("cotangent.phi"), call.answers("gradient.x"));
+    call.launch(slopes<T>, of_chunks(call, tokens), kThreads, 0, tokens, call.map("kind"), call.rows("x"),
+                call.rows("cotangent.phi"), call.answers("gradient.x"));
   }
 };
 

@@ -35,7 +35,9 @@ struct Layout {
   __device__ float gradient(int a, X&& x, G&& given) const {
     float sum = 0;
     for (int b = 0; b < d; ++b) {
-      const float by_pair = full ? given(a * with() + b) + given(b * with() + a) : a == b ? 2 * given(a) : pair_weight() * given(a < b ? pair(a, b) : pair(b, a));
+      const float by_pair = full     ? given(a * with() + b) + given(b * with() + a)
+                            : a == b ? 2 * given(a)
+                                     : pair_weight() * given(a < b ? pair(a, b) : pair(b, a));
       sum = __fmaf_rn(by_pair, x(b), sum);
     }
     if (constant > 0) sum = __fmaf_rn(single, full ? given(a * with() + d) + given(d * with() + a) : given(d * (d + 1) / 2 + a), sum);
@@ -60,7 +62,8 @@ __global__ __launch_bounds__(kThreads) void features(Sequences tokens, Layout la
   const Panel<T> from(x, chunk, head);
   each_piece<T>(chunk, phi.width, [&](int row, int column) {
     Piece<T> piece{};
-    for (int i = 0; i < Piece<T>::size && column + i < phi.width; ++i) piece.values[i] = layout.feature(column + i, [&](int a) { return from(row, a); });
+    for (int i = 0; i < Piece<T>::size && column + i < phi.width; ++i)
+      piece.values[i] = layout.feature(column + i, [&](int a) { return from(row, a); });
     piece.store(phi, chunk, head, row, column);
   });
 }
@@ -96,7 +99,8 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
-    call.launch(gradients<T>, of_chunks(call, tokens), kThreads, 0, tokens, layout_of(call), call.rows("x"), call.rows("cotangent.phi"), call.answers("gradient.x"));
+    call.launch(gradients<T>, of_chunks(call, tokens), kThreads, 0, tokens, layout_of(call), call.rows("x"),
+                call.rows("cotangent.phi"), call.answers("gradient.x"));
   }
 };
 

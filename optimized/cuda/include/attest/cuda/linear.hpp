@@ -69,9 +69,16 @@ __device__ void store_answer(const Product& p, const Chunk& chunk, int head, Ind
 template <class T, class Factor>
 State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Sequences& tokens, const State& initial, const State& final);
 
-/// The answers, from the states before all chunks. Order::all: from one state per sequence, whose tokens need not be these.
+/// The answers, from the states before all chunks; Order::all: from one state per sequence.
 template <class T, class Factor>
 void answer_from(Call& call, const Product& product, const State& states);
+
+/// The answers of one state per sequence alone: state^T a_i.
+template <class T, class Factor>
+void read_state(Call& call, Product product, const State& state) {
+  product.order = Order::all;
+  answer_from<T, Factor>(call, product, state);
+}
 
 /// to = from; 0 where that is not there.
 void copy_state(Call& call, int sequences, const State& from, const State& to);

@@ -118,8 +118,8 @@ __device__ __forceinline__ void add_chunk(Strip<Factor, kEights>& sum, const Til
 /// sum += state^T a_i. stage(k, depth) makes rows k ... of the state ready and says in which tile they lie and where they begin; last(x)
 /// is the state's last row, in columns of the tile: where a has a column of ones it is added as it is, for times 1 is no product.
 template <class T, class Factor, class Stage, class Last>
-__device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, int first, int rows, const Span& span, Stage&& stage,
-                                          Last&& last) {
+__device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, int first,
+                                          int rows, const Span& span, Stage&& stage, Last&& last) {
   const Panel<T> factors = a.without_ones();
   for (int k = 0; k < factors.width(); k += kTile) {
     const int depth = factors.width() - k < kTile ? round_up(factors.width() - k, 16) : kTile;
@@ -138,7 +138,8 @@ __device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Til
 
 /// sum's column of ones = the b_j alone, in true float: times 1 is no product for which they might be rounded.
 template <class T, class Factor>
-__device__ __forceinline__ void sum_alone(Strip<Factor, kEights>& sum, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
+__device__ __forceinline__ void sum_alone(Strip<Factor, kEights>& sum, const Panel<T>& b, const Panel<T>& c, int row, int count,
+                                          const Span& span) {
   const int ones = span.ones(c);
   float total = 0;  // half a warp has every second token
 #pragma unroll 4
