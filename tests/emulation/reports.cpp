@@ -21,7 +21,7 @@ constexpr unsigned all_lanes = 0xffffffffu;
 
 /// The line of this file that ends with "// planted: <name>".
 unsigned line_of(const std::string& name) {
-  std::ifstream file(__FILE__);
+  std::ifstream file(ATTEST_THIS_FILE);  // __FILE__ may be relative to where the compiler ran
   std::string line;
   for (unsigned number = 1; std::getline(file, line); ++number) {
     if (line.ends_with("// planted: " + name)) return number;
