@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -68,8 +69,11 @@ std::string table(const judge::Report& report, bool colour) {
     elements += row.elements;
     passed += row.status == judge::Status::pass;
   }
+  // What leaves a whole plugin without a verdict, a device that is not there, is told once.
+  std::map<std::string, int> told;
   for (const auto& row : report.rows) {
     if (row.failures.empty()) continue;
+    if (row.status == judge::Status::invalid && told[row.failures[0].message]++ > 0) continue;
     text.add("\n  {} ({}): {}\n", title(row, report), row.profile, judge::name(row.status));
     std::size_t shown = 0;
     for (const auto& failure : row.failures) {
@@ -86,6 +90,11 @@ std::string table(const judge::Report& report, bool colour) {
       text.add_wrapped(fmt::format("looks like {}: {} (c = {:.4g}, z = {:.3g}); more by `attest diagnose`", first.fault, find_spec(row.equation).fault(first.fault)->change, first.fit.c, first.fit.z));
     }
   }
+  for (const auto& [message, kernels] : told)
+    if (kernels > 1) {
+      text.add("\n  {} more without a verdict:\n", kernels - 1);
+      text.add_wrapped(message);
+    }
   text.add("\n{} {}: {} of {} kernels pass, {} elements compared\n", clipped(report.candidate, 40), clipped(report.version, 12), passed,
              report.rows.size(), elements);
   text.add("{} golden cases are outside a kernel's precision or capabilities, {} laws had nothing to say\n", skipped, vacuous);
