@@ -76,13 +76,27 @@ public:
     const DLTensor& tensor = *required(output(name), name);
     return {data<void>(tensor), false, of_tokens(tensor), width(tensor)};
   }
+  /// The same where no axis counts tokens: [rows, width] or [width] of every sequence and head, packed or not.
+  Rows rows_of_sequence(const char* name) const {
+    const DLTensor* tensor = input(name);
+    if (!tensor) return {};
+    return {.data = data<const void>(*tensor), .place = of_sequences(*tensor), .stored = width(*tensor)};
+  }
+  Answers answers_of_sequence(const char* name) const {
+    const DLTensor& tensor = *required(output(name), name);
+    return {data<void>(tensor), false, of_sequences(tensor), width(tensor)};
+  }
+  /// [tokens]: one number for each token, where the call brings it.
+  template <class V>
+  Numbers<V> numbers(const DLTensor* tensor) const {
+    if (!tensor) return {};
+    return {data<V>(*tensor), of_numbers(*tensor)};
+  }
   /// Rows whose byte in the boolean input [tokens] is 0 are not read.
   Rows masked(Rows rows, const char* name) const {
-    if (const DLTensor* tensor = input(name)) {
-      rows.visible = data<const std::uint8_t>(*tensor);
-      rows.visible_place = packed_ ? Place{.head = tensor->strides[1], .row = tensor->strides[0], .sharing = sharing(*tensor)}
-                                   : Place{.sequence = tensor->strides[0], .head = tensor->strides[1], .row = tensor->strides[2], .sharing = sharing(*tensor)};
-    }
+    const auto visible = numbers<const std::uint8_t>(input(name));
+    rows.visible = visible.data;
+    rows.visible_place = visible.place;
     return rows;
   }
 
@@ -121,11 +135,11 @@ public:
   }
   std::size_t used() const { return used_; }
 
-  /// [tokens, width] of floats in the workspace for the same tokens as `like`.
-  Answers workspace_rows(const Sequences& tokens, int width) {
-    const Index all = tokens.offsets ? tokens.length : tokens.length * tokens.count;
-    Place place{.sequence = tokens.offsets ? 0 : tokens.length * heads_ * width, .head = width, .row = static_cast<Index>(heads_) * width, .column = 1};
-    return {workspace<float>(all * heads_ * width), true, place, width};
+  /// [tokens, width] of floats in the workspace for every head, or for `sharing` heads together.
+  Answers workspace_rows(const Sequences& tokens, int width, int sharing = 1) {
+    const Index all = tokens.offsets ? tokens.length : tokens.length * tokens.count, row = static_cast<Index>(heads_ / sharing) * width;
+    Place place{.sequence = tokens.offsets ? 0 : tokens.length * row, .head = width, .row = row, .column = 1, .sharing = sharing};
+    return {workspace<float>(all * row), true, place, width};
   }
 
   template <class... Parameters, class... Arguments>
@@ -156,9 +170,16 @@ private:
   /// [sequences, heads, tokens, width], [sequences, heads, width] or [sequences, heads] of one token, or packed [tokens, heads, width].
   Place of_tokens(const DLTensor& t) const {
     if (packed_) return {.head = t.strides[1], .row = t.strides[0], .column = t.strides[2], .sharing = sharing(t)};
+    return of_sequences(t);
+  }
+  Place of_numbers(const DLTensor& t) const {
+    if (packed_) return {.head = t.strides[1], .row = t.strides[0], .sharing = sharing(t)};
+    return {.sequence = t.strides[0], .head = t.strides[1], .row = t.strides[2], .sharing = sharing(t)};
+  }
+  Place of_sequences(const DLTensor& t) const {
     if (t.ndim == 2) return {.sequence = t.strides[0], .head = t.strides[1], .sharing = sharing(t)};
     if (t.ndim == 3) return {.sequence = t.strides[0], .head = t.strides[1], .column = t.strides[2], .sharing = sharing(t)};
-    return {.sequence = t.strides[0], .head = t.strides[1], .row = t.strides[2], .column = t.strides[3], .sharing = sharing(t)};
+    return {.sequence = t.strides[0], .head = t.strides[1], .row = t.strides[t.ndim - 2], .column = t.strides[t.ndim - 1], .sharing = sharing(t)};
   }
   State state(const DLTensor* matrix, const DLTensor* last, bool bordered, int rows, int columns) const {
     State state{.rows = rows, .columns = columns + bordered, .border = bordered ? State::Border::column : State::Border::none};

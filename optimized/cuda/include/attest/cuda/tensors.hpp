@@ -103,6 +103,15 @@ struct Answers {
   int width = 0;
 };
 
+/// One number for each token of every sequence and head.
+template <class V>
+struct Numbers {
+  V* data = nullptr;
+  Place place{};
+
+  __device__ V& at(const Chunk& chunk, int head, Index row) const { return data[place.at(chunk.sequence, head, chunk.origin + chunk.first + row, 0)]; }
+};
+
 /// [rows, columns] for every sequence and head, always float. The last row or column may lie in a tensor of its own: S and Z.
 /// What is not there is zeros to read, and is not written.
 struct State {
