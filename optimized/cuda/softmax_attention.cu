@@ -122,7 +122,7 @@ __device__ __forceinline__ Columns store_weights(Strip<Factor, kScoreEights>& we
   Columns used = 0;
   weights.each(eights, [&](int row, int x, float weight) {
     tiles.weights(strip_row() + row, x) = from_float<Stored<Factor>>(weight);
-    if (weight != 0) used |= Columns{1} << x;
+    if (weight < 0 || weight > 0) used |= Columns{1} << x;  // a weight that is NaN makes NaN of 0, too
   });
   return used;
 }
