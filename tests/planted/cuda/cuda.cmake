@@ -2,7 +2,8 @@
 set(cuda ${PROJECT_SOURCE_DIR}/optimized/cuda)
 file(GLOB shared CONFIGURE_DEPENDS ${cuda}/*.cu)
 # What mutants are planted in, and the control: the same plugin with nothing planted. -O1: what compiles most quickly.
-attest_cuda_plugin(attest_planted_cuda "planted" ${cuda}/plugin.cpp planted/cuda/table.cpp ${shared} ${cuda}/linear/causal.cu ${cuda}/linear/causal_backward.cu)
+attest_cuda_plugin(attest_planted_cuda "planted" ${cuda}/plugin.cpp planted/cuda/table.cpp ${shared}
+  ${cuda}/attention/scaled_dot_product.cu ${cuda}/attention/scaled_dot_product_backward.cu ${cuda}/linear/causal.cu ${cuda}/linear/causal_backward.cu)
 attest_cuda_emulated(attest_planted_cuda)
 target_compile_options(attest_planted_cuda PRIVATE -O1)
 set_target_properties(attest_planted_cuda PROPERTIES OUTPUT_NAME planted_cuda LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plugins)

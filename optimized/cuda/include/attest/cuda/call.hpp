@@ -117,6 +117,8 @@ public:
   const DLTensor* output(const char* name) const { return attest_output(&call_, name); }
 
   double real(const char* name) const { return parameter(name).real; }
+  /// The same, or what the equation's page says where the call does not give it.
+  double real(const char* name, double unless_given) const { return parameter(name).given ? parameter(name).real : unless_given; }
   Index integer(const char* name) const { return parameter(name).integer; }
   std::string_view choice(const char* name) const { return parameter(name).text; }
   Map map(const char* name) const {

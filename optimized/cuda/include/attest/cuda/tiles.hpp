@@ -157,6 +157,17 @@ struct Strip {
       for (int i = 0; i < Accumulator::size; ++i) visit(Accumulator::row(i), 8 * e + Accumulator::column(i), eights[e].values[i]);
     }
   }
+  /// ... and what it holds of another strip in the same place.
+  template <class Visit>
+  __device__ __forceinline__ void each_with(const Strip& other, int count, Visit&& visit) {
+#pragma unroll
+    for (int e = 0; e < Eights; ++e) {
+      if (e >= count) continue;
+#pragma unroll
+      for (int i = 0; i < Accumulator::size; ++i)
+        visit(Accumulator::row(i), 8 * e + Accumulator::column(i), eights[e].values[i], other.eights[e].values[i]);
+    }
+  }
 };
 
 }  // namespace attest::cuda

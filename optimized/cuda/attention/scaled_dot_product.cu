@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "attest/cuda/softmax_attention.hpp"
+
+namespace attest::cuda::attention::scaled_dot_product {
+namespace {
+
+using EmptyRow = Logits::EmptyRow;
+
+EmptyRow empty_row(const Call& call) {
+  const std::string_view convention = call.choice("empty_row");
+  return convention == "mean" ? EmptyRow::mean : convention == "nan" ? EmptyRow::nan : EmptyRow::zero;
+}
+
+struct Online {
+  template <class T, class Factor>
+  static void run(Call& call) {
+    attend_online<T, Factor>(call, logits_of(call, empty_row(call)), call.rows("v"), call.answers("o"));
+  }
+};
+
+struct FromStatistics {
+  template <class T, class Factor>
+  static void run(Call& call) {
+    attend_from_statistics<T, Factor>(call, logits_of(call, empty_row(call)), call.rows("v"), call.answers("o"));
+  }
+};
+
+struct Gradient {
+  /// An output that is NaN by convention is a constant.
+  template <class T, class Factor>
+  static void run(Call& call) {
+    const EmptyRow convention = empty_row(call);
+    attend_backward<T, Factor>(call, logits_of(call, convention == EmptyRow::nan ? EmptyRow::zero : convention),
+                               {.v = call.rows("v"),
+                                .grad_o = call.rows("cotangent.o"),
+                                .grad_q = call.answers("gradient.q"),
+                                .grad_k = call.answers("gradient.k"),
+                                .grad_v = call.answers("gradient.v")});
+  }
+};
+
+}  // namespace
+
+std::vector<attest_kernel> kernels() {
+  constexpr const char* can = "d <= 256; m <= 256; hidden_nan == true";
+  constexpr const char* packed = "d <= 256; m <= 256; mask == false; bias == false";
+  return Kernels("attention.scaled_dot_product")
+      .value<Online>("online_blocked", {.can = can})
+      .value<Online>("online_blocked", {.can = packed, .layout = "thd"})
+      .value<FromStatistics>("per_query", {.can = can})
+      .value<FromStatistics>("per_query", {.can = packed, .layout = "thd"})
+      .gradient<Gradient>("per_query", {.can = can})
+      .gradient<Gradient>("per_query", {.can = packed, .layout = "thd"})
+      .rows();
+}
+
+}  // namespace attest::cuda::attention::scaled_dot_product

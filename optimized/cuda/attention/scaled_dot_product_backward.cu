@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#include "attest/cuda/softmax_attention.hpp"
+
+namespace attest::cuda::attention::scaled_dot_product_backward {
+namespace {
+
+struct Value {
+  template <class T, class Factor>
+  static void run(Call& call) {
+    attend_backward<T, Factor>(call, logits_of(call, Logits::EmptyRow::zero),
+                               {.v = call.rows("v"),
+                                .grad_o = call.rows("grad_o"),
+                                .grad_q = call.answers("grad_q"),
+                                .grad_k = call.answers("grad_k"),
+                                .grad_v = call.answers("grad_v"),
+                                .grad_logits = call.output("grad_bias") ? call.answers("grad_bias") : Answers{}});
+  }
+};
+
+}  // namespace
+
+std::vector<attest_kernel> kernels() {
+  return Kernels("attention.scaled_dot_product_backward")
+      .value<Value>("recompute", {.can = "d <= 256; m <= 256"})
+      .value<Value>("recompute", {.can = "d <= 256; m <= 256; mask == false; bias == false; grad_bias == false", .layout = "thd"})
+      .rows();
+}
+
+}  // namespace attest::cuda::attention::scaled_dot_product_backward
