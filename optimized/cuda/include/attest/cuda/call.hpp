@@ -95,10 +95,6 @@ public:
     return state(output(matrix), last ? output(last) : nullptr, last != nullptr, rows, columns);
   }
 
-  template <class V>
-  const V* input_data(const char* name) const {
-    return data<const V>(*required(input(name), name));
-  }
   const DLTensor* input(const char* name) const { return attest_input(&call_, name); }
   const DLTensor* output(const char* name) const { return attest_output(&call_, name); }
 
@@ -121,7 +117,7 @@ public:
   }
   std::size_t used() const { return used_; }
 
-  /// [tokens, width] of floats in the workspace for the same tokens as `like`.
+  /// [tokens, width] of floats in the workspace.
   Answers workspace_rows(const Sequences& tokens, int width) {
     const Index all = tokens.offsets ? tokens.length : tokens.length * tokens.count;
     Place place{.sequence = tokens.offsets ? 0 : tokens.length * heads_ * width, .head = width, .row = static_cast<Index>(heads_) * width, .column = 1};
