@@ -104,15 +104,17 @@ void answer_by_tokens(Call& call, const Product& product) {
 }
 
 template <class T>
-void cotangents(Call& call, const Sequences& tokens, const Rows& sums, const Rows& grad_o, float eps, const Answers& out) {
+Rows cotangents(Call& call, const Sequences& tokens, const Answers& sums, const Rows& grad_o, float eps) {
+  const Answers out = call.workspace_rows(tokens, sums.width);
   Sequences warps = tokens;
   warps.chunk = kWarps;
-  call.launch(divide_cotangents<T>, {warps.slots(), 1, call.heads()}, kThreads, 0, warps, sums, grad_o, eps, out);
+  call.launch(divide_cotangents<T>, {warps.slots(), 1, call.heads()}, kThreads, 0, warps, read_back(sums), grad_o, eps, out);
+  return read_back(out);
 }
 
 #define ATTEST_CUDA_INSTANTIATE(T)                          \
   template void answer_by_tokens<T>(Call&, const Product&); \
-  template void cotangents<T>(Call&, const Sequences&, const Rows&, const Rows&, float, const Answers&);
+  template Rows cotangents<T>(Call&, const Sequences&, const Answers&, const Rows&, float);
 ATTEST_CUDA_INSTANTIATE(float)
 ATTEST_CUDA_INSTANTIATE(__nv_bfloat16)
 ATTEST_CUDA_INSTANTIATE(__half)

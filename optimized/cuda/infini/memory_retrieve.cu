@@ -23,10 +23,9 @@ struct Gradient {
     const Rows phi = call.rows("q", call.map("feature_map")), grad_a = call.rows("cotangent.a");
     const Sequences tokens = call.sequences("n", "q", 64);
     const State memory = call.initial("memory", "z", phi.width(), grad_a.width());
-    const Answers sums = call.workspace_rows(tokens, memory.columns), cotangent = call.workspace_rows(tokens, memory.columns);
+    const Answers sums = call.workspace_rows(tokens, memory.columns);
     read_state<T, Factor>(call, {.a = phi, .tokens = tokens, .answers = sums}, memory);
-    cotangents<T>(call, tokens, read_back(sums), grad_a, static_cast<float>(call.real("eps")), cotangent);
-    const Rows G = read_back(cotangent);
+    const Rows G = cotangents<T>(call, tokens, sums, grad_a, division_of(call).eps);
     read_state<T, Factor>(call, {.a = G, .tokens = tokens, .answers = call.answers("gradient.q"), .sloped = phi}, memory.transposed());
     states_of<T, Factor>(call, phi, G, Order::past, tokens, {}, call.final("gradient.memory", "gradient.z", phi.width(), grad_a.width()));
   }

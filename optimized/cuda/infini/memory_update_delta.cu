@@ -52,10 +52,9 @@ struct Gradient {
     grad_u.answers = call.workspace_rows(x.tokens, m);
     read_state<T, Factor>(call, grad_u, given);
 
-    const Answers sums = call.workspace_rows(x.tokens, m + 1), cotangent = call.workspace_rows(x.tokens, m + 1);
+    const Answers sums = call.workspace_rows(x.tokens, m + 1);
     read_state<T, Factor>(call, {.a = x.phi, .tokens = x.tokens, .answers = sums}, x.memory);
-    cotangents<T>(call, x.tokens, read_back(sums), read_back(grad_u.answers), static_cast<float>(call.real("eps")), cotangent);
-    const Rows G = read_back(cotangent);
+    const Rows G = cotangents<T>(call, x.tokens, sums, read_back(grad_u.answers), division_of(call).eps);
 
     const Answers stored = call.workspace_rows(x.tokens, d);
     read_state<T, Factor>(call, {.a = x.news<T, Factor>(call), .tokens = x.tokens, .answers = stored}, given.transposed());

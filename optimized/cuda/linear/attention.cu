@@ -47,10 +47,9 @@ struct Gradient {
   static void run(Call& call) {
     const Operands x(call, length(call, shards));
     const State state = x.state<T, Factor>(call);
-    const Answers sums = call.workspace_rows(x.queries, x.values.width()), cotangent = call.workspace_rows(x.queries, x.values.width());
+    const Answers sums = call.workspace_rows(x.queries, x.values.width());
     read_state<T, Factor>(call, {.a = x.phi_q, .tokens = x.queries, .answers = sums}, state);
-    cotangents<T>(call, x.queries, read_back(sums), call.rows("cotangent.o"), static_cast<float>(call.real("eps")), cotangent);
-    const Rows G = read_back(cotangent);
+    const Rows G = cotangents<T>(call, x.queries, sums, call.rows("cotangent.o"), division_of(call).eps);
     read_state<T, Factor>(call, {.a = G, .tokens = x.queries, .answers = call.answers("gradient.phi_q")}, state.transposed());
     const State R = states_of<T, Factor>(call, x.phi_q, G, Order::all, x.queries, {}, {});
     read_state<T, Factor>(call, {.a = x.values, .tokens = x.keys, .answers = call.answers("gradient.phi_k")}, R.transposed());

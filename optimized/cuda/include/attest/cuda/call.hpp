@@ -109,10 +109,6 @@ public:
     return state(output(matrix), last ? output(last) : nullptr, last != nullptr, rows, columns);
   }
 
-  template <class V>
-  const V* input_data(const char* name) const {
-    return data<const V>(*required(input(name), name));
-  }
   const DLTensor* input(const char* name) const { return attest_input(&call_, name); }
   const DLTensor* output(const char* name) const { return attest_output(&call_, name); }
 

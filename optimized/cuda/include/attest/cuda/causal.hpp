@@ -64,7 +64,7 @@ template <Algorithm algorithm, class T, class Factor>
 void backward(Call& call, const Backward& x) {
   Rows values = x.v;
   values.ones = true;
-  const Answers sums = call.workspace_rows(x.tokens, values.width()), G = call.workspace_rows(x.tokens, values.width());
+  const Answers sums = call.workspace_rows(x.tokens, values.width());
   const Product forward{.a = x.phi_q, .b = x.phi_k, .c = values, .order = Order::past, .tokens = x.tokens, .initial = x.initial, .answers = sums};
   State states;
   if constexpr (algorithm == Algorithm::parallel) {
@@ -73,8 +73,8 @@ void backward(Call& call, const Backward& x) {
   } else {
     answer<algorithm, T, Factor>(call, forward);
   }
-  cotangents<T>(call, x.tokens, read_back(sums), x.grad_o, x.eps, G);
-  through_numerator<algorithm, T, Factor>(call, x, read_back(G), values, &states);
+  const Rows G = cotangents<T>(call, x.tokens, sums, x.grad_o, x.eps);
+  through_numerator<algorithm, T, Factor>(call, x, G, values, &states);
 }
 
 /// What a call of causal linear attention with a carried state brings: phi_q, phi_k, v, S and Z, to o, S and Z.

@@ -91,6 +91,6 @@ void answer_by_tokens(Call& call, const Product& product);
 
 /// [G | e] in float, from sums = [numerator | denominator] in float: a token whose denominator is 0 passes no gradient.
 template <class T>
-void cotangents(Call& call, const Sequences& tokens, const Rows& sums, const Rows& grad_o, float eps, const Answers& cotangents);
+Rows cotangents(Call& call, const Sequences& tokens, const Answers& sums, const Rows& grad_o, float eps);
 
 }  // namespace attest::cuda

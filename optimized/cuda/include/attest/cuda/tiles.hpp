@@ -57,15 +57,19 @@ __device__ inline void wait_for_tiles() {
   __syncthreads();
 }
 
-/// left(i, k) = tile(row + i, depth + k)
+/// An element of a tile, whatever the tile holds.
+template <class Tile>
+__device__ float number(const Tile& tile, int i, int j) {
+  const typename Tile::Value x = tile(i, j);
+  return to_float(x);
+}
+
+/// left(i, k) = tile(row + i, k)
 template <class Tile>
 struct Left {
   const Tile& tile;
   int row;
-  __device__ float at(int i, int k) const {
-    const typename Tile::Value x = tile(row + i, k);
-    return to_float(x);
-  }
+  __device__ float at(int i, int k) const { return number(tile, row + i, k); }
   template <class Factor>
   __device__ MatrixA<Factor> matrix(int k) const {
     return load_a<Factor>(tile, row, k);
@@ -76,10 +80,7 @@ template <class Tile>
 struct LeftTransposed {
   const Tile& tile;
   int row;
-  __device__ float at(int i, int k) const {
-    const typename Tile::Value x = tile(k, row + i);
-    return to_float(x);
-  }
+  __device__ float at(int i, int k) const { return number(tile, k, row + i); }
   template <class Factor>
   __device__ MatrixA<Factor> matrix(int k) const {
     return load_a_transposed<Factor>(tile, k, row);
@@ -90,10 +91,7 @@ template <class Tile>
 struct Right {
   const Tile& tile;
   int row;
-  __device__ float at(int k, int j) const {
-    const typename Tile::Value x = tile(row + k, j);
-    return to_float(x);
-  }
+  __device__ float at(int k, int j) const { return number(tile, row + k, j); }
   template <class Factor>
   __device__ MatrixB<Factor> matrix(int k, int column) const {
     return load_b<Factor>(tile, row + k, column);
@@ -103,18 +101,15 @@ struct Right {
 template <class Tile>
 struct RightTransposed {
   const Tile& tile;
-  __device__ float at(int k, int j) const {
-    const typename Tile::Value x = tile(j, k);
-    return to_float(x);
-  }
+  __device__ float at(int k, int j) const { return number(tile, j, k); }
   template <class Factor>
   __device__ MatrixB<Factor> matrix(int k, int column) const {
     return load_b_transposed<Factor>(tile, column, k);
   }
 };
 
-/// 16 rows of a product, of one warp, in registers (whoever takes one by reference must be inlined): 8 * Eights columns in float. Which of them a lane holds is what Accumulator says, for float
-/// products too.
+/// 16 rows of a product, of one warp, in registers (whoever takes one by reference must be inlined): 8 * Eights columns in float. Which of
+/// them a lane holds is what Accumulator says, for float products too.
 template <class Factor, int Eights>
 struct Strip {
   Accumulator eights[Eights];
