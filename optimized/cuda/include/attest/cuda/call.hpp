@@ -38,7 +38,11 @@ public:
     heads_ = static_cast<int>(call.outputs[0].tensor.shape[1]);
   }
 
-  int heads() const { return heads_; }
+  int heads() const { return heads_ * own_; }
+
+  /// For an equation with heads of its own, before anything else is asked: heads() are then those of the call times `own`, and tensors
+  /// that have the axis [own heads] in front of their own shape are asked for by `of_own_heads`.
+  void split_heads(int own) { own_ = own; }
 
   /// The sequences of a size's tokens, which are those of the input `name`, in chunks.
   Sequences sequences(const char* size, const char* name, Index chunk) const {
@@ -66,6 +70,12 @@ public:
     if (!tensor) return {};
     return {.data = data<const void>(*tensor), .place = of_tokens(*tensor), .stored = width(*tensor), .map = map};
   }
+  /// [own heads, tokens, width], [own heads, width] or [own heads], padded.
+  Rows rows_of_own_heads(const char* name) const {
+    const DLTensor* tensor = input(name);
+    if (!tensor) return {};
+    return {.data = data<const void>(*tensor), .place = of_sequences(*tensor, 1), .stored = width(*tensor, 1)};
+  }
   /// The same, with a column of ones.
   Rows rows_and_ones(const char* name) const {
     Rows rows = this->rows(name);
@@ -75,6 +85,10 @@ public:
   Answers answers(const char* name) const {
     const DLTensor& tensor = *required(output(name), name);
     return {data<void>(tensor), false, of_tokens(tensor), width(tensor)};
+  }
+  Answers answers_of_own_heads(const char* name) const {
+    const DLTensor& tensor = *required(output(name), name);
+    return {data<void>(tensor), false, of_sequences(tensor, 1), width(tensor, 1)};
   }
   /// The same where no axis counts tokens: [rows, width] or [width] of every sequence and head, packed or not.
   Rows rows_of_sequence(const char* name) const {
@@ -135,7 +149,7 @@ public:
 
   /// [tokens, width] of floats in the workspace for every head, or for `sharing` heads together.
   Answers workspace_rows(const Sequences& tokens, int width, int sharing = 1) {
-    const Index all = tokens.offsets ? tokens.length : tokens.length * tokens.count, row = static_cast<Index>(heads_ / sharing) * width;
+    const Index all = tokens.offsets ? tokens.length : tokens.length * tokens.count, row = static_cast<Index>(heads() / sharing) * width;
     Place place{.sequence = tokens.offsets ? 0 : tokens.length * row, .head = width, .row = row, .column = 1, .sharing = sharing};
     return {workspace<float>(all * row), true, place, width};
   }
@@ -155,7 +169,7 @@ private:
   static V* data(const DLTensor& tensor) {
     return reinterpret_cast<V*>(static_cast<char*>(tensor.data) + tensor.byte_offset);
   }
-  static int width(const DLTensor& tensor) { return tensor.ndim == 2 ? 1 : static_cast<int>(tensor.shape[tensor.ndim - 1]); }
+  static int width(const DLTensor& tensor, int own = 0) { return tensor.ndim == 2 + own ? 1 : static_cast<int>(tensor.shape[tensor.ndim - 1]); }
   static const DLTensor* required(const DLTensor* tensor, const char* name) {
     if (!tensor) throw std::invalid_argument(std::string("the call has no tensor '") + name + "'");
     return tensor;
@@ -167,34 +181,38 @@ private:
   int sharing(const DLTensor& tensor) const { return heads_ / static_cast<int>(tensor.shape[1]); }
   /// [sequences, heads, tokens, width], [sequences, heads, width] or [sequences, heads] of one token, or packed [tokens, heads, width].
   Place of_tokens(const DLTensor& t) const {
-    if (packed_) return {.head = t.strides[1], .row = t.strides[0], .column = t.strides[2], .sharing = sharing(t)};
+    if (packed_) return {.head = t.strides[1], .row = t.strides[0], .column = t.strides[2], .sharing = sharing(t), .own = own_};
     return of_sequences(t);
   }
   Place of_numbers(const DLTensor& t) const {
-    if (packed_) return {.head = t.strides[1], .row = t.strides[0], .sharing = sharing(t)};
-    return {.sequence = t.strides[0], .head = t.strides[1], .row = t.strides[2], .sharing = sharing(t)};
+    if (packed_) return {.head = t.strides[1], .row = t.strides[0], .sharing = sharing(t), .own = own_};
+    return {.sequence = t.strides[0], .head = t.strides[1], .row = t.strides[2], .sharing = sharing(t), .own = own_};
   }
-  Place of_sequences(const DLTensor& t) const {
-    if (t.ndim == 2) return {.sequence = t.strides[0], .head = t.strides[1], .sharing = sharing(t)};
-    if (t.ndim == 3) return {.sequence = t.strides[0], .head = t.strides[1], .column = t.strides[2], .sharing = sharing(t)};
-    return {.sequence = t.strides[0], .head = t.strides[1], .row = t.strides[t.ndim - 2], .column = t.strides[t.ndim - 1], .sharing = sharing(t)};
+  /// What follows the heads, and the axis of own heads if there is one, is a row and a column, a column alone, or nothing.
+  Place of_sequences(const DLTensor& t, int own_axes = 0) const {
+    const int first = 2 + own_axes;
+    Place place{.sequence = t.strides[0], .head = t.strides[1], .sharing = sharing(t), .own = own_, .own_head = own_axes ? t.strides[2] : 0};
+    if (t.ndim > first) place.column = t.strides[t.ndim - 1];
+    if (t.ndim > first + 1) place.row = t.strides[t.ndim - 2];
+    return place;
   }
   State state(const DLTensor* matrix, const DLTensor* last, bool bordered, int rows, int columns) const {
     State state{.rows = rows, .columns = columns + bordered, .border = bordered ? State::Border::column : State::Border::none};
     if (matrix) {
       state.matrix = data<float>(*matrix);
-      state.place = {.sequence = matrix->strides[0], .head = matrix->strides[1], .row = matrix->strides[2], .column = matrix->strides[3], .sharing = sharing(*matrix)};
+      state.place = of_sequences(*matrix);
     }
     if (last) {
       state.last = data<float>(*last);
-      state.last_place = {.sequence = last->strides[0], .head = last->strides[1], .row = last->strides[2], .sharing = sharing(*last)};
+      state.last_place = of_sequences(*last);
+      std::swap(state.last_place.row, state.last_place.column);
     }
     return state;
   }
 
   const attest_call& call_;
   bool measures_, packed_ = false;
-  int heads_ = 0;
+  int heads_ = 0, own_ = 1;
   std::size_t used_ = 0;
 };
 

@@ -77,8 +77,12 @@ __device__ inline float slope(Map map, float x) {
 struct Place {
   Index sequence = 0, head = 0, row = 0, column = 0;  // strides
   int sharing = 1;                                    // heads that share one
+  int own = 1;                                        // heads of the equation itself in each of the call's
+  Index own_head = 0;                                 // their stride
 
-  __host__ __device__ Index at(int s, int h, Index r, Index c) const { return s * sequence + h / sharing * head + r * row + c * column; }
+  __host__ __device__ Index at(int s, int h, Index r, Index c) const {
+    return s * sequence + h / (own * sharing) * head + h % own * own_head + r * row + c * column;
+  }
 };
 
 /// [tokens, width] for every sequence and head, to be read.
