@@ -267,6 +267,7 @@ Row begin_row(const Kernel& kernel, const golden::Profile& profile) {
   row.dtype = name(kernel.info.dtype);
   row.profile = profile.name;
   row.layout = kernel.info.layout;
+  row.capabilities = kernel.capabilities.text();
   return row;
 }
 
@@ -578,6 +579,7 @@ nlohmann::json to_json(const Report& report) {
                     {"dtype", row.dtype},
                     {"profile", row.profile},
                     {"layout", row.layout},
+                    {"capabilities", row.capabilities},
                     {"status", name(row.status)},
                     {"cases", {{"judged", row.cases}, {"passed", row.cases_passed}, {"stored", row.stored}, {"drawn", row.drawn}, {"skipped", row.skipped}}},
                     {"not_run", row.not_run},

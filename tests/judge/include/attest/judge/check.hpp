@@ -41,7 +41,7 @@ struct Group {
 
 /// The verdict on one kernel.
 struct Row {
-  std::string equation, form, reading, dtype, profile, layout;
+  std::string equation, form, reading, dtype, profile, layout, capabilities;
   int cases = 0, cases_passed = 0;
   int stored = 0, drawn = 0;          // of the cases: from the golden file, or certified on the fly
   int skipped = 0;                    // golden cases outside of the kernel's precision or capabilities, or of the options
