@@ -268,14 +268,24 @@ void half_products(const In<T>& in, const Out<T>& out) {
   with_logits(in, out, [&](Index i, Index j) { return biased(in, i, j, T(scale * kept_in(DType::f16, dot<T>(in.q[i], in.k[j])))); });
 }
 
+/// The keys that fill up the last of tiles of `tile` keys count with logit 0.
 template <class T>
-void padding_counted(const In<T>& in, const Out<T>& out) {
+void padded_to(Index tile, const In<T>& in, const Out<T>& out) {
   with_weights(in, out, [&](const Vector<T>& l) {
-    const Index n = l.extent(), padding = (8 - in.k.extent(0) % 8) % 8;
+    const Index n = l.extent(), padding = (tile - in.k.extent(0) % tile) % tile;
     const T lse = shifted(tabulate(n + padding, [&](Index t) { return t < n ? l(t) : T(0); })).second;
     return tabulate(n, [&](Index t) { return exp(l(t) - lse); });
   });
 }
+
+template <class T>
+void padding_counted(const In<T>& in, const Out<T>& out) { padded_to(8, in, out); }
+
+template <class T>
+void padding_counted_16(const In<T>& in, const Out<T>& out) { padded_to(16, in, out); }
+
+template <class T>
+void padding_counted_64(const In<T>& in, const Out<T>& out) { padded_to(64, in, out); }
 
 template <class T>
 void one_in_denominator(const In<T>& in, const Out<T>& out) {
@@ -320,18 +330,28 @@ void first_key_of_block_dropped(const In<T>& in, const Out<T>& out) {
   without_key(in, out, [&](const std::vector<Index>&) { return in.block; });
 }
 
+/// Partial sums of so many keys each, added as if all had one maximum.
 template <class T>
-void rescale_missing(const In<T>& in, const Out<T>& out) {
+void not_rescaled(Index block, const In<T>& in, const Out<T>& out) {
   const Index m = in.v.extent(1);
   right::each_row(in, out, [&](Index i, const Vector<T>& l, const right::Rows<T>& v) {
-    auto state = right::partial(l, v, 0, std::min(in.block, l.extent()), m);
-    for (Index first = in.block; first < l.extent(); first += in.block) {
-      const auto next = right::partial(l, v, first, std::min(in.block, l.extent() - first), m);
+    auto state = right::partial(l, v, 0, std::min(block, l.extent()), m);
+    for (Index first = block; first < l.extent(); first += block) {
+      const auto next = right::partial(l, v, first, std::min(block, l.extent() - first), m);
       state = {next.m, state.l + next.l, tabulate(m, [&](Index c) { return T(state.o(c) + next.o(c)); })};
     }
     for (Index c = 0; c < m; ++c) out.o(i, c) = state.o(c) / state.l;
   });
 }
+
+template <class T>
+void rescale_missing(const In<T>& in, const Out<T>& out) { not_rescaled(in.block, in, out); }
+
+template <class T>
+void rescale_missing_64(const In<T>& in, const Out<T>& out) { not_rescaled(64, in, out); }
+
+template <class T>
+void rescale_missing_128(const In<T>& in, const Out<T>& out) { not_rescaled(128, in, out); }
 
 template <class T>
 void bias_before_scale(const In<T>& in, const Out<T>& out) {
