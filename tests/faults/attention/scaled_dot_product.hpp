@@ -330,22 +330,31 @@ void first_key_of_block_dropped(const In<T>& in, const Out<T>& out) {
   without_key(in, out, [&](const std::vector<Index>&) { return in.block; });
 }
 
-/// Partial sums of so many keys each, added as if all had one maximum.
 template <class T>
-void not_rescaled(Index block, const In<T>& in, const Out<T>& out) {
+void rescale_missing(const In<T>& in, const Out<T>& out) {
   const Index m = in.v.extent(1);
   right::each_row(in, out, [&](Index i, const Vector<T>& l, const right::Rows<T>& v) {
-    auto state = right::partial(l, v, 0, std::min(block, l.extent()), m);
-    for (Index first = block; first < l.extent(); first += block) {
-      const auto next = right::partial(l, v, first, std::min(block, l.extent() - first), m);
+    auto state = right::partial(l, v, 0, std::min(in.block, l.extent()), m);
+    for (Index first = in.block; first < l.extent(); first += in.block) {
+      const auto next = right::partial(l, v, first, std::min(in.block, l.extent() - first), m);
       state = {next.m, state.l + next.l, tabulate(m, [&](Index c) { return T(state.o(c) + next.o(c)); })};
     }
     for (Index c = 0; c < m; ++c) out.o(i, c) = state.o(c) / state.l;
   });
 }
 
+/// A running maximum over tiles of so many keys, and sums that keep the maximum that they were made with.
 template <class T>
-void rescale_missing(const In<T>& in, const Out<T>& out) { not_rescaled(in.block, in, out); }
+void not_rescaled(Index tile, const In<T>& in, const Out<T>& out) {
+  right::each_row(in, out, [&](Index i, const Vector<T>& l, const right::Rows<T>& v) {
+    const auto a = tabulate(l.extent(), [&](Index t) {
+      const Index seen = std::min((t / tile + 1) * tile, l.extent());
+      return exp(l(t) - pivot_max(seen, [&](Index r) { return l(r); }));
+    });
+    const T all = sum(a.extent(), [&](Index t) { return a(t); });
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot<T>(a, v.column(c)) / all;
+  });
+}
 
 template <class T>
 void rescale_missing_64(const In<T>& in, const Out<T>& out) { not_rescaled(64, in, out); }
