@@ -40,7 +40,8 @@ class Timed(unittest.TestCase):
         status, text, record = record_of("openmp", *TINY, "--batch", "2")
         self.assertEqual(status, 0, text)
         self.assertEqual([line for line in text.splitlines() if len(line) > 100], [])
-        self.assertEqual([case["equation"] for case in record["cases"]], ["linear.causal", "linear.causal_step"])
+        self.assertEqual([case["equation"] for case in record["cases"]],
+                         ["linear.causal", "linear.causal_step", *["attention.scaled_dot_product"] * 2, "positional.rotary"])
         self.assertEqual((record["plugin"]["name"], record["device"]["kind"]), ("attest openmp", "cpu"))
         self.assertEqual(len(record["plugin"]["sha256"]), 64)
         for key in ("date", "system", "versions", "settings", "device_after", "command"):
@@ -50,6 +51,10 @@ class Timed(unittest.TestCase):
         self.assertEqual((case["flops"], case["bytes"]), (2 * 2 * 80 * (4 * 64 + 3 * 8 + 8), 4 * 2 * 2 * 80 * 8 * 4))
         names = {row["name"]: row for row in case["subjects"]}
         self.assertLessEqual({"chunked", "recurrent", "two_level", "NumPy", "PyTorch chunked", "fla chunk"}, set(names))
+        everyone, causal, rotary = record["cases"][2:]
+        self.assertEqual((everyone["flops"], causal["flops"], rotary["flops"]), (4 * 80 * 80 * 4 * 8, 4 * 80 * 81 // 2 * 4 * 8, 4 * 80 * 3 * 8))
+        self.assertEqual([case["parameters"]["causal"] for case in (everyone, causal)], [0, 1])
+        self.assertEqual(rotary["bytes"], 2 * 4 * 80 * 8 * 4 + 2 * 80 * 8)
         kernels, ceilings = subjects(record, "kernel"), subjects(record, "ceiling")
         for row in kernels + ceilings + [names["NumPy"]]:
             self.assertEqual((row["status"], len(row["seconds"])), ("timed", 3), row)
@@ -76,6 +81,20 @@ class Timed(unittest.TestCase):
                 self.assertLess(row["error"], bound)
             backward, = (case for case in record["cases"] if (case["dtype"], case["reading"]) == (dtype, "gradient"))
             self.assertEqual(backward["bytes"], 7 * 2 * 80 * 8 * (4 if dtype == "f32" else 2))
+
+    def test_softmax_attention_forward_and_backward(self):
+        status, text, record = record_of("cuda-emulated", *TINY, "--equation", "attention.*", "--dtype", "f32", "--rounds", "1")
+        self.assertEqual(status, 0, text)
+        self.assertEqual([(case["reading"], case["parameters"]["causal"]) for case in record["cases"]],
+                         [("value", 0), ("value", 1), ("gradient", 0), ("gradient", 1)])
+        forward, _, backward, _ = record["cases"]
+        self.assertEqual((backward["flops"], backward["bytes"]), (forward["flops"] // 2 * 5, 7 * 2 * 80 * 8 * 4))
+        for case in record["cases"]:
+            errors = {row["name"]: row["error"] for row in case["subjects"] if row["status"] == "timed" and row["kind"] == "kernel"}
+            self.assertTrue(errors)
+            for name, error in errors.items():
+                self.assertLess(error, 1e-2 if name.endswith(" tf32") else 1e-4, name)
+            self.assertTrue(any(name.endswith(" tf32") for name in errors))
 
     def test_what_is_timed_by_default_differs_from_the_first_in_one_list(self):
         plugin = support.compile_plugin("causal.c")
@@ -132,7 +151,7 @@ class Invalid(unittest.TestCase):
         self.expect(__file__, 3, "cannot be loaded")
         self.expect("libm.so.6", 3, "libm.so.6 does not exist")  # a name with a dot is a path, and no library of the system
         self.expect(support.compile_plugin("causal.c", "VERSION=9"), 3, "interface version 9")
-        self.expect(support.compile_plugin("attention.c"), 3, "has no kernel of * in", "none that can be timed")
+        self.expect(support.compile_plugin("causal.c"), 3, "has no kernel of positional.rotary in", "it has linear.causal", arguments=("--equation", "positional.rotary"))
         self.expect("openmp", 3, "has no kernel of linear.causal in bf16", "linear.causal value f64",
                     arguments=("--equation", "linear.causal", "--dtype", "bf16"))
 
@@ -206,7 +225,7 @@ kernels.measure = once"""
     def test_a_device_that_gives_up_leaves_what_was_measured(self):
         status, err, record = self.patched(self.MEASURE.format("RuntimeError('an illegal memory access')"))
         self.assertEqual(status, 1)  # 3 of the program itself: sys.exit of a text
-        self.assertIn("the device gave up after 1 of 2 cases: an illegal memory access", err)
+        self.assertIn("the device gave up after 1 of 5 cases: an illegal memory access", err)
         self.assertEqual([case["equation"] for case in record["cases"]], ["linear.causal"])
         self.assertIn("gave_up", record)
 

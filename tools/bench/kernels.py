@@ -30,6 +30,7 @@ import math
 import os
 import pathlib
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -43,7 +44,7 @@ CHECKED_ROWS = 64  # of the timed problem's last head
 FEATURE = 1 / 64  # features lie between 0 and this, so that denominators of 65536 tokens are numbers of binary16
 BLOCK = 16  # rows whose error is measured together: the first gradient of a query is exactly 0
 TOLERANCE = {"f64": 1e-9, "f32": 0.02, "f16": 0.2, "bf16": 0.2}  # of each block's norm; f32 is loose enough for TF32
-SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2}
+SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8}
 WARM_UP = 3
 
 
@@ -109,7 +110,7 @@ class AttestPlugin(ctypes.Structure):
 
 
 CPU, CUDA = 1, 2  # DLDeviceType
-DTYPES = {(2, 64): "f64", (2, 32): "f32", (2, 16): "f16", (4, 16): "bf16"}
+DTYPES = {(2, 64): "f64", (2, 32): "f32", (2, 16): "f16", (4, 16): "bf16", (0, 64): "i64"}
 CODES = {name: code for code, name in DTYPES.items()}
 
 
@@ -123,6 +124,11 @@ class Kernel:
         self.equation, self.form, self.reading = text(native.equation), text(native.form), text(native.reading)
         self.layout, self.capabilities, self.device = text(native.layout), text(native.capabilities), native.device
         self.dtype = DTYPES.get((native.dtype.code, native.dtype.bits))
+
+    def title(self):
+        """The form, and the profile where it is not the dtype's."""
+        profile = re.search(r"profile == '(\w+)'", self.capabilities)
+        return " ".join([self.form or "-", *profile.groups()] if profile else [self.form or "-"])
 
 
 class Plugin:
@@ -222,7 +228,7 @@ class Host:
         except ImportError as error:
             raise UsageError(f"kernels of a CPU need NumPy in {sys.executable}: {error}; {OTHER_PYTHON}") from None
         self.xp.seterr(all="ignore")  # a wrong answer may hold anything
-        self.types = {"f64": self.xp.float64, "f32": self.xp.float32, "f16": self.xp.float16, "bf16": self.xp.uint16}
+        self.types = {"f64": self.xp.float64, "f32": self.xp.float32, "f16": self.xp.float16, "bf16": self.xp.uint16, "i64": self.xp.int64}
         self.random = self.xp.random.default_rng(1)
         self.dirt = self.xp.zeros(1 << 25)
         self.flushed = self.dirt.nbytes
@@ -242,6 +248,9 @@ class Host:
 
     def draw(self, tensor):
         made = self.empty(tensor)
+        if tensor.dtype == "i64":
+            made[...] = self.xp.arange(tensor.shape[-1])
+            return made
         values = self.random.uniform(tensor.low, tensor.high, tensor.shape)
         made[...] = self.bfloat16(values) if tensor.dtype == "bf16" else values
         return made
@@ -304,7 +313,7 @@ class Gpu:
         if not self.xp.cuda.is_available():
             raise UsageError(f"PyTorch {self.xp.__version__} finds no GPU")
         xp = self.xp
-        self.types = {"f64": xp.float64, "f32": xp.float32, "f16": xp.float16, "bf16": xp.bfloat16}
+        self.types = {"f64": xp.float64, "f32": xp.float32, "f16": xp.float16, "bf16": xp.bfloat16, "i64": xp.int64}
         self.random = xp.Generator("cuda").manual_seed(1)
         properties = xp.cuda.get_device_properties(0)
         self.flushed = max(1 << 28, 2 * getattr(properties, "L2_cache_size", 0))
@@ -318,9 +327,11 @@ class Gpu:
         return self.xp.empty(size, dtype=self.xp.uint8, device="cuda")
 
     def empty(self, tensor):
-        return self.xp.full(tensor.shape, float("nan"), dtype=self.types[tensor.dtype], device="cuda")
+        return self.xp.full(tensor.shape, -1 if tensor.dtype == "i64" else float("nan"), dtype=self.types[tensor.dtype], device="cuda")
 
     def draw(self, tensor):
+        if tensor.dtype == "i64":
+            return self.empty(tensor).copy_(self.xp.arange(tensor.shape[-1], device="cuda"))
         return self.empty(tensor).uniform_(tensor.low, tensor.high, generator=self.random) if tensor.low < tensor.high else \
             self.empty(tensor).fill_(tensor.low)
 
@@ -378,6 +389,7 @@ class Gpu:
 # What is timed.
 
 class Tensor:
+    """Numbers are drawn between low and high; integers are those of the last axis, counted from 0."""
     def __init__(self, shape, dtype, low=-1.0, high=1.0):
         self.shape, self.dtype, self.low, self.high = tuple(shape), dtype, low, high
 
@@ -389,7 +401,12 @@ class Tensor:
 
 
 class Case:
-    """A problem of one equation and reading; c features and values of width m, both `width`."""
+    """A problem of one equation and reading; features and values have one width."""
+    lengths = {CPU: [4096, 1024], CUDA: [65536, 8192, 1024]}  # default numbers of tokens
+    batches = {CPU: [1], CUDA: [1]}
+    parameters = {}
+    widths, detail = "c = m", ""
+    leaves = ("phi_q", "phi_k", "v")  # of a peer's backward pass
 
     def __init__(self, dtype, batch, heads, width, tokens=1):
         self.dtype, self.batch, self.heads, self.width, self.tokens = dtype, batch, heads, width, tokens
@@ -399,7 +416,7 @@ class Case:
         return {"n": self.tokens, "c": self.width, "m": self.width}
 
     def title(self):
-        return f"{self.equation} {self.reading} {self.dtype}, {self.batch} x {self.heads} heads, n = {self.tokens}, c = m = {self.width}"
+        return f"{self.equation} {self.reading} {self.dtype}, {self.batch} x {self.heads} heads, n = {self.tokens}, {self.widths} = {self.width}{self.detail}"
 
     def rows(self, low=-1.0, high=1.0):
         return Tensor((self.batch, self.heads, self.tokens, self.width), self.dtype, low, high)
@@ -477,6 +494,7 @@ class CausalGradient(Causal):
 
 class CausalStep(Case):
     equation, reading = "linear.causal_step", "value"
+    lengths, batches = None, {CPU: [16], CUDA: [64, 256]}
     parameters = {"eps": 0.0, "zero_denominator": "zero"}
 
     def sizes(self):
@@ -508,7 +526,128 @@ class CausalStep(Case):
     peers = {}
 
 
-CASES = (Causal, CausalGradient, CausalStep)
+class Attention(Case):
+    equation, reading, causal = "attention.scaled_dot_product", "value", False
+    lengths = {CPU: [1024, 256], CUDA: [16384, 4096, 1024]}
+    widths, leaves = "d = m", ("q", "k", "v")
+
+    @property
+    def parameters(self):
+        return {"scale": self.width**-0.5, "causal": int(self.causal), "empty_row": "zero", "block": CHUNK}
+
+    @property
+    def detail(self):
+        return ", causal" if self.causal else ""
+
+    def sizes(self):
+        return {"n": self.tokens, "s": self.tokens, "d": self.width, "m": self.width}
+
+    def inputs(self):
+        return {name: self.rows() for name in self.leaves}
+
+    def outputs(self):
+        return {"o": self.rows()}
+
+    def flops(self):
+        """Two products of d or m for every query and key; in causal attention for those that see each other, about half. Exponentials
+        and divisions get no credit."""
+        pairs = self.tokens * (self.tokens + 1) // 2 if self.causal else self.tokens**2
+        return self.batch * self.heads * pairs * 4 * self.width
+
+    def weights(self, xp, x, first, count):
+        """Of `count` queries."""
+        logits = xp.einsum("bhid,bhjd->bhij", x["q"][:, :, first:first + count], x["k"]) * self.width**-0.5
+        if self.causal:
+            logits = xp.where(xp.tril(xp.ones_like(logits), first) > 0, logits, -math.inf)
+        weights = xp.exp(logits - xp.amax(logits, -1)[..., None])
+        return weights / weights.sum(-1)[..., None]
+
+    def truth(self, xp, x, rows):
+        weights = self.weights(xp, x, x["q"].shape[2] - rows, rows)
+        return {"o": xp.einsum("bhij,bhjm->bhim", weights, x["v"])}
+
+    peers = {}
+
+
+class CausalAttention(Attention):
+    causal = True
+    peers = {}
+
+
+class AttentionGradient(Attention):
+    reading = "gradient"
+
+    def inputs(self):
+        return {**super().inputs(), "cotangent.o": self.rows()}
+
+    def outputs(self):
+        return {f"gradient.{name}": self.rows() for name in self.leaves}
+
+    def flops(self):
+        """Five products: the weights again, those of grad_o with v, and one for each gradient."""
+        return super().flops() // 2 * 5
+
+    def truth(self, xp, x, rows):
+        tokens, scale = x["q"].shape[2], self.width**-0.5
+        def slopes(first, count):
+            weights, g = self.weights(xp, x, first, count), x["cotangent.o"][:, :, first:first + count]
+            by_weight = xp.einsum("bhim,bhjm->bhij", g, x["v"])
+            return weights, weights * (by_weight - (weights * by_weight).sum(-1)[..., None]), g
+        _, slope, _ = slopes(tokens - rows, rows)
+        found = {"gradient.q": scale * xp.einsum("bhij,bhjd->bhid", slope, x["k"]), "gradient.k": 0, "gradient.v": 0}
+        for first in range(tokens - rows if self.causal else 0, tokens, 1024):  # queries that see the last keys
+            count = min(1024, tokens - first)
+            weights, slope, g = slopes(first, count)
+            found["gradient.k"] += scale * xp.einsum("bhij,bhid->bhjd", slope[..., -rows:], x["q"][:, :, first:first + count])
+            found["gradient.v"] += xp.einsum("bhij,bhim->bhjm", weights[..., -rows:], g)
+        return found
+
+    peers = {}
+
+
+class CausalAttentionGradient(AttentionGradient):
+    causal = True
+    peers = {}
+
+
+class Rotary(Case):
+    equation, reading = "positional.rotary", "value"
+    parameters = {"base": 10000.0, "pairing": "half"}
+    widths = "d"
+
+    def sizes(self):
+        return {"n": self.tokens, "d": self.width}
+
+    def inputs(self):
+        return {"x": self.rows(), "positions": Tensor((self.batch, 1, self.tokens), "i64")}
+
+    def outputs(self):
+        return {"y": self.rows()}
+
+    def flops(self):
+        """Four products and two sums for every pair; sines and cosines get no credit."""
+        return self.batch * self.heads * self.tokens * 3 * self.width
+
+    @staticmethod
+    def angles(xp, x):
+        """Of every token and pair, [batch, 1, tokens, pairs]."""
+        half = x["x"].shape[-1] // 2
+        pairs = xp.cumsum(xp.ones_like(x["x"][:1, :1, :1, :half]), -1) - 1
+        return x["positions"][..., None] * xp.exp(pairs * (-math.log(10000.0) / half))
+
+    @staticmethod
+    def truth(xp, x, rows):
+        last = {name: value[:, :, -rows:] for name, value in x.items()}
+        angles, half = Rotary.angles(xp, last), x["x"].shape[-1] // 2
+        a, b = last["x"][..., :half], last["x"][..., half:]
+        turned = a * xp.cos(angles) - b * xp.sin(angles), a * xp.sin(angles) + b * xp.cos(angles)
+        return {"y": xp.concatenate(turned, -1)}
+
+    peers = {}
+
+
+ATTENTION = (Attention, CausalAttention, AttentionGradient, CausalAttentionGradient)
+CASES = (Causal, CausalGradient, CausalStep, *ATTENTION, Rotary)
 EQUATIONS = sorted({case.equation for case in CASES})
 
 
@@ -551,17 +690,14 @@ def backward(forward, q, k, v, g):
     return lambda: torch.autograd.grad(o, leaves, g, retain_graph=True)
 
 
-FORWARD, BACKWARD = ("phi_q", "phi_k", "v"), ("phi_q", "phi_k", "v", "cotangent.o")
-
-
 def passes(memory, case, inputs, forward, transposed):
     """Either pass of forward(q, k, v), whose tensors have tokens before heads when transposed."""
     turn = (lambda x: x.transpose(1, 2)) if transposed else (lambda x: x)
     if case.reading == "value":
-        q, k, v = tensors(memory, inputs, FORWARD, transposed)
+        q, k, v = tensors(memory, inputs, case.leaves, transposed)
         return lambda: forward(q, k, v), lambda o: {"o": turn(o)}
-    run = backward(forward, *tensors(memory, inputs, BACKWARD, transposed))
-    return run, lambda found: {f"gradient.{name}": turn(x) for name, x in zip(FORWARD, found)}
+    run = backward(forward, *tensors(memory, inputs, (*case.leaves, "cotangent.o"), transposed))
+    return run, lambda found: {f"gradient.{name}": turn(x) for name, x in zip(case.leaves, found)}
 
 
 def flash_linear_attention(name):
@@ -580,7 +716,7 @@ for kernel_name in ("chunk", "fused_chunk", "fused_recurrent"):
 def flash_linear_attention_step(memory, case, inputs):
     imported("torch", "torch")
     kernel = imported("fla.ops.linear_attn", "flash-linear-attention").fused_recurrent_linear_attn
-    q, k, v = (x[:, None] for x in tensors(memory, inputs, FORWARD))  # one token
+    q, k, v = (x[:, None] for x in tensors(memory, inputs, case.leaves))  # one token
     S, Z = tensors(memory, inputs, ("S", "Z"))
     return lambda: kernel(q, k, v, scale=1.0, normalize=True, initial_state=(S, Z[:, None]), output_final_state=True), \
         lambda found: {"o": found[0][:, 0], "S": found[1][0], "Z": found[1][1][:, 0]}
@@ -646,6 +782,66 @@ def compiled_step(memory, case, inputs):
     compiled = imported("torch", "torch").compile(step, dynamic=False)
     x = tensors(memory, inputs, case.inputs())
     return lambda: compiled(*x), lambda found: dict(zip(case.outputs(), found))
+
+
+def scaled_dot_product(label, backend, device):
+    @peer(*ATTENTION, name=f"PyTorch SDPA {label}", only=device)
+    def prepare(memory, case, inputs):
+        torch = imported("torch", "torch")
+        chosen = imported("torch.nn.attention", "torch 2.3 or newer")
+        if not hasattr(chosen.SDPBackend, backend):
+            raise NotTimed("absent", f"torch {torch.__version__} has no {backend}")
+        def forward(q, k, v):
+            with chosen.sdpa_kernel([getattr(chosen.SDPBackend, backend)]):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=case.causal)
+        return passes(memory, case, inputs, forward, transposed=False)
+
+
+for label, backend, device in (("flash", "FLASH_ATTENTION", None), ("cuDNN", "CUDNN_ATTENTION", CUDA), ("efficient", "EFFICIENT_ATTENTION", CUDA),
+                               ("math", "MATH", None)):
+    scaled_dot_product(label, backend, device)
+
+
+@peer(*ATTENTION, name="flash-attn", only=CUDA)
+def flash_attention(memory, case, inputs):
+    imported("torch", "torch")
+    kernel = imported("flash_attn", "flash-attn").flash_attn_func
+    if SIZES[case.dtype] != 2:
+        raise NotTimed("outside", "16 bits only")
+    return passes(memory, case, inputs, lambda q, k, v: kernel(q, k, v, causal=case.causal), transposed=True)
+
+
+@peer(*ATTENTION, name="torch.compile flex (Triton)", option="compile", only=CUDA)
+def flex_attention(memory, case, inputs):
+    torch, flex = imported("torch", "torch"), imported("torch.nn.attention.flex_attention", "torch 2.5 or newer")
+    compiled, mask = torch.compile(flex.flex_attention, dynamic=False), None
+    if case.causal:
+        mask = flex.create_block_mask(lambda b, h, i, j: i >= j, None, None, case.tokens, case.tokens, device="cuda")
+    return passes(memory, case, inputs, lambda q, k, v: compiled(q, k, v, block_mask=mask), transposed=False)
+
+
+def rotated(x, cosine, sine):
+    """As transformers does it, cosines and sines made beforehand."""
+    a, b = x.chunk(2, -1)
+    return x * cosine + importlib.import_module("torch").cat((-b, a), -1) * sine
+
+
+def rotation(memory, inputs, turn):
+    torch = imported("torch", "torch")
+    x, positions = tensors(memory, inputs, ("x", "positions"))
+    angles = Rotary.angles(torch, {"x": x.double(), "positions": positions.double()}).repeat(1, 1, 1, 2)
+    cosine, sine = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    return lambda: turn(x, cosine, sine), lambda y: {"y": y}
+
+
+@peer(Rotary, name="PyTorch")
+def pytorch_rotation(memory, case, inputs):
+    return rotation(memory, inputs, rotated)
+
+
+@peer(Rotary, name="torch.compile", option="compile")
+def compiled_rotation(memory, case, inputs):
+    return rotation(memory, inputs, imported("torch", "torch").compile(rotated, dynamic=False))
 
 
 @peer(*CASES, name="NumPy", only=CPU)
@@ -732,7 +928,7 @@ def kernel_subjects(plugin, memory, case, problems):
     for kernel in plugin.kernels:
         if (kernel.equation, kernel.reading, kernel.dtype) != (case.equation, case.reading, case.dtype):
             continue
-        subject = Subject(kernel.form or "-", "kernel")
+        subject = Subject(kernel.title(), "kernel")
         condition = unmet(kernel.capabilities, {**case.sizes(), **case.parameters})
         if kernel.layout != "bhnd":
             subject.status, subject.reason = "outside", f"layout {kernel.layout}; bhnd is timed"
@@ -765,7 +961,7 @@ def ceiling_subjects(memory, case):
 def measure(plugin, memory, case, options):
     small = case.small()
     found = {"equation": case.equation, "reading": case.reading, "dtype": case.dtype, "batch": case.batch, "heads": case.heads,
-             "sizes": case.sizes(), "flops": case.flops(), "bytes": case.bytes(), "title": case.title()}
+             "sizes": case.sizes(), "parameters": case.parameters, "flops": case.flops(), "bytes": case.bytes(), "title": case.title()}
     try:
         inputs = {name: memory.draw(tensor) for name, tensor in case.inputs().items()}
     except Exception as error:
@@ -917,12 +1113,12 @@ tokens.__name__ = f"number of tokens (at least {BLOCK})"
 
 def dtypes(value):
     names = value.split(",")
-    if not set(names) <= set(SIZES):
+    if not set(names) <= set(TOLERANCE):
         raise ValueError
     return names
 
 
-dtypes.__name__ = f"dtype (of {', '.join(SIZES)})"
+dtypes.__name__ = f"dtype (of {', '.join(TOLERANCE)})"
 
 
 def parser():
@@ -930,7 +1126,7 @@ def parser():
     one.add_argument("plugin", metavar="NAME|PATH", help="cuda, cuda-emulated, openmp ..., or the path of a plugin library")
     one.add_argument("--equation", default="*", help=f"glob over the equations that can be timed: {', '.join(EQUATIONS)}")
     one.add_argument("--dtype", type=dtypes, help="as in bf16,f32 (default: bf16, f16 and f32, where the plugin has them)")
-    one.add_argument("--tokens", type=tokens, metavar="N,..", help="default 65536,8192,1024 on a GPU, 4096,1024 on a CPU")
+    one.add_argument("--tokens", type=tokens, metavar="N,..", help="default 65536,8192,1024 on a GPU, 4096,1024 on a CPU; of softmax attention 16384,4096,1024 and 1024,256")
     one.add_argument("--width", type=integers, metavar="D,..",
                      help="features and width of values (default 128,64,256 on a GPU, 64 on a CPU)")
     one.add_argument("--heads", type=positive, help="default 16 on a GPU, 4 on a CPU")
@@ -951,7 +1147,6 @@ def settle(options, plugin):
     """Defaults that depend on the device."""
     gpu = plugin.device == CUDA
     options.width = options.width or ([128, 64, 256] if gpu else [64])
-    options.tokens = options.tokens or ([65536, 8192, 1024] if gpu else [4096, 1024])
     options.heads = options.heads or (16 if gpu else 4)
     options.rounds = options.rounds or (30 if gpu else 7) // (3 if options.quick else 1)
 
@@ -959,15 +1154,14 @@ def settle(options, plugin):
 def cases_of(options, plugin):
     if not any(fnmatch.fnmatchcase(name, options.equation) for name in EQUATIONS):
         raise UsageError(f"--equation '{options.equation}' matches nothing that can be timed; there are {', '.join(EQUATIONS)}")
-    cases, gpu = [], plugin.device == CUDA
+    cases = []
     for kind in CASES:
         if not fnmatch.fnmatchcase(kind.equation, options.equation):
             continue
         has = {kernel.dtype for kernel in plugin.kernels if (kernel.equation, kernel.reading) == (kind.equation, kind.reading)}
         wanted = [dtype for dtype in options.dtype or ("bf16", "f16", "f32") if dtype in has]
-        recurrent = kind is CausalStep
-        batches = options.batch or (([64, 256] if gpu else [16]) if recurrent else [1])
-        lists = [wanted, batches, [options.heads], options.width, [1] if recurrent else options.tokens]
+        lengths = options.tokens or kind.lengths[plugin.device] if kind.lengths else [1]
+        lists = [wanted, options.batch or kind.batches[plugin.device], [options.heads], options.width, lengths]
         for places in itertools.product(*(range(len(values)) for values in lists)):
             if options.all or sum(place > 0 for place in places) <= (0 if options.quick else 1):
                 cases.append(kind(*(values[place] for values, place in zip(lists, places))))
@@ -981,11 +1175,11 @@ def cases_of(options, plugin):
 def show(plugin, cases, options):
     print(f"{plugin.name} {plugin.version}, on a {'GPU' if plugin.device == CUDA else 'CPU'}")
     for case in cases:
-        forms = [kernel.form or "-" for kernel in plugin.kernels
+        forms = [kernel.title() for kernel in plugin.kernels
                  if (kernel.equation, kernel.reading, kernel.dtype, kernel.layout) == (case.equation, case.reading, case.dtype, "bhnd")]
         print(f"{case.title()}: {' '.join(forms)}")
-    for kind in dict.fromkeys(type(case) for case in cases):
-        print(f"peers of {kind.equation} {kind.reading}: {', '.join(peers_of(kind, plugin.device, options))}")
+    for kind, case in {type(case): case for case in cases}.items():
+        print(f"peers of {kind.equation} {kind.reading}{case.detail}: {', '.join(peers_of(kind, plugin.device, options))}")
     return 0
 
 
@@ -1007,7 +1201,7 @@ def main():
                          "sha256": hashlib.sha256(plugin.path.read_bytes()).hexdigest()},
               "device": memory.description(), "system": platform.platform(),
               "versions": {"python": platform.python_version(), **{package: version(package) for package in (
-                  "numpy", "torch", "triton", "flash-linear-attention", "fla-core", "pytorch-fast-transformers")}},
+                  "numpy", "torch", "triton", "flash-attn", "flash-linear-attention", "fla-core", "pytorch-fast-transformers")}},
               "settings": {"rounds": options.rounds, "warm_up": WARM_UP, "flushed_bytes": memory.flushed, "tolerance": TOLERANCE,
                            "checked_tokens": CHECKED_TOKENS, "checked_rows": CHECKED_ROWS, "chunk": CHUNK}, "cases": []}
     if options.json:
