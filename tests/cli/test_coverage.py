@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """What stands is what README.md says that stands, and no finished family loses an operation."""
 import json
+import os
+import pathlib
 import re
 import unittest
 
 import support
 
+BUILD = pathlib.Path(os.environ["ATTEST_BUILD_DIR"])
 FINISHED = ("attention", "linear", "infini", "positional")
 OPERATIONS = {"attention": 10, "linear": 8, "infini": 6, "positional": 9}
 
@@ -14,7 +17,9 @@ class Coverage(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         path = support.fresh_folder("coverage") / "coverage.json"
-        cls.status, cls.text, cls.errors = support.run("coverage", "--json", path, timeout=1800)
+        reports = {backend: BUILD / f"check_{candidate}.json" for backend, candidate in (("openmp", "openmp"), ("cuda", "cuda_emulated"))}
+        kernels = [word for backend, report in reports.items() for word in ("--kernels", f"{backend}={report}")]
+        cls.status, cls.text, cls.errors = support.run("coverage", *kernels, "--json", path, timeout=1800)
         cls.operations = json.loads(path.read_text())["operations"]
 
     def test_exit_status_and_every_operation_has_a_row(self):
@@ -45,6 +50,40 @@ class Coverage(unittest.TestCase):
         self.assertIsNotNone(shown, "README.md has no table of coverage")
         self.assertEqual(shown.group(1).rstrip("\n"), self.text.rstrip("\n"),
                          "README.md is out of date: put the output of `tools/attest coverage` between the markers")
+
+
+class Reports(unittest.TestCase):
+    def kernels(self, *reports):
+        path = support.fresh_folder("coverage") / "coverage.json"
+        status, _, errors = support.run("coverage", "--only", "linear.feature_map", *reports, "--json", path)
+        self.assertEqual(status, 0, errors)
+        return json.loads(path.read_text())["operations"]["linear.feature_map"]
+
+    def test_a_report_stands_for_the_kernels_and_one_that_fails_does_not_count(self):
+        report = support.fresh_folder("coverage") / "report.json"
+        status, _, errors = support.run("check", "openmp", "--only", "linear.feature_map", "--json", report)
+        self.assertEqual(status, 0, errors)
+        run, told = self.kernels(), self.kernels("--kernels", f"openmp={report}")
+        self.assertEqual(told, run)
+        rows = json.loads(report.read_text())
+        next(row for row in rows["rows"] if row["dtype"] == "f64")["status"] = "FAIL"
+        report.write_text(json.dumps(rows))
+        failing = self.kernels("--kernels", f"openmp={report}")
+        self.assertEqual((run["openmp"], failing["openmp"]), (["f32", "f64"], ["f32"]))
+        report.write_text('{"rows": []}')
+        self.assertEqual(self.kernels("--kernels", f"openmp={report}")["openmp"], [])
+
+    def test_what_is_no_report_is_said(self):
+        path = support.fresh_folder("coverage") / "report.json"
+        for text in ("", "[]", '{"rows": [1]}', '{"rows": [{"equation": "a", "dtype": 3, "status": "PASS"}]}'):
+            path.write_text(text)
+            status, out, errors = support.run("coverage", "--kernels", f"openmp={path}")
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn("is no report of `attest check --json`", errors)
+        for word in ("openmp", "openmp=", f"triton={path}"):
+            status, out, errors = support.run("coverage", "--kernels", word)
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn("backends: openmp, cuda", errors)
 
 
 class Lists(unittest.TestCase):

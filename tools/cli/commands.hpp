@@ -34,7 +34,7 @@ int show_statements(bool errata);
 /// A precision that can be claimed, or "all" of them.
 int show_profiles(const std::string& name);
 /// What stands of every operation of specs/catalogue.toml.
-int coverage(const std::string& only, const std::optional<std::filesystem::path>& json);
+int coverage(const std::string& only, const std::vector<std::string>& reports, const std::optional<std::filesystem::path>& json);
 int check(const std::string& candidate, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
 int reproduce(const std::string& query, const std::string& candidate, const judge::CheckOptions& options);
 int golden_regenerate(const std::optional<std::filesystem::path>& into, const std::string& only);

@@ -33,8 +33,32 @@ void line(const std::string& id, std::string_view status, const std::string& for
 
 }  // namespace
 
-int coverage(const std::string& only, const std::optional<std::filesystem::path>& json) {
-  const auto rows = judge::coverage({project_folder(), only}, progress_bar("covering"));
+namespace {
+
+/// BACKEND=FILE of --kernels: the backend and the report.
+std::pair<std::string, nlohmann::json> read_report(const std::string& text) {
+  const auto equals = text.find('=');
+  const std::string backend = text.substr(0, equals), file = equals == std::string::npos ? "" : text.substr(equals + 1);
+  std::vector<std::string> backends;
+  for (const judge::Backend& one : judge::kBackends) backends.emplace_back(one.name);
+  if (file.empty() || std::find(backends.begin(), backends.end(), backend) == backends.end())
+    throw UsageError(fmt::format("--kernels '{}' is not BACKEND=FILE; backends: {}", text, fmt::join(backends, ", ")));
+  auto report = nlohmann::json::parse(golden::read_file(file), nullptr, false);
+  const auto is_row = [](const nlohmann::json& row) {
+    const auto has = [&](const char* key) { return row.contains(key) && row[key].is_string(); };
+    return row.is_object() && has("equation") && has("dtype") && has("status");
+  };
+  if (!report.is_object() || !report.contains("rows") || !report["rows"].is_array() || !std::all_of(report["rows"].begin(), report["rows"].end(), is_row))
+    throw UsageError(fmt::format("{} is no report of `attest check --json`", file));
+  return {backend, std::move(report)};
+}
+
+}  // namespace
+
+int coverage(const std::string& only, const std::vector<std::string>& reports, const std::optional<std::filesystem::path>& json) {
+  judge::CoverageOptions options{.project = project_folder(), .only = only};
+  for (const auto& report : reports) options.reports.insert(read_report(report));
+  const auto rows = judge::coverage(options, progress_bar("covering"));
   if (rows.empty()) throw UsageError(fmt::format("--only '{}' matches no operation", only));
   std::vector<std::string> backends;
   std::vector<std::size_t> widths;

@@ -63,8 +63,10 @@ int main(int argc, char** argv) {
 
   auto* coverage = app.add_subcommand("coverage", "What stands of every operation, by running it");
   coverage->add_option("--only", only, "glob over operations");
+  std::vector<std::string> reports;
+  coverage->add_option("--kernels", reports, "BACKEND=FILE: a report of `attest check --json`, for kernels that are not to be run again");
   coverage->add_option("--json", json, "write the table to this file as well");
-  coverage->callback([&] { status = cli::coverage(only, optional_path(json)); });
+  coverage->callback([&] { status = cli::coverage(only, reports, optional_path(json)); });
 
   const std::string own = fmt::format("{}", fmt::join(judge::kCandidates, ", "));
   auto* check = app.add_subcommand("check", "Judge every kernel of a candidate");

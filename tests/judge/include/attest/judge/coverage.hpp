@@ -41,6 +41,7 @@ struct Coverage {
 struct CoverageOptions {
   std::filesystem::path project;  // the source tree: specs/catalogue.toml, golden/, tests/unit/
   std::string only = "*";         // glob over operations
+  std::map<std::string, nlohmann::json> reports{};  // of attest check, by backend: their verdicts stand, and those kernels are not run again
 };
 
 /// Runs what the specs promise, operation by operation: forms against each other on every golden case, laws and kernels by a
