@@ -13,13 +13,16 @@ foreach(stem kernels matrix races reports)
 endforeach()
 
 # The plugin itself, at sizes that certified values would take too long for. It is loaded as any candidate is.
-add_executable(attest_test_emulation_sizes emulation/sizes.cpp)
-target_compile_definitions(attest_test_emulation_sizes PRIVATE ATTEST_CUDA_EMULATED="$<TARGET_FILE:attest_cuda_emulated>")
-target_include_directories(attest_test_emulation_sizes SYSTEM PRIVATE ${ATTEST_DLPACK_INCLUDE})
-target_link_libraries(attest_test_emulation_sizes PRIVATE attest::contract GTest::gtest GTest::gtest_main ${CMAKE_DL_LIBS})
-add_dependencies(attest_test_emulation_sizes attest_cuda_emulated)
-attest_setup(attest_test_emulation_sizes)
-gtest_discover_tests(attest_test_emulation_sizes TEST_PREFIX "emulation/sizes/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+foreach(stem linear_sizes attention_sizes)
+  set(target attest_test_emulation_${stem})
+  add_executable(${target} emulation/${stem}.cpp)
+  target_compile_definitions(${target} PRIVATE ATTEST_CUDA_EMULATED="$<TARGET_FILE:attest_cuda_emulated>")
+  target_include_directories(${target} SYSTEM PRIVATE ${ATTEST_DLPACK_INCLUDE})
+  target_link_libraries(${target} PRIVATE attest::contract GTest::gtest GTest::gtest_main ${CMAKE_DL_LIBS})
+  add_dependencies(${target} attest_cuda_emulated)
+  attest_setup(${target})
+  gtest_discover_tests(${target} TEST_PREFIX "emulation/${stem}/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+endforeach()
 
 # The same kernels by nvcc, which needs no GPU: skipped, and counted, where there is none.
 foreach(architecture sm_80 sm_90)

@@ -1,37 +1,15 @@
 // SPDX-License-Identifier: MIT
 // linear.causal of the emulated CUDA plugin at sizes beyond a tile, against the equation as a plain loop in double.
-#include <dlfcn.h>
+#include "sizes.hpp"
+
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <limits>
-#include <map>
-#include <memory>
-#include <random>
 #include <sstream>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
-#include "attest/attest_kernel.h"
+using namespace attest::sizes;
 
 namespace {
-
-using Index = std::int64_t;
-
-const attest_plugin& plugin() {
-  static const attest_plugin& loaded = []() -> const attest_plugin& {
-    const char* path = std::getenv("ATTEST_CUDA_PLUGIN");
-    void* library = dlopen(path ? path : ATTEST_CUDA_EMULATED, RTLD_NOW | RTLD_LOCAL);
-    if (!library) throw std::runtime_error(dlerror());
-    return *reinterpret_cast<attest_plugin_function>(dlsym(library, "attest_plugin_v1"))();
-  }();
-  return loaded;
-}
 
 // ---- Numbers and how far a kernel may be from them ----
 
@@ -56,20 +34,6 @@ Measured rounded(const Measured& a, double relative) {
   return {a.value, error, std::abs(a.value) + error};
 }
 
-/// gamma_n of Higham: n roundings of unit u one after the other.
-double gamma(double n, double u) { return n * u / (1 - n * u); }
-
-constexpr double kUnit = 0x1p-24;
-
-struct Format {
-  const char* name;
-  DLDataType dtype;
-  double storage;  // unit of rounding of stored answers, and of what products take
-  double sum;      // what one step of a sum may be off by, of the sum of magnitudes, in units of float
-};
-// bfloat16: a step is an instruction: 17 terms cut at 2^-25 of the largest, the sum at 2^-23.
-const Format kFormats[] = {{"f32", {kDLFloat, 32, 1}, 0, 1}, {"bf16", {kDLBfloat, 16, 1}, 0x1p-8, 17.0 / 2 + 2}};
-
 struct Lengths {
   Index n, width;  // tokens and terms of a dot product
 };
@@ -86,52 +50,6 @@ Measured divided(const Measured& a, const Measured& b) {
   return rounded({value, (a.error + std::abs(value) * b.error) / smallest, std::abs(value) + (a.error + std::abs(value) * b.error) / smallest}, kUnit);
 }
 Measured stored(const Measured& a, const Format& format) { return rounded({a.value, a.error, std::abs(a.value) + a.error}, format.storage); }
-
-// ---- Tensors ----
-
-struct Layout {
-  Index padding = 0, column = 1, misaligned = 0;  // elements behind a row, from column to column, in front of the first
-};
-
-struct Tensor {
-  std::string name;
-  std::vector<Index> shape, strides;
-  DLDataType dtype{};
-  Index begin = 0;
-  std::shared_ptr<std::vector<std::byte>> bytes;
-
-  Tensor(std::string called, std::vector<Index> extents, DLDataType type, Layout layout = {}) : name(std::move(called)), shape(std::move(extents)), dtype(type) {
-    const Index align = 64 / width();
-    strides.assign(shape.size(), layout.column);
-    for (std::size_t axis = shape.size() - 1; axis-- > 0;)
-      strides[axis] = strides[axis + 1] * shape[axis + 1] + (axis + 2 == shape.size() ? layout.padding : 0);
-    bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>((strides[0] * shape[0] + layout.misaligned + 2 * align) * width()), std::byte{0xff});
-    const auto address = std::bit_cast<std::uintptr_t>(bytes->data());
-    begin = static_cast<Index>((64 - address % 64) % 64) / width() + layout.misaligned;
-  }
-  Index width() const { return dtype.bits / 8; }
-  std::byte* data() const { return bytes->data() + begin * width(); }
-  std::byte* at(std::initializer_list<Index> index) const {
-    Index offset = 0;
-    for (std::size_t axis = 0; const Index i : index) offset += i * strides[axis++];
-    return data() + offset * width();
-  }
-  void set(std::initializer_list<Index> index, double x) const {
-    const float value = static_cast<float>(x);
-    if (dtype.bits == 32) std::memcpy(at(index), &value, 4);
-    else std::memcpy(at(index), reinterpret_cast<const char*>(&value) + 2, 2);  // what is drawn is a bfloat16
-  }
-  double get(std::initializer_list<Index> index) const {
-    float value = 0;
-    if (dtype.bits == 32) std::memcpy(&value, at(index), 4);
-    else std::memcpy(reinterpret_cast<char*>(&value) + 2, at(index), 2);
-    return value;
-  }
-  attest_tensor described() {
-    return {name.c_str(), {data(), {kDLCPU, 0}, static_cast<int>(shape.size()), dtype, shape.data(), strides.data(), 0}};
-  }
-};
-using Tensors = std::map<std::string, Tensor>;
 
 // ---- Problems ----
 
@@ -170,24 +88,6 @@ struct Problem {
 double element(const Problem& p, const Tensor& tensor, Index sequence, Index head, Index token, Index column) {
   return p.packed ? tensor.get({p.offsets()[static_cast<std::size_t>(sequence)] + token, head, column}) : tensor.get({sequence, head, token, column});
 }
-
-/// Every element k / 64 with 1 <= k <= 64, or -64 <= k <= 64: exact in bfloat16.
-void draw(const Tensor& tensor, std::mt19937& engine, bool positive, std::vector<Index> index = {}) {
-  const std::size_t axis = index.size();
-  for (Index i = 0; i < tensor.shape[axis]; ++i) {
-    index.push_back(i);
-    if (index.size() < tensor.shape.size()) {
-      draw(tensor, engine, positive, index);
-    } else {
-      const double x = positive ? static_cast<double>(engine() % 64 + 1) / 64 : (static_cast<double>(engine() % 129) - 64) / 64;
-      if (index.size() == 4) tensor.set({index[0], index[1], index[2], index[3]}, x);
-      else tensor.set({index[0], index[1], index[2]}, x);
-    }
-    index.pop_back();
-  }
-}
-
-constexpr DLDataType kFloat{kDLFloat, 32, 1};
 
 Tensors inputs_of(const Problem& p, const Format& format, bool gradient) {
   std::mt19937 engine(p.seed);
@@ -235,47 +135,16 @@ Tensors outputs_of(const Problem& p, const Format& format, bool gradient) {
 
 // ---- Calls ----
 
-const attest_kernel& kernel_of(const Format& format, const std::string& form, const char* reading, bool packed) {
-  for (std::size_t i = 0; i < plugin().kernel_count; ++i) {
-    const attest_kernel& kernel = plugin().kernels[i];
-    if (std::string(kernel.equation) == "linear.causal" && kernel.form == form && std::string(kernel.reading) == reading &&
-        std::string(kernel.layout) == (packed ? "thd" : "bhnd") && std::memcmp(&kernel.dtype, &format.dtype, sizeof(DLDataType)) == 0 &&
-        std::string(kernel.capabilities).find("profile") == std::string::npos)
-      return kernel;
-  }
-  throw std::runtime_error("the plugin has no such kernel: " + form + " " + reading + " " + format.name);
-}
-
-constexpr std::byte kGuard{0xa5};
-constexpr std::size_t kGuards = 256;
-
-/// Runs a kernel in a workspace of the size that it asks for, less `missing`; returns what it says. Nothing behind the workspace may change.
 std::string call(const attest_kernel& kernel, const Problem& p, Tensors& inputs, Tensors& outputs, std::size_t missing = 0) {
-  std::vector<attest_tensor> in, out;
-  for (auto& [_, tensor] : inputs) in.push_back(tensor.described());
-  for (auto& [_, tensor] : outputs) out.push_back(tensor.described());
-  // What declares the heads of a call is its first output, which has one for every head.
-  std::stable_partition(out.begin(), out.end(), [](const attest_tensor& t) { return std::strcmp(t.name, "o") == 0 || std::strcmp(t.name, "gradient.phi_q") == 0; });
-  std::vector<Index> offsets = p.offsets(), extent{static_cast<Index>(offsets.size())}, stride{1};
-  if (p.packed) in.push_back({"offsets.n", {offsets.data(), {kDLCPU, 0}, 1, {kDLInt, 64, 1}, extent.data(), stride.data(), 0}});
-  const attest_parameter parameters[] = {{"chunk", 1, 0, p.chunk, nullptr}, {"eps", 1, p.eps, 0, nullptr}, {"zero_denominator", 1, 0, 0, "zero"}};
-  char error[512] = "";
-  attest_call described{sizeof(attest_call), "linear.causal", kernel.form, in.data(), in.size(), out.data(), out.size(), parameters, 3, nullptr, 0, nullptr, error, sizeof error};
-  const std::size_t size = kernel.workspace(&described);
-  if (missing > size) throw std::logic_error("the workspace has " + std::to_string(size) + " bytes");
-  std::vector<std::byte> memory(size + kGuards + 64, kGuard);
-  std::byte* workspace = memory.data() + (64 - std::bit_cast<std::uintptr_t>(memory.data()) % 64) % 64;
-  described.workspace_size = size - missing;
-  described.workspace = size == 0 ? nullptr : workspace;
-  if (kernel.run(&described) != 0) return error[0] ? error : "no reason given";
-  for (std::size_t i = 0; i < kGuards; ++i)
-    if (workspace[size + i] != kGuard) return "byte " + std::to_string(i) + " behind the workspace of " + std::to_string(size) + " was written";
-  return "";
+  const std::vector<attest_parameter> parameters{{"chunk", 1, 0, p.chunk, nullptr}, {"eps", 1, p.eps, 0, nullptr}, {"zero_denominator", 1, 0, 0, "zero"}};
+  std::vector<Offsets> packed;
+  if (p.packed) packed.push_back({"offsets.n", p.offsets()});
+  return call(kernel, inputs, outputs, outputs.count("o") ? "o" : "gradient.phi_q", parameters, packed, missing);
 }
 
 Tensors answer(const Format& format, const std::string& form, bool gradient, const Problem& p, Tensors inputs) {
   Tensors outputs = outputs_of(p, format, gradient);
-  const std::string said = call(kernel_of(format, form, gradient ? "gradient" : "value", p.packed), p, inputs, outputs);
+  const std::string said = call(kernel_of("linear.causal", format, form, gradient ? "gradient" : "value", p.packed), p, inputs, outputs);
   EXPECT_EQ(said, "") << p.text();
   return outputs;
 }
@@ -539,7 +408,7 @@ TEST_P(Sizes, LessWorkspaceThanAskedForIsRefused) {
   const Problem p{.lengths = {65}, .c = 5, .m = 3, .chunk = 16};
   Tensors in = inputs(p), out = outputs_of(p, format(), gradient());
   if (!gradient() && form() != "two_level") return;  // needs none
-  EXPECT_NE(call(kernel_of(format(), form(), gradient() ? "gradient" : "value", false), p, in, out, 1).find("workspace"), std::string::npos);
+  EXPECT_NE(call(kernel_of("linear.causal", format(), form(), gradient() ? "gradient" : "value", false), p, in, out, 1).find("workspace"), std::string::npos);
 }
 
 TEST_P(Sizes, PackedSequencesOfUnequalLengths) {
