@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tables of sinusoidal encodings.
+// The tables of sinusoidal encodings and of rotations.
 #include "attest/cuda/positions.hpp"
 
 #include <cmath>
@@ -17,6 +17,19 @@ __global__ __launch_bounds__(kThreads) void write_waves(Waves waves, float* tabl
   if (b < waves.width) table[row * waves.width + b] = static_cast<float>(cos(angle));
 }
 
+__global__ __launch_bounds__(kThreads) void write_turns(Sequences tokens, Turns turns, Answers table) {
+  const Chunk chunk = tokens.chunk_at(blockIdx.x);
+  const int pairs = table.width / 2;
+  for (int i = static_cast<int>(threadIdx.x); i < chunk.count * pairs; i += kThreads) {
+    const int row = i / pairs, m = i % pairs;
+    const Index position = turns.positions.data ? turns.positions.at(chunk, 0, row) : turns.start + chunk.first + row;
+    const double angle = static_cast<double>(position) * turns.frequencies.at(m);
+    float* to = static_cast<float*>(table.data) + table.place.at(chunk.sequence, 0, chunk.origin + chunk.first + row, m);
+    to[0] = static_cast<float>(cos(angle));
+    to[pairs] = static_cast<float>(sin(angle));
+  }
+}
+
 }  // namespace
 
 Frequencies Frequencies::of(const Call& call, double steps) { return {std::log2(call.real("base")), steps}; }
@@ -25,6 +38,12 @@ Rows Waves::table(Call& call) const {
   float* memory = call.workspace<float>(rows * width);
   call.launch(write_waves, {divide_up(rows * (width - width / 2), kThreads), 1, 1}, kThreads, 0, *this, memory);
   return {.data = memory, .wide = true, .place = {.row = width, .column = 1}, .stored = width};
+}
+
+Rows Turns::table(Call& call, const Sequences& tokens, int width) const {
+  const Answers out = call.workspace_rows(tokens, width, call.heads());
+  call.launch(write_turns, {tokens.slots(), 1, 1}, kThreads, 0, tokens, *this, out);
+  return read_back(out);
 }
 
 }  // namespace attest::cuda

@@ -62,7 +62,7 @@ __global__ __launch_bounds__(kThreads) void chunk_answers(Product p, State state
   };
   const auto last = [&](int x) { return state_at(states, number, head, a.width() - 1, x, span); };
   add_state<T, Factor>(sum, tiles, a, first, rows, span, stage, last);
-  if (p.order != Order::all)
+  if (p.order == Order::past || p.order == Order::future)
     add_chunk<T, Factor>(sum, tiles, a, Panel<T>(p.b, chunk, head), Panel<T>(p.c, chunk, head), p.order, first, rows, chunk.count, span);
   store_answers<T, Factor>(sum, p, chunk, head, first, rows, span);
 }

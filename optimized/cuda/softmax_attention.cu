@@ -9,7 +9,7 @@ namespace attest::cuda {
 namespace {
 
 /// The outputs of 64 queries, in the columns of one tile.
-template <class T, class Factor>
+template <class T, class Factor, Similarity similarity>
 __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, Answers o) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
@@ -23,14 +23,14 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, Answers o) 
 
   Strip<Factor, kEights> sum;
   Seen seen;
-  for (int j = 0, end = logits.keys_before(first + rows); j < end; j += kTile) {
+  for (int j = logits.keys_from(first), end = logits.keys_before(first + rows); j < end; j += kTile) {
     const int keys = end - j < kTile ? end - j : kTile, eights = round_up(keys, 16) / 8;
     Strip<Factor, kScoreEights> scores;
-    add_scores<T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
+    add_similarities<similarity, T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
     Columns mine = 0;
     if (strip_is_in(rows)) {
       scores.each(eights, [&](int row, int x, float& score) { score = logits(first + strip_row() + row, j + x, score); });
-      const TwoRows keep = seen.add(scores, eights);
+      const TwoRows keep = weigh<similarity>(p, seen, scores, eights);
       sum.each(span.eights(), [&](int row, int, float& value) { value *= keep[row]; });
       mine = store_weights(scores, tiles, eights);
     }
@@ -58,7 +58,7 @@ enum Statistic {
 };
 
 /// Of 64 queries. Without grad_o there is no delta.
-template <class T, class Factor>
+template <class T, class Factor, Similarity similarity>
 __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows grad_o, Answers out) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
@@ -70,14 +70,14 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
 
   Seen seen;
   TwoRows delta{0, 0};
-  for (int j = 0, end = logits.keys_before(first + rows); j < end; j += kTile) {
+  for (int j = logits.keys_from(first), end = logits.keys_before(first + rows); j < end; j += kTile) {
     const int keys = end - j < kTile ? end - j : kTile, eights = round_up(keys, 16) / 8;
     Strip<Factor, kScoreEights> scores, gradients;
-    add_scores<T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
+    add_similarities<similarity, T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
     if (grad_o.data) add_scores<T, Factor>(gradients, tiles, given, values, first, rows, j, keys);
     if (!strip_is_in(rows)) continue;
     scores.each(eights, [&](int row, int x, float& score) { score = logits(first + strip_row() + row, j + x, score); });
-    const TwoRows keep = seen.add(scores, eights);
+    const TwoRows keep = weigh<similarity>(p, seen, scores, eights);
     TwoRows added{0, 0};
     scores.each_with(gradients, eights, [&](int row, int, float weight, float gradient) {
       const float term = weight == 0 ? 0.0f : weight * gradient;
@@ -116,7 +116,7 @@ struct Sums {
   Answers grad_logits{};  // where there is data, they are stored too
 };
 
-template <class T, class Factor, Side side, Coefficient coefficient>
+template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient>
 __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   constexpr bool by_query = side == Side::queries, of_gradients = coefficient == Coefficient::logit_gradient;
   DynamicShared memory;
@@ -132,11 +132,13 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   const Panel<T> other(p.other, by_query ? keys : queries, head);
   const Span span = span_of(p.answers);
   const bool stores = of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
-  const Product answer{.answers = p.answers}, gradient_answer{.answers = p.grad_logits};
+  Product answer{.answers = p.answers};
+  if constexpr (similarity == Similarity::power && of_gradients) answer.sloped = by_query ? p.logits.q : p.logits.k;
+  const Product gradient_answer{.answers = p.grad_logits};
 
   Strip<Factor, kEights> sum;
-  const int begin = by_query ? 0 : logits.queries_from(first) / kTile * kTile;
-  const int end = !by_query ? queries.count : stores ? keys.count : logits.keys_before(first + rows);
+  const int begin = !by_query ? logits.queries_from(first) / kTile * kTile : stores ? 0 : logits.keys_from(first);
+  const int end = !by_query ? logits.queries_before(first + rows) : stores ? keys.count : logits.keys_before(first + rows);
   for (int t = begin; t < end; t += kTile) {
     const int count = end - t < kTile ? end - t : kTile, eights = round_up(count, 16) / 8, first_query = by_query ? first : t;
     for (int i = static_cast<int>(threadIdx.x); i < kTile * kStatistics; i += kThreads) {
@@ -144,7 +146,7 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
       known(query, x) = first_query + query < queries.count ? statistic.raw(first_query + query, x) : 0.0f;
     }
     Strip<Factor, kScoreEights> scores, gradients;
-    add_scores<T, Factor>(scores, tiles, by_query ? logits.q : logits.k, by_query ? logits.k : logits.q, first, rows, t, count);
+    add_similarities<similarity, T, Factor>(scores, tiles, by_query ? logits.q : logits.k, by_query ? logits.k : logits.q, first, rows, t, count);
     if constexpr (of_gradients) add_scores<T, Factor>(gradients, tiles, by_query ? given : values, by_query ? values : given, first, rows, t, count);
     Columns mine = 0;
     if (strip_is_in(rows)) {
@@ -153,15 +155,22 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
         const int i = first_query + query, j = by_query ? t + x : first + r;
         const float l = logits(i, j, score), maximum = known(query, kMaximum), inverse = known(query, kInverse);
         if constexpr (of_gradients) {
-          score = l == -INFINITY ? 0.0f : exponential(l, maximum) * inverse * (gradient - known(query, kDelta));
+          const float derivative = similarity == Similarity::power ? derivative_of_power(p.logits, l) : exponential(l, maximum);
+          score = l == -INFINITY ? 0.0f : derivative * inverse * (gradient - known(query, kDelta));
           if (stores && r < rows && x < count) store_answer<T>(gradient_answer, chunk, head, r, j, score, 1);
+        } else if constexpr (similarity == Similarity::power) {
+          score = power(p.logits, l) * inverse;
         } else {
           score = maximum == -INFINITY ? inverse : exponential(l, maximum) * inverse;
         }
       });
       mine = store_weights(scores, tiles, eights);
     }
-    add_weighted<T, Factor>(sum, tiles, mine, used, by_query && p.logits.hides(), other, t, count, rows, span);
+    const bool hides = by_query && p.logits.hides();
+    if constexpr (similarity == Similarity::exp_distance && of_gradients)
+      add_weighted_differences<T, Factor>(sum, tiles, mine, used, hides, other, t, count, by_query ? logits.q : logits.k, first, rows, span);
+    else
+      add_weighted<T, Factor>(sum, tiles, mine, used, hides, other, t, count, rows, span);
   }
 
   if (!strip_is_in(rows)) return;
@@ -174,17 +183,44 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
 /// Blocks for every chunk of tokens, tile of columns and head.
 Grid grid_of(const Call& call, const Sequences& tokens, const Answers& answers) { return {tokens.slots(), wide_tiles(answers.width), call.heads()}; }
 
-template <class T, class Factor>
+template <class T, class Factor, Similarity similarity>
 Rows statistics_of(Call& call, const Logits& logits, const Rows& v, const Rows& grad_o) {
   const Answers out = call.workspace_rows(logits.queries, kStatistics);
-  call.launch(statistics<T, Factor>, {logits.queries.slots(), 1, call.heads()}, kThreads, Tiles<Factor>::bytes, logits, v, grad_o, out);
+  call.launch(statistics<T, Factor, similarity>, {logits.queries.slots(), 1, call.heads()}, kThreads, Tiles<Factor>::bytes, logits, v, grad_o, out);
   return read_back(out);
 }
 
-template <class T, class Factor, Side side, Coefficient coefficient>
+template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient>
 void sum_up(Call& call, const Sums& x) {
   const Sequences& tokens = side == Side::queries ? x.logits.queries : x.logits.keys;
-  call.launch(sums<T, Factor, side, coefficient>, grid_of(call, tokens, x.answers), kThreads, Tiles<Factor>::bytes, x);
+  call.launch(sums<T, Factor, similarity, side, coefficient>, grid_of(call, tokens, x.answers), kThreads, Tiles<Factor>::bytes, x);
+}
+
+template <class T, class Factor, Similarity similarity>
+void backward(Call& call, const Logits& logits, const AttentionBackward& x) {
+  Sums p{.logits = logits, .statistics = statistics_of<T, Factor, similarity>(call, logits, x.v, x.grad_o), .v = x.v, .grad_o = x.grad_o};
+  p.other = x.grad_o;
+  p.answers = x.grad_v;
+  sum_up<T, Factor, similarity, Side::keys, Coefficient::weight>(call, p);
+  p.factor = similarity == Similarity::exp_distance ? -2 * logits.scale : logits.scale;
+  p.other = logits.q;
+  p.answers = x.grad_k;
+  sum_up<T, Factor, similarity, Side::keys, Coefficient::logit_gradient>(call, p);
+  p.other = logits.k;
+  p.answers = x.grad_q;
+  p.grad_logits = x.grad_logits;
+  sum_up<T, Factor, similarity, Side::queries, Coefficient::logit_gradient>(call, p);
+}
+
+/// visit<Factor, similarity>() for a similarity that is known when a call comes. What weighs by distances is computed in true float:
+/// no channel of rounded factors belongs to a difference.
+template <class Factor, class Visit>
+void with_similarity(Similarity similarity, Visit&& visit) {
+  switch (similarity) {
+    case Similarity::exp_product: return visit.template operator()<Factor, Similarity::exp_product>();
+    case Similarity::exp_distance: return visit.template operator()<float, Similarity::exp_distance>();
+    case Similarity::power: return visit.template operator()<Factor, Similarity::power>();
+  }
 }
 
 }  // namespace
@@ -204,29 +240,21 @@ Logits logits_of(const Call& call, Logits::EmptyRow empty_row) {
 
 template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
-  call.launch(online<T, Factor>, grid_of(call, logits.queries, o), kThreads, Tiles<Factor>::bytes, logits, v, o);
+  with_similarity<Factor>(logits.similarity, [&]<class F, Similarity similarity>() {
+    call.launch(online<T, F, similarity>, grid_of(call, logits.queries, o), kThreads, Tiles<F>::bytes, logits, v, o);
+  });
 }
 
 template <class T, class Factor>
 void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
-  const Rows known = statistics_of<T, Factor>(call, logits, v, {});
-  sum_up<T, Factor, Side::queries, Coefficient::weight>(call, {.logits = logits, .statistics = known, .other = v, .answers = o});
+  constexpr Similarity softmax = Similarity::exp_product;
+  const Rows known = statistics_of<T, Factor, softmax>(call, logits, v, {});
+  sum_up<T, Factor, softmax, Side::queries, Coefficient::weight>(call, {.logits = logits, .statistics = known, .other = v, .answers = o});
 }
 
 template <class T, class Factor>
 void attend_backward(Call& call, const Logits& logits, const AttentionBackward& x) {
-  Sums p{.logits = logits, .statistics = statistics_of<T, Factor>(call, logits, x.v, x.grad_o), .v = x.v, .grad_o = x.grad_o};
-  p.other = x.grad_o;
-  p.answers = x.grad_v;
-  sum_up<T, Factor, Side::keys, Coefficient::weight>(call, p);
-  p.factor = logits.scale;
-  p.other = logits.q;
-  p.answers = x.grad_k;
-  sum_up<T, Factor, Side::keys, Coefficient::logit_gradient>(call, p);
-  p.other = logits.k;
-  p.answers = x.grad_q;
-  p.grad_logits = x.grad_logits;
-  sum_up<T, Factor, Side::queries, Coefficient::logit_gradient>(call, p);
+  with_similarity<Factor>(logits.similarity, [&]<class F, Similarity similarity>() { backward<T, F, similarity>(call, logits, x); });
 }
 
 #define ATTEST_CUDA_INSTANTIATE(T, Factor)                                                               \

@@ -5,8 +5,9 @@
 namespace attest::cuda {
 namespace {
 
-/// The answers of all tokens of a sequence, in the columns of one tile, with those columns of the state.
-template <class T, class Factor>
+/// The answers of all tokens of a sequence, in the columns of one tile, with those columns of the state. By the delta rule the state takes
+/// what of a chunk's targets it does not answer already.
+template <class T, class Factor, bool delta>
 __global__ __launch_bounds__(kThreads) void sweep(Product p) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
@@ -23,12 +24,22 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
     const Panel<T> a(p.a, chunk, head), b(p.b, chunk, head), c(p.c, chunk, head);
     for (int first = 0; first < chunk.count; first += kTile) {
       const int rows = chunk.count - first < kTile ? chunk.count - first : kTile;
+      const auto answer_of_state = [&](Strip<Factor, kEights>& sum, const Panel<T>& to) {
+        add_state<T, Factor>(sum, tiles, to, first, rows, span, [&](int k, int) { return Right<SharedView<float, 2>>{state, k}; },
+                             [&](int x) { return float(state(width - 1, x)); });
+      };
       Strip<Factor, kEights> sum;
-      add_state<T, Factor>(sum, tiles, a, first, rows, span, [&](int k, int) { return Right<SharedView<float, 2>>{state, k}; },
-                           [&](int x) { return float(state(width - 1, x)); });
-      add_chunk<T, Factor>(sum, tiles, a, b, c, p.order, first, rows, chunk.count, span);
+      answer_of_state(sum, a);
+      if (p.order != Order::outside) add_chunk<T, Factor>(sum, tiles, a, b, c, p.order, first, rows, chunk.count, span);
       store_answers<T, Factor>(sum, p, chunk, head, first, rows, span);
+      if constexpr (delta) {
+        const Product news{.division = p.division, .answers = p.news, .negated = true, .addend = p.targets};
+        Strip<Factor, kEights> known;
+        answer_of_state(known, b);
+        store_answers<T, Factor>(known, news, chunk, head, first, rows, span);
+      }
     }
+    if constexpr (delta) __syncthreads();
     for (int row = 0; row < width; row += kTile) {
       Strip<Factor, kEights> sum;
       outer<T, Factor>(sum, tiles, b, c, row, chunk.count, span);
@@ -52,7 +63,8 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
 template <class T, class Factor>
 void answer_by_chunks(Call& call, const Product& product) {
   const std::size_t state = sizeof(float) * kWidePitch * static_cast<std::size_t>(round_up(product.a.width(), 16));
-  call.launch(sweep<T, Factor>, {product.tokens.count, Span::tiles(product), call.heads()}, kThreads, Tiles<Factor>::bytes + state, product);
+  call.launch(product.news.data ? sweep<T, Factor, true> : sweep<T, Factor, false>, {product.tokens.count, Span::tiles(product), call.heads()}, kThreads,
+              Tiles<Factor>::bytes + state, product);
 }
 
 #define ATTEST_CUDA_INSTANTIATE(T, Factor) template void answer_by_chunks<T, Factor>(Call&, const Product&);

@@ -57,8 +57,8 @@ struct Gradient {
     const Rows G = cotangents<T>(call, x.tokens, sums, read_back(grad_u.answers), division_of(call).eps);
 
     const Answers stored = call.workspace_rows(x.tokens, d);
-    read_state<T, Factor>(call, {.a = x.news<T, Factor>(call), .tokens = x.tokens, .answers = stored}, given.transposed());
-    read_state<T, Factor>(call, {.a = G, .tokens = x.tokens, .answers = call.answers("gradient.k"), .addend = read_back(stored), .sloped = x.phi},
+    read_state<T, Factor>(call, {.a = x.news<T, Factor>(call), .tokens = x.tokens, .answers = stored, .sloped = x.phi}, given.transposed());
+    read_state<T, Factor>(call, {.a = G, .tokens = x.tokens, .answers = call.answers("gradient.k"), .sloped = x.phi, .addend = read_back(stored)},
         x.memory.transposed());
     states_of<T, Factor>(call, x.phi, G, Order::past, x.tokens, given, call.final("gradient.memory", "gradient.z", d, m));
   }

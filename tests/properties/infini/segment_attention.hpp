@@ -185,7 +185,7 @@ inline Finding reaches_the_first_token(const Context& c) {
     x = golden::draw_array("integers 1 3", x.shape, c.exact, c.seed, std::string("property.") + name);
   }
   changed = open;
-  changed.inputs.at("v").values[0] = 64;
+  changed.inputs.at("v").values[0] = 4096;  // no rounding of the others hides it, in no profile
   const Outcome plain = c.evaluate(open), other = c.evaluate(changed);
   const auto last = static_cast<std::size_t>((n - 1) * open.sizes.at("m"));
   const double allowed = plain.bounds().at("o").values[last] + other.bounds().at("o").values[last];

@@ -34,7 +34,7 @@ public:
   /// From the product q_i . k_j: -inf where there is no such query or key, or the one does not see the other.
   __device__ float operator()(int i, int j, float product) const {
     const bool there = i < queries() && j < keys();
-    if (!there || (logits_.causal && j - i > past())) return -INFINITY;
+    if (!there || (logits_.causal && j - i > past()) || j < keys_from(i)) return -INFINITY;
     if (logits_.mask.data && !mask_[i * logits_.mask.place.row + j * logits_.mask.place.column]) return -INFINITY;
     if (!logits_.bias.data) return logits_.scale * product;
     const float bias = bias_.raw(i, j);
@@ -46,8 +46,15 @@ public:
     const int seen = end + past();
     return bounded() && seen < keys() ? (seen < 0 ? 0 : seen) : keys();
   }
+  /// No query from `begin` on sees a key before this one.
+  __device__ int keys_from(int begin) const { return static_cast<int>(logits_.segment ? begin / logits_.segment * logits_.segment : 0); }
   /// No query before this one sees a key from `begin` on.
   __device__ int queries_from(int begin) const { return bounded() && begin > past() ? begin - past() : 0; }
+  /// No query from here on sees a key before `end`.
+  __device__ int queries_before(int end) const {
+    const Index segments = logits_.segment ? divide_up(end, logits_.segment) * logits_.segment : queries();
+    return segments < queries() ? static_cast<int>(segments) : queries();
+  }
 
 private:
   __device__ int past() const { return keys() - queries(); }
@@ -113,6 +120,54 @@ struct Seen {
   }
 };
 
+/// A weight that is no exponential, from its logit, and its derivative.
+__device__ inline float power(const Logits& p, float l) {
+  const float x = l + p.offset;
+  float y = x;
+  for (int t = 1; t < p.power; ++t) y *= x;
+  return l == -INFINITY ? 0.0f : y;
+}
+__device__ inline float derivative_of_power(const Logits& p, float l) {
+  const float x = l + p.offset;
+  float y = static_cast<float>(p.power);
+  for (int t = 1; t < p.power; ++t) y *= x;
+  return l == -INFINITY ? 0.0f : y;
+}
+
+/// Logits become weights that the sums of their rows have taken. Returned is what earlier sums are to be multiplied by.
+template <Similarity similarity, class Factor>
+__device__ __forceinline__ TwoRows weigh(const Logits& p, Seen& seen, Strip<Factor, kScoreEights>& logits, int eights) {
+  if constexpr (similarity != Similarity::power) {
+    return seen.add(logits, eights);
+  } else {
+    TwoRows added{0, 0};
+    logits.each(eights, [&](int row, int, float& l) {
+      l = power(p, l);
+      if (row < 8) added.top += l;
+      else added.bottom += l;
+    });
+    seen.sum = {seen.sum.top + row_sum(added.top), seen.sum.bottom + row_sum(added.bottom)};
+    return {1, 1};
+  }
+}
+
+/// scores(i, j) += a_i . b_j, or |a_i - b_j|^2: differences of what is large and close would be lost in products.
+template <Similarity similarity, class T, class Factor>
+__device__ __forceinline__ void add_similarities(Strip<Factor, kScoreEights>& scores, const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b,
+                                                 int first, int rows, int first_key, int keys) {
+  if constexpr (similarity != Similarity::exp_distance) {
+    add_scores<T, Factor>(scores, tiles, a, b, first, rows, first_key, keys);
+  } else {
+    each_depth<T, Factor>(tiles, a, b, first, rows, first_key, keys, [&](int depth, int eights) {
+      for (int k = 0; k < depth; ++k)
+        scores.each(eights, [&](int i, int j, float& sum) {
+          const float difference = number(tiles.left, strip_row() + i, k) - number(tiles.right, j, k);
+          sum = __fmaf_rn(difference, difference, sum);
+        });
+    });
+  }
+}
+
 /// Which of 64 columns of the weights have one that is not 0, a word for each warp. What the others meet may be anything, NaN too, and
 /// counts as 0.
 using Columns = std::uint64_t;
@@ -128,10 +183,10 @@ __device__ __forceinline__ Columns store_weights(Strip<Factor, kScoreEights>& we
   return used;
 }
 
-/// sum += weights other, for `count` rows of `other` from `first` on, in a tile of its columns.
-template <class T, class Factor, class Words>
-__device__ __forceinline__ void add_weighted(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, Columns used, const Words& words, bool hides,
-                                             const Panel<T>& other, int first, int count, int rows, const Span& span) {
+/// add(depth) where the weights meet `count` rows of `other` from `first` on, in a tile of its columns.
+template <class T, class Factor, class Words, class Add>
+__device__ __forceinline__ void with_values(const Tiles<Factor>& tiles, Columns used, const Words& words, bool hides, const Panel<T>& other, int first,
+                                            int count, int rows, const Span& span, Add&& add) {
   using Value = Stored<Factor>;
   const int padded = round_up(count, 16), columns = 8 * span.eights();
   if (hides) {
@@ -147,9 +202,34 @@ __device__ __forceinline__ void add_weighted(Strip<Factor, kEights>& sum, const 
       if (!(all >> (i / columns) & 1)) tiles.values(i / columns, i % columns) = from_float<Value>(0.0f);
     __syncthreads();
   }
-  if (strip_is_in(rows))
-    sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.weights, strip_row()}, Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.eights());
+  if (strip_is_in(rows)) add(padded);
   __syncthreads();
+}
+
+/// sum += weights other
+template <class T, class Factor, class Words>
+__device__ __forceinline__ void add_weighted(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, Columns used, const Words& words, bool hides,
+                                             const Panel<T>& other, int first, int count, int rows, const Span& span) {
+  with_values<T>(tiles, used, words, hides, other, first, count, rows, span, [&](int depth) {
+    sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.weights, strip_row()}, Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, depth, span.eights());
+  });
+}
+
+/// sum_r += sum_t weights_rt (other_t - own_r), own_r from `first_own` on. Where the weight is 0 either may be anything.
+template <class T, class Factor, class Words>
+__device__ __forceinline__ void add_weighted_differences(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, Columns used, const Words& words,
+                                                         bool hides, const Panel<T>& other, int first, int count, const Panel<T>& own, int first_own,
+                                                         int rows, const Span& span) {
+  fill<T>(tiles.left, own, first_own, rows, round_up(rows, 16), span.first, round_up(span.columns, 8));
+  with_values<T>(tiles, used, words, hides, other, first, count, rows, span, [&](int depth) {
+    sum.each(span.eights(), [&](int r, int x, float& value) {
+      const float mine = number(tiles.left, strip_row() + r, x);
+      for (int t = 0; t < depth; ++t) {
+        const float weight = number(tiles.weights, strip_row() + r, t);
+        if (weight != 0) value = __fmaf_rn(weight, number(tiles.values, t, x) - mine, value);
+      }
+    });
+  });
 }
 
 /// The columns of answers in one of the tiles that cover them.

@@ -130,6 +130,7 @@ public:
   /// The same, or what the equation's page says where the call does not give it.
   double real(const char* name, double unless_given) const { return parameter(name).given ? parameter(name).real : unless_given; }
   Index integer(const char* name) const { return parameter(name).integer; }
+  Index integer(const char* name, Index unless_given) const { return parameter(name).given ? parameter(name).integer : unless_given; }
   std::string_view choice(const char* name) const { return parameter(name).text; }
   Map map(const char* name) const {
     const std::string_view kind = choice(name);

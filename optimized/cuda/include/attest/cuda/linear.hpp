@@ -20,7 +20,8 @@
 
 namespace attest::cuda {
 
-enum class Order { past, future, all };  // all: no order, the state alone, one per sequence
+/// Of a state alone: `outside` reads that of the chunk, which holds other chunks' tokens, and `all` the one of the sequence.
+enum class Order { past, future, outside, all };
 
 /// How a sum over tokens becomes an answer.
 struct Division {
@@ -43,11 +44,13 @@ struct Product {
   Division division{};
   Answers answers{};
   bool negated = false;  // answers with the other sign
+  Rows sloped{};         // where there is data: answers are multiplied by the slope of its map
   Rows addend{};         // where there is data: added to them, element by element
-  Rows sloped{};         // where there is data: what comes out is multiplied by the slope of its map
+  Answers news{};        // chunk by chunk, where there is data: targets_j - the state's answer to b_j is written here first, for c to read
+  Rows targets{};
 };
 
-/// One answer, divided, joined with the addend and stored. `column` counts from the answers' first.
+/// One answer, divided, sloped, joined with the addend and stored. `column` counts from the answers' first.
 template <class T>
 __device__ void store_answer(const Product& p, const Chunk& chunk, int head, Index row, int column, float sum, float denominator) {
   if (p.division.wanted) {
@@ -55,8 +58,8 @@ __device__ void store_answer(const Product& p, const Chunk& chunk, int head, Ind
     sum = denominator == 0 ? (p.division.nan_of_zero ? __int_as_float(0x7fc00000) : 0.0f) : __fdiv_rn(sum, denominator);
   }
   if (p.negated) sum = -sum;
-  if (p.addend.data) sum += Panel<T>(p.addend, chunk, head).raw(row, column);
   if (p.sloped.data) sum *= slope(p.sloped.map, Panel<T>(p.sloped, chunk, head).raw(row, column));
+  if (p.addend.data) sum += Panel<T>(p.addend, chunk, head).raw(row, column);
   const Index at = p.answers.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
   if (p.answers.wide)
     static_cast<float*>(p.answers.data)[at] = sum;

@@ -28,6 +28,54 @@ struct Waves {
   Rows table(Call& call) const;
 };
 
+/// The angles position times frequency, and which numbers of a row each turns.
+struct Turns {
+  Frequencies frequencies;
+  Numbers<const Index> positions{};
+  Index start = 0;  // of the first token, where no positions are given
+  bool halves = false;  // pairs (m, d/2 + m); else (2m, 2m + 1)
+
+  /// Cosines, then sines of every token's angles in the workspace, for all heads.
+  Rows table(Call& call, const Sequences& tokens, int width) const;
+};
+
+/// (a, b) turned by an angle.
+__device__ inline void turn(float& a, float& b, float cosine, float sine) {
+  const float turned = __fmaf_rn(a, cosine, -(b * sine));
+  b = __fmaf_rn(a, sine, b * cosine);
+  a = turned;
+}
+
+/// Every pair turned by its angle, or back by it. Interleaved pairs lie in one piece, the halves of others in two.
+template <class T>
+__global__ __launch_bounds__(kThreads) void rotate(Sequences tokens, bool halves, float direction, Rows table, Rows x, Answers y) {
+  const Chunk chunk = tokens.chunk_at(blockIdx.x);
+  const int head = static_cast<int>(blockIdx.z), pairs = y.width / 2;
+  const Panel<T> from(x, chunk, head), by(table, chunk, head);
+  if (!halves) {
+    each_piece<T>(chunk, y.width, [&](int row, int column) {
+      auto piece = Piece<T>::of(from, row, column);
+#pragma unroll
+      for (int i = 0; i < Piece<T>::size; i += 2) {
+        const int m = (column + i) / 2;
+        if (m < pairs) turn(piece.values[i], piece.values[i + 1], by(row, m), direction * by(row, pairs + m));
+      }
+      piece.store(y, chunk, head, row, column);
+    });
+    return;
+  }
+  Answers first = y;
+  first.width = pairs;
+  each_piece<T>(chunk, pairs, [&](int row, int column) {
+    auto a = Piece<T>::of(from, row, column), b = Piece<T>::of(from, row, column + pairs);
+#pragma unroll
+    for (int i = 0; i < Piece<T>::size; ++i)
+      if (column + i < pairs) turn(a.values[i], b.values[i], by(row, column + i), direction * by(row, pairs + column + i));
+    a.store(first, chunk, head, row, column);
+    b.store(y, chunk, head, row, column + pairs);
+  });
+}
+
 /// y_i = x_i + table_(start + i). Without a table y is x.
 template <class T>
 __global__ __launch_bounds__(kThreads) void add_positions(Sequences tokens, Index start, Rows x, Rows table, Answers y) {

@@ -83,21 +83,30 @@ __device__ void fill_state(const Tile& tile, const State& state, int sequence, i
   }
 }
 
-/// scores(i, j) += a_i . b_j for up to 64 rows of a from `first` on and of b from `first_key` on.
-template <class T, class Factor>
-__device__ __forceinline__ void add_scores(Strip<Factor, kTile / 8>& scores, const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b,
-                                           int first, int rows, int first_key, int keys) {
+/// add(depth, eights of keys) for every tile of columns of a and b: left(i, .) = a_i and right(j, .) = b_j, for up to 64 rows of a from
+/// `first` on and of b from `first_key` on.
+template <class T, class Factor, class Add>
+__device__ __forceinline__ void each_depth(const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b, int first, int rows, int first_key,
+                                           int keys, Add&& add) {
   const int padded = round_up(keys, 16);
   for (int k = 0; k < a.width(); k += kTile) {
     const int depth = a.width() - k < kTile ? round_up(a.width() - k, 16) : kTile;
     fill<T>(tiles.left, a, first, rows, round_up(rows, 16), k, depth);
     fill<T>(tiles.right, b, first_key, keys, padded, k, depth);
     wait_for_tiles();
-    if (strip_is_in(rows))
-      scores.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, RightTransposed<typename Tiles<Factor>::Tile>{tiles.right}, depth,
-                          padded / 8);
+    if (strip_is_in(rows)) add(depth, padded / 8);
     __syncthreads();
   }
+}
+
+/// scores(i, j) += a_i . b_j
+template <class T, class Factor>
+__device__ __forceinline__ void add_scores(Strip<Factor, kTile / 8>& scores, const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b,
+                                           int first, int rows, int first_key, int keys) {
+  each_depth<T, Factor>(tiles, a, b, first, rows, first_key, keys, [&](int depth, int eights) {
+    scores.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, RightTransposed<typename Tiles<Factor>::Tile>{tiles.right}, depth,
+                        eights);
+  });
 }
 
 /// sum += (a_i . b_j) c_j over the tokens j of the chunk that the order lets i see. `rows` tokens i from `first` on.

@@ -10,6 +10,13 @@
 
 namespace attest::cuda {
 
+/// What a weight is before it is divided by the sum of its row's.
+enum class Similarity {
+  exp_product,   // e^l, l_ij = scale q_i . k_j + bias_ij: softmax
+  exp_distance,  // e^l, l_ij = scale |q_i - k_j|^2
+  power,         // (scale q_i . k_j + offset)^power, of either sign
+};
+
 /// l_ij = scale q_i . k_j + bias_ij, and -inf where query i does not see key j. What else may change a score belongs here, beside the
 /// bias, and into LogitsOf, which every kernel asks.
 struct Logits {
@@ -17,8 +24,11 @@ struct Logits {
 
   Rows q{}, k{};
   Sequences queries{}, keys{};
-  float scale = 1;
+  Similarity similarity = Similarity::exp_product;
+  float scale = 1, offset = 0;
+  int power = 1;
   bool causal = false;  // key j is seen when j <= i + (s - n)
+  Index segment = 0;    // where it is given: keys of earlier segments of so many tokens are not seen
   Rows mask{};          // bytes [n, s]: 0 hides
   Rows bias{};          // [n, s]
   EmptyRow empty_row = EmptyRow::zero;  // the weights of a query that sees nothing: 0, NaN, or equal over all keys
@@ -30,16 +40,17 @@ struct Logits {
 /// The logits that a call's inputs and parameters ask for.
 Logits logits_of(const Call& call, Logits::EmptyRow empty_row);
 
-/// o_i = sum_j a_ij v_j, a = softmax(l): keys in one pass, with the running maximum and sum of each query.
+/// o_i = sum_j a_ij v_j, a = softmax(l) or what else the similarity says: keys in one pass, with the running maximum and sum of each query.
 template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o);
 
-/// The same in two passes: the maximum and sum of each query, then the sum over keys.
+/// Softmax in two passes: the maximum and sum of each query, then the sum over keys.
 template <class T, class Factor>
 void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o);
 
 /// grad_v_j = sum_i a_ij grad_o_i, and with grad_l_ij = a_ij (grad_o_i . v_j - sum_r a_ir grad_o_i . v_r)
-/// grad_q_i = scale sum_j grad_l_ij k_j and grad_k_j = scale sum_i grad_l_ij q_i.
+/// grad_q_i = scale sum_j grad_l_ij k_j and grad_k_j = scale sum_i grad_l_ij q_i. Of a distance the differences k_j - q_i and q_i - k_j
+/// are summed; of a power a_ij is the sum's inverse times its derivative, and the maps of q and k add their slopes.
 struct AttentionBackward {
   Rows v{}, grad_o{};
   Answers grad_q{}, grad_k{}, grad_v{};

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "attest/cuda/row.hpp"
+#include "attest/cuda/softmax_attention.hpp"
+
+namespace attest::cuda::attention::generalized {
+namespace {
+
+/// What a call asks for: features are powers of one, of mapped queries and keys.
+Logits similarities_of(const Call& call, Logits::EmptyRow empty_row) {
+  Logits logits = logits_of(call, empty_row);
+  const auto sim = call.choice("sim");
+  if (sim == "rbf") {
+    logits.similarity = Similarity::exp_distance;
+    logits.scale = -static_cast<float>(call.real("gamma"));
+  } else if (sim == "polynomial") {
+    logits.similarity = Similarity::power;
+    logits.scale = 1;
+    logits.offset = static_cast<float>(call.real("offset"));
+    logits.power = static_cast<int>(call.integer("power"));
+  } else if (sim == "feature_dot") {
+    logits.similarity = Similarity::power;
+    logits.scale = 1;
+    logits.q.map = call.map("phi");
+    logits.k.map = call.map("varphi");
+  }
+  return logits;
+}
+
+Logits::EmptyRow of_zero_denominator(const Call& call) {
+  return call.choice("zero_denominator") == "nan" ? Logits::EmptyRow::nan : Logits::EmptyRow::zero;
+}
+
+struct Stable {
+  template <class T, class Factor>
+  static void run(Call& call) {
+    attend_online<T, Factor>(call, similarities_of(call, of_zero_denominator(call)), call.rows("v"), call.answers("o"));
+  }
+};
+
+/// factor |k_j|^2: a warp for each key.
+template <class T>
+__global__ __launch_bounds__(kThreads) void norms(Sequences keys, float factor, Rows k, Answers out) {
+  const Chunk chunk = keys.chunk_at(blockIdx.x);
+  const int head = static_cast<int>(blockIdx.z), row = warp();
+  if (row >= chunk.count) return;
+  float sum = 0;
+  each_of_row<T>(k.width(), row, [&](int, float x) { sum = __fmaf_rn(x, x, sum); }, Panel<T>(k, chunk, head));
+  __syncwarp();
+  sum = warp_sum(sum);
+  if (lane() == 0) static_cast<float*>(out.data)[out.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, 0)] = factor * sum;
+}
+
+/// Softmax of 2 gamma q_i . k_j - gamma |k_j|^2: one bias for all queries.
+struct AsSoftmax {
+  template <class T, class Factor>
+  static void run(Call& call) {
+    Logits logits = logits_of(call, of_zero_denominator(call));
+    const float gamma = static_cast<float>(call.real("gamma"));
+    const Sequences keys = call.sequences("s", "k", kWarps);
+    const Answers bias = call.workspace_rows(keys, 1);
+    call.launch(norms<T>, of_chunks(call, keys), kThreads, 0, keys, -gamma, logits.k, bias);
+    logits.scale = 2 * gamma;
+    logits.bias = read_back(bias);
+    logits.bias.place.row = 0;
+    logits.bias.place.column = bias.place.row;
+    attend_online<T, Factor>(call, logits, call.rows("v"), call.answers("o"));
+  }
+};
+
+/// An output that follows zero_denominator is a constant.
+struct Gradient {
+  template <class T, class Factor>
+  static void run(Call& call) {
+    attend_backward<T, Factor>(call, similarities_of(call, Logits::EmptyRow::zero),
+                               {.v = call.rows("v"),
+                                .grad_o = call.rows("cotangent.o"),
+                                .grad_q = call.answers("gradient.q"),
+                                .grad_k = call.answers("gradient.k"),
+                                .grad_v = call.answers("gradient.v")});
+  }
+};
+
+}  // namespace
+
+std::vector<attest_kernel> kernels() {
+  constexpr const char* can = "d <= 256; m <= 256; hidden_nan == true";
+  constexpr const char* packed = "d <= 256; m <= 256; mask == false";
+  return Kernels("attention.generalized")
+      .value<Stable>("stable", {.can = can})
+      .value<Stable>("stable", {.can = packed, .layout = "thd"})
+      .value<AsSoftmax>("rbf_as_softmax", {.can = can})
+      .gradient<Gradient>("stable", {.can = can})
+      .gradient<Gradient>("stable", {.can = packed, .layout = "thd"})
+      .rows();
+}
+
+}  // namespace attest::cuda::attention::generalized
