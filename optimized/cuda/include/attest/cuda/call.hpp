@@ -61,6 +61,12 @@ public:
     }
     return sequences;
   }
+  /// The same where the equation's own heads stand before its tokens.
+  Sequences sequences_of_own_heads(const char* name, Index chunk) const {
+    Sequences sequences = this->sequences("", name, chunk);
+    sequences.length = input(name)->shape[3];
+    return sequences;
+  }
   /// One token for each of the batch: for equations of a single token.
   Sequences single_tokens() const { return {.length = 1, .count = static_cast<int>(call_.outputs[0].tensor.shape[0])}; }
 
@@ -130,6 +136,7 @@ public:
   /// The same, or what the equation's page says where the call does not give it.
   double real(const char* name, double unless_given) const { return parameter(name).given ? parameter(name).real : unless_given; }
   Index integer(const char* name) const { return parameter(name).integer; }
+  Index integer(const char* name, Index unless_given) const { return parameter(name).given ? parameter(name).integer : unless_given; }
   std::string_view choice(const char* name) const { return parameter(name).text; }
   Map map(const char* name) const {
     const std::string_view kind = choice(name);
