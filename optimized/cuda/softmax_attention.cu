@@ -79,8 +79,8 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
     scores.each(eights, [&](int row, int x, float& score) { score = logits(first + strip_row() + row, j + x, score); });
     const TwoRows keep = weigh<similarity>(p, seen, scores, eights);
     TwoRows added{0, 0};
-    scores.each_with(gradients, eights, [&](int row, int, float weight, float gradient) {
-      const float term = weight == 0 ? 0.0f : weight * gradient;
+    scores.each_with(gradients, eights, [&](int row, int x, float weight, float gradient) {
+      const float term = weight == 0 ? 0.0f : weight * logits.by_weight(first + strip_row() + row, j + x, gradient);
       if (row < 8) added.top += term;
       else added.bottom += term;
     });
@@ -114,6 +114,75 @@ struct Sums {
   float factor = 1;
   Answers answers{};
   Answers grad_logits{};  // where there is data, they are stored too
+  Answers by_row{};       // ... and the coefficients of a query's keys summed for each relative row
+  Answers of_factors{};   // ... and the gradients by the two numbers that the factors depend on
+};
+
+/// Sums over the keys of a query that block (x, 0, z) takes beside those of its columns: two for each of a lane's rows.
+template <class T>
+class Gathered {
+public:
+  __device__ Gathered(const Sums& p, const LogitsOf<T>& logits, const Chunk& chunk, int head, Side side)
+      : p_(p), logits_(logits), chunk_(chunk), head_(head), wanted_(side == Side::queries && blockIdx.y == 0 && (p.by_row.data || p.of_factors.data)) {
+    const Relative& relative = p.logits.relative;
+    if (wanted_ && p.by_row.data) {  // a row between the ends has one key, or none
+      for (int at = static_cast<int>(threadIdx.x); at < chunk.count * p.by_row.width; at += kThreads) {
+        const int i = at / p.by_row.width, row = at % p.by_row.width, key = static_cast<int>(chunk.first) + i + relative.offset + row - relative.c;
+        if (key < 0 || key >= logits.keys()) *to(p.by_row, i, row) = 0;
+      }
+      __syncthreads();
+    }
+  }
+
+  /// Of query i and key j, in a row of the strip: the coefficient, and the logit.
+  __device__ __forceinline__ void add(int row, int i, int j, float coefficient, float l) {
+    if (!wanted_ || i >= logits_.queries() || j >= logits_.keys()) return;
+    if (p_.of_factors.data) {
+      const float by_factor = coefficient * l;  // by ln f
+      add(row, by_factor * logits_.factor(LogitsOf<T>::kByFirst, i, j), by_factor * logits_.factor(LogitsOf<T>::kBySecond, i, j));
+      return;
+    }
+    const int table_row = p_.logits.relative.row_of(i, j);
+    if (table_row == 0) add(row, coefficient, 0);
+    else if (table_row == p_.by_row.width - 1) add(row, 0, coefficient);
+    else *to(p_.by_row, i - static_cast<int>(chunk_.first), table_row) = coefficient;
+  }
+
+  /// By the warps that have rows.
+  __device__ __forceinline__ void store(int rows) {
+    if (!wanted_) return;
+    first_ = first_.map(row_sum);
+    second_ = second_.map(row_sum);
+    if (lane() % 4 != 0) return;
+    const Answers& answers = p_.of_factors.data ? p_.of_factors : p_.by_row;
+    for (int row = Accumulator::row(0); row < 16; row += 8) {
+      const int i = strip_row() + row;
+      if (i >= rows) continue;
+      *to(answers, i, 0) = first_[row];
+      if (answers.width > 1) *to(answers, i, answers.width - 1) = second_[row];
+    }
+  }
+
+private:
+  __device__ __forceinline__ void add(int row, float first, float second) {
+    if (row < 8) {
+      first_.top += first;
+      second_.top += second;
+    } else {
+      first_.bottom += first;
+      second_.bottom += second;
+    }
+  }
+  __device__ float* to(const Answers& answers, int i, int column) const {
+    return static_cast<float*>(answers.data) + answers.place.at(chunk_.sequence, head_, chunk_.origin + chunk_.first + i, column);
+  }
+
+  const Sums& p_;
+  const LogitsOf<T>& logits_;
+  const Chunk& chunk_;
+  int head_;
+  bool wanted_;
+  TwoRows first_{0, 0}, second_{0, 0};
 };
 
 template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient>
@@ -136,6 +205,7 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   if constexpr (similarity == Similarity::power && of_gradients) answer.sloped = by_query ? p.logits.q : p.logits.k;
   const Product gradient_answer{.answers = p.grad_logits};
 
+  Gathered<T> gathered(p, logits, chunk, head, side);
   Strip<Factor, kEights> sum;
   const int begin = !by_query ? logits.queries_from(first) / kTile * kTile : stores ? 0 : logits.keys_from(first);
   const int end = !by_query ? logits.queries_before(first + rows) : stores ? keys.count : logits.keys_before(first + rows);
@@ -156,12 +226,15 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
         const float l = logits(i, j, score), maximum = known(query, kMaximum), inverse = known(query, kInverse);
         if constexpr (of_gradients) {
           const float derivative = similarity == Similarity::power ? derivative_of_power(p.logits, l) : exponential(l, maximum);
-          score = l == -INFINITY ? 0.0f : derivative * inverse * (gradient - known(query, kDelta));
-          if (stores && r < rows && x < count) store_answer<T>(gradient_answer, chunk, head, r, j, score, 1);
+          const float by_logit = l == -INFINITY ? 0.0f : derivative * inverse * (logits.by_weight(i, j, gradient) - known(query, kDelta));
+          if (stores && r < rows && x < count) store_answer<T>(gradient_answer, chunk, head, r, j, by_logit, 1);
+          if constexpr (by_query) gathered.add(row, i, j, by_logit, l);
+          score = by_logit * logits.slope(i, j, score);
         } else if constexpr (similarity == Similarity::power) {
           score = power(p.logits, l) * inverse;
         } else {
           score = maximum == -INFINITY ? inverse : exponential(l, maximum) * inverse;
+          if constexpr (by_query) gathered.add(row, i, j, score, l);
         }
       });
       mine = store_weights(scores, tiles, eights);
@@ -174,6 +247,7 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   }
 
   if (!strip_is_in(rows)) return;
+  if constexpr (by_query) gathered.store(rows);
   sum.each(span.eights(), [&](int row, int x, float value) {
     const int r = strip_row() + row;
     if (r < rows && x < span.columns) store_answer<T>(answer, chunk, head, r, span.first + x, p.factor * value, 1);
@@ -202,6 +276,12 @@ void backward(Call& call, const Logits& logits, const AttentionBackward& x) {
   p.other = x.grad_o;
   p.answers = x.grad_v;
   sum_up<T, Factor, similarity, Side::keys, Coefficient::weight>(call, p);
+  if (x.weights_by_row.data) {
+    p.answers = {};  // no columns: these sums alone
+    p.other = x.v;
+    p.by_row = x.weights_by_row;
+    sum_up<T, Factor, similarity, Side::queries, Coefficient::weight>(call, p);
+  }
   p.factor = similarity == Similarity::exp_distance ? -2 * logits.scale : logits.scale;
   p.other = logits.q;
   p.answers = x.grad_k;
@@ -209,6 +289,8 @@ void backward(Call& call, const Logits& logits, const AttentionBackward& x) {
   p.other = logits.k;
   p.answers = x.grad_q;
   p.grad_logits = x.grad_logits;
+  p.by_row = x.grad_logits_by_row;
+  p.of_factors = x.grad_of_factors;
   sum_up<T, Factor, similarity, Side::queries, Coefficient::logit_gradient>(call, p);
 }
 
@@ -225,17 +307,22 @@ void with_similarity(Similarity similarity, Visit&& visit) {
 
 }  // namespace
 
-Logits logits_of(const Call& call, Logits::EmptyRow empty_row) {
+Logits scaled_products_of(const Call& call) {
   const Rows q = call.rows("q");
   return {.q = q,
           .k = call.rows("k"),
           .queries = call.sequences("n", "q", kTile),
           .keys = call.sequences("s", "k", kTile),
           .scale = static_cast<float>(call.real("scale", 1 / std::sqrt(static_cast<double>(q.stored)))),
-          .causal = call.integer("causal") != 0,
-          .mask = call.rows("mask"),
-          .bias = call.rows("bias"),
-          .empty_row = empty_row};
+          .mask = call.rows("mask")};
+}
+
+Logits logits_of(const Call& call, Logits::EmptyRow empty_row) {
+  Logits logits = scaled_products_of(call);
+  logits.causal = call.integer("causal") != 0;
+  logits.bias = call.rows("bias");
+  logits.empty_row = empty_row;
+  return logits;
 }
 
 template <class T, class Factor>
@@ -246,10 +333,10 @@ void attend_online(Call& call, const Logits& logits, const Rows& v, const Answer
 }
 
 template <class T, class Factor>
-void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
+void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o, const Answers& weights_by_row) {
   constexpr Similarity softmax = Similarity::exp_product;
   const Rows known = statistics_of<T, Factor, softmax>(call, logits, v, {});
-  sum_up<T, Factor, softmax, Side::queries, Coefficient::weight>(call, {.logits = logits, .statistics = known, .other = v, .answers = o});
+  sum_up<T, Factor, softmax, Side::queries, Coefficient::weight>(call, {.logits = logits, .statistics = known, .other = v, .answers = o, .by_row = weights_by_row});
 }
 
 template <class T, class Factor>
@@ -259,7 +346,7 @@ void attend_backward(Call& call, const Logits& logits, const AttentionBackward& 
 
 #define ATTEST_CUDA_INSTANTIATE(T, Factor)                                                               \
   template void attend_online<T, Factor>(Call&, const Logits&, const Rows&, const Answers&);             \
-  template void attend_from_statistics<T, Factor>(Call&, const Logits&, const Rows&, const Answers&);    \
+  template void attend_from_statistics<T, Factor>(Call&, const Logits&, const Rows&, const Answers&, const Answers&); \
   template void attend_backward<T, Factor>(Call&, const Logits&, const AttentionBackward&);
 ATTEST_CUDA_FORMATS(ATTEST_CUDA_INSTANTIATE)
 

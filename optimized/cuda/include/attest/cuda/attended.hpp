@@ -22,6 +22,10 @@ public:
         keys_(whole(logits.keys, sequence)),
         mask_(static_cast<const std::uint8_t*>(logits.mask.data) + logits.mask.place.at(sequence, head, 0, 0)),
         bias_(logits.bias, queries_, head),
+        slope_(logits.slopes.data ? Panel<T>(logits.slopes, queries_, head).raw(0, 0) : 0.0f),
+        factors_(floats(logits.factors, sequence, head)),
+        scores_by_row_(floats(logits.relative.scores, sequence, head)),
+        gradients_by_row_(floats(logits.relative.gradients, sequence, head)),
         q(logits.q, queries_, head),
         k(logits.k, keys_, head) {}
 
@@ -36,9 +40,27 @@ public:
     const bool there = i < queries() && j < keys();
     if (!there || (logits_.causal && j - i > past()) || j < keys_from(i)) return -INFINITY;
     if (logits_.mask.data && !mask_[i * logits_.mask.place.row + j * logits_.mask.place.column]) return -INFINITY;
+    if (logits_.slopes.data) {
+      const int distance = i + past() - j, away = logits_.by_key ? -j : distance < 0 ? -distance : distance;
+      return __fmaf_rn(logits_.scale, product, -slope_ * static_cast<float>(away));
+    }
+    if (factors_) return product <= 0 ? 0.0f : logits_.scale * product * factor(kFactor, i, j);
+    if (scores_by_row_) product += scores_by_row_[i * logits_.relative.scores.place.row + logits_.relative.row_of(i, j)];
     if (!logits_.bias.data) return logits_.scale * product;
     const float bias = bias_.raw(i, j);
     return bias == -INFINITY ? bias : __fmaf_rn(logits_.scale, product, bias);
+  }
+
+  /// The derivative of l_ij by scale q_i . k_j, where i sees j.
+  __device__ float slope(int i, int j, float product) const { return !factors_ ? 1.0f : product > 0 ? factor(kFactor, i, j) : 0.0f; }
+  /// The gradient of the weight a_ij, from the product grad_o_i . v_j.
+  __device__ float by_weight(int i, int j, float product) const {
+    return gradients_by_row_ && i < queries() ? product + gradients_by_row_[i * logits_.relative.gradients.place.row + logits_.relative.row_of(i, j)] : product;
+  }
+
+  enum FactorRow { kFactor, kByFirst, kBySecond };  // f, and the derivatives of ln f
+  __device__ float factor(FactorRow row, int i, int j) const {
+    return factors_[row * logits_.factors.place.row + (i < j ? j - i : i - j)];
   }
 
   /// No query before `end` sees a key from here on. A mean over all keys is one over all keys.
@@ -57,13 +79,18 @@ public:
   }
 
 private:
-  __device__ int past() const { return keys() - queries(); }
+  static __device__ const float* floats(const Rows& rows, int sequence, int head) {
+    return rows.data ? static_cast<const float*>(rows.data) + rows.place.at(sequence, head, 0, 0) : nullptr;
+  }
+  __device__ int past() const { return keys() - queries() + logits_.query_offset; }
   __device__ bool bounded() const { return logits_.causal && logits_.empty_row != Logits::EmptyRow::mean; }
 
   const Logits& logits_;
   Chunk queries_, keys_;
   const std::uint8_t* mask_;
   Panel<T> bias_;
+  float slope_;
+  const float *factors_, *scores_by_row_, *gradients_by_row_;
 
 public:
   Panel<T> q, k;

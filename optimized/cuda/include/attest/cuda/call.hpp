@@ -61,6 +61,12 @@ public:
     }
     return sequences;
   }
+  /// The same where the equation's own heads stand before its tokens.
+  Sequences sequences_of_own_heads(const char* name, Index chunk) const {
+    Sequences sequences = this->sequences("", name, chunk);
+    sequences.length = input(name)->shape[3];
+    return sequences;
+  }
   /// One token for each of the batch: for equations of a single token.
   Sequences single_tokens() const { return {.length = 1, .count = static_cast<int>(call_.outputs[0].tensor.shape[0])}; }
 

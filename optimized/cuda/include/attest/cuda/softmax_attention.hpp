@@ -17,8 +17,21 @@ enum class Similarity {
   power,         // (scale q_i . k_j + offset)^power, of either sign
 };
 
-/// l_ij = scale q_i . k_j + bias_ij, and -inf where query i does not see key j. What else may change a score belongs here, beside the
-/// bias, and into LogitsOf, which every kernel asks.
+/// What depends on the place of a key beside its query, clipped: key j has row r_ij = max(-c, min(c, j - i - offset)) + c of 2c + 1.
+struct Relative {
+  int c = 0, offset = 0;
+  Rows scores{};     // [n, 2c + 1] of floats: what is added to q_i . k_j
+  Rows gradients{};  // the same to grad_o_i . v_j
+
+  __device__ int row_of(int i, int j) const {
+    const int place = j - i - offset;
+    return (place < -c ? -c : place > c ? c : place) + c;
+  }
+};
+
+/// l_ij = scale q_i . k_j + bias_ij - slope |i + past - j|, and -inf where query i does not see key j. The last query stands query_offset
+/// behind the last key: past = s - n + query_offset. What else may change a score belongs here, beside the bias, and into LogitsOf, which
+/// every kernel asks.
 struct Logits {
   enum class EmptyRow { zero, nan, mean };
 
@@ -27,26 +40,33 @@ struct Logits {
   Similarity similarity = Similarity::exp_product;
   float scale = 1, offset = 0;
   int power = 1;
-  bool causal = false;  // key j is seen when j <= i + (s - n)
+  int query_offset = 0;
+  bool causal = false;  // key j is seen when j <= i + past
   Index segment = 0;    // where it is given: keys of earlier segments of so many tokens are not seen
   Rows mask{};          // bytes [n, s]: 0 hides
   Rows bias{};          // [n, s]
+  Rows slopes{};        // a number; not together with a bias
+  bool by_key = false;  // + slope j in place of the distance: the weights of keys that are not ahead are the same
+  Rows factors{};       // floats by |i - j|: f, which multiplies products that are positive (others become 0), and two derivatives of ln f
+  Relative relative{};
   EmptyRow empty_row = EmptyRow::zero;  // the weights of a query that sees nothing: 0, NaN, or equal over all keys
 
   /// Whether a key may be hidden from all queries, so that nothing of it may be read.
   __host__ __device__ bool hides() const { return mask.data || bias.data; }
 };
 
-/// The logits that a call's inputs and parameters ask for.
+/// The logits of a call's q, k, scale and mask, and those of a call that says more.
+Logits scaled_products_of(const Call& call);
 Logits logits_of(const Call& call, Logits::EmptyRow empty_row);
 
 /// o_i = sum_j a_ij v_j, a = softmax(l) or what else the similarity says: keys in one pass, with the running maximum and sum of each query.
 template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o);
 
-/// Softmax in two passes: the maximum and sum of each query, then the sum over keys.
+/// Softmax in two passes: the maximum and sum of each query, then the sum over keys. Where weights_by_row [n, 2c + 1] has data, the weights
+/// of each relative row are summed, too.
 template <class T, class Factor>
-void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o);
+void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o, const Answers& weights_by_row = {});
 
 /// grad_v_j = sum_i a_ij grad_o_i, and with grad_l_ij = a_ij (grad_o_i . v_j - sum_r a_ir grad_o_i . v_r)
 /// grad_q_i = scale sum_j grad_l_ij k_j and grad_k_j = scale sum_i grad_l_ij q_i. Of a distance the differences k_j - q_i and q_i - k_j
@@ -55,6 +75,8 @@ struct AttentionBackward {
   Rows v{}, grad_o{};
   Answers grad_q{}, grad_k{}, grad_v{};
   Answers grad_logits{};  // [n, s], where there is data
+  Answers grad_logits_by_row{}, weights_by_row{};  // [n, 2c + 1] of floats: their sums over the keys of each relative row
+  Answers grad_of_factors{};  // [n, 2] of floats: what each query adds to the gradients by the two numbers that f depends on
 };
 template <class T, class Factor>
 void attend_backward(Call& call, const Logits& logits, const AttentionBackward& backward);
