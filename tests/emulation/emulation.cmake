@@ -22,7 +22,7 @@ attest_setup(attest_test_emulation_sizes)
 gtest_discover_tests(attest_test_emulation_sizes TEST_PREFIX "emulation/sizes/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 
 # The same kernels by nvcc, which needs no GPU: skipped, and counted, where there is none.
-foreach(architecture sm_80 sm_90)
+foreach(architecture sm_80 sm_90 sm_90a)
   add_test(NAME emulation/nvcc/${architecture}
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/emulation/nvcc.sh ${architecture} ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/kernels_${architecture}.o)
   set_tests_properties(emulation/nvcc/${architecture} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
