@@ -37,16 +37,7 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, Answers o) 
     add_weighted<T, Factor>(sum, tiles, mine, used, p.hides(), values, j, keys, rows, span);
   }
 
-  if (!strip_is_in(rows)) return;
-  const Product answer{.answers = o};
-  sum.each(span.eights(), [&](int row, int x, float value) {
-    const int i = strip_row() + row;
-    if (i >= rows || x >= span.columns) return;
-    if (seen.sum[row] != 0) value = __fdiv_rn(value, seen.sum[row]);
-    else if (p.empty_row == Logits::EmptyRow::nan) value = __int_as_float(0x7fc00000);
-    else if (p.empty_row == Logits::EmptyRow::mean) value = mean(values, logits.keys(), span.first + x);
-    store_answer<T>(answer, chunk, head, i, span.first + x, value, 1);
-  });
+  if (strip_is_in(rows)) store_attended(sum, seen, p, values, logits.keys(), o, chunk, head, span);
 }
 
 /// What the second pass needs of a query, in the columns of a row of statistics.
@@ -327,6 +318,8 @@ Logits logits_of(const Call& call, Logits::EmptyRow empty_row) {
 
 template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
+  if constexpr (std::is_same_v<T, __nv_bfloat16>)
+    if (attends_by_warpgroup(logits)) return attend_by_warpgroup(call, logits, v, o);
   with_similarity<Factor>(logits.similarity, [&]<class F, Similarity similarity>() {
     call.launch(online<T, F, similarity>, grid_of(call, logits.queries, o), kThreads, Tiles<F>::bytes, logits, v, o);
   });

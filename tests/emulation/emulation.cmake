@@ -25,7 +25,7 @@ foreach(stem linear_sizes attention_sizes)
 endforeach()
 
 # The same kernels by nvcc, which needs no GPU: skipped, and counted, where there is none.
-foreach(architecture sm_80 sm_90)
+foreach(architecture sm_80 sm_90 sm_90a)
   add_test(NAME emulation/nvcc/${architecture}
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/emulation/nvcc.sh ${architecture} ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/kernels_${architecture}.o)
   set_tests_properties(emulation/nvcc/${architecture} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)

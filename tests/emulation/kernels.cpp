@@ -91,8 +91,8 @@ void check_product(int m, int n, int k) {
   std::transform(floats_a.begin(), floats_a.end(), a, [](float x) { return from_float<T>(x); });
   std::transform(floats_b.begin(), floats_b.end(), b, [](float x) { return from_float<T>(x); });
   const auto operand = [](T x) -> double { return std::is_same_v<T, float> ? round_to_tf32(to_float(x)) : to_float(x); };
-  for (const auto core : {emulation::TensorCore::sm_80, emulation::TensorCore::sm_90}) {
-    settings().tensor_core = core;
+  for (const int capability : {80, 90}) {
+    settings().capability = capability;
     const dim3 grid(static_cast<unsigned>(n + 7) / 8, static_cast<unsigned>(m + 15) / 16);
     const auto c = same_for_all_seeds<float>(static_cast<std::size_t>(m * n), [&](float* out) {
       launch(kernels::product<T>, grid, 32, 2 * (16 + 8) * 16 * sizeof(T), nullptr, static_cast<const T*>(a), static_cast<const T*>(b), out,

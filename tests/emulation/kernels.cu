@@ -84,12 +84,12 @@ __global__ __launch_bounds__(128) void vocabulary(float* out, int* integers, uns
 }
 
 void run_vocabulary(Stream stream) {
-  float *x = allocate<float>(4096), *in = allocate<float>(512);
+  float *x = allocate<float>(8192), *in = allocate<float>(2048);
   int* integers = allocate<int>(128);
   auto* longs = allocate<unsigned long long>(128);
   double* doubles = allocate<double>(1);
-  clear(x, 4096, stream);
-  clear(in, 512, stream);
+  clear(x, 8192, stream);
+  clear(in, 2048, stream);
   clear(longs, 128, stream);
   clear(doubles, 1, stream);
   launch(vocabulary, 1, 128, 1024, stream, x, integers, longs, doubles, in);
@@ -101,6 +101,12 @@ void run_vocabulary(Stream stream) {
          16);
   launch(product<__nv_bfloat16>, dim3(1, 1), 32, 1536, stream, reinterpret_cast<const __nv_bfloat16*>(in),
          reinterpret_cast<const __nv_bfloat16*>(in), x, 16, 8, 16);
+  const auto* low = reinterpret_cast<const __nv_bfloat16*>(in);
+  if (compute_capability() == 90) {
+    launch(warpgroup_product<4, Major::k, true>, 1, 128, 16 * 96 * 2, stream, low, low, x, 16);
+    launch(warpgroup_product<9, Major::mn, true>, 1, 128, 16 * 136 * 2, stream, low, low, x, 16);
+    launch(warpgroup_product<16, Major::k, false>, 1, 128, 16 * 192 * 2, stream, low, low, x, 16);
+  }
   float first = 0;
   copy(&first, x, 1, stream);
   synchronize(stream);

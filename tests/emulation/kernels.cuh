@@ -80,6 +80,40 @@ __global__ void product(const T* a, const T* b, float* c, int m, int n, int k) {
   }
 }
 
+/// c (64 x 8 Eights) = a (64 x depth) b by one warpgroup, b given as [8 Eights, depth] (Major::k) or as [depth, 8 Eights] (Major::mn).
+template <int Eights, Major major, bool InRegisters>
+__global__ __launch_bounds__(128) void warpgroup_product(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c, int depth) {
+  constexpr int Columns = 8 * Eights;
+  DynamicShared memory;
+  const CoreTile<__nv_bfloat16> left(memory, 64, depth), right(memory, major == Major::k ? Columns : depth, major == Major::k ? depth : Columns);
+  const int columns = major == Major::k ? depth : Columns, t = static_cast<int>(threadIdx.x);
+  for (int i = t; i < 64 * depth; i += 128) left(i / depth, i % depth) = a[i];
+  for (int i = t; i < Columns * depth; i += 128) right(i / columns, i % columns) = b[i];
+  fence_proxies();
+  __syncthreads();
+  Accumulator sum[Eights];
+  for (int k = 0; k < depth; k += 16) {
+    MatrixA<__nv_bfloat16> rows[1];
+    if constexpr (InRegisters) rows[0] = load_a<__nv_bfloat16>(left, 16 * warp(), k);
+    const auto product = [&](const auto& factor) {
+      if constexpr (major == Major::k) multiply_add(sum, factor, by_rows(right, 0, k));
+      else multiply_add(sum, factor, by_columns(right, k, 0));
+    };
+    if constexpr (InRegisters) {
+      warpgroup_fence(sum, rows);
+      product(rows[0]);
+    } else {
+      warpgroup_fence(sum);
+      product(by_rows(left, 0, k));
+    }
+    warpgroup_commit();
+    warpgroup_wait(sum);
+  }
+  for (int e = 0; e < Eights; ++e)
+    for (int i = 0; i < Accumulator::size; ++i)
+      c[(16 * warp() + Accumulator::row(i)) * Columns + 8 * e + Accumulator::column(i)] = sum[e].values[i];
+}
+
 /// The same in float by 16x16 threads, with padded tiles and vector access.
 template <int Tile>
 __global__ void tiled_product(const float* a, const float* b, float* c, int n) {

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "attest/cuda/device.hpp"
+#include "kernels.cuh"
 
 namespace {
 
@@ -187,6 +187,72 @@ TEST(Fragments, AResultAsTheNextOperand) {
       EXPECT_EQ(out[static_cast<std::size_t>(i * 8 + j)], d >= 0 && d < 4 ? binomial[d] : 0.0f) << i << " " << j;
     }
   }
+}
+
+// ---- products of a warpgroup, exact too
+
+template <int Eights, Major major, bool InRegisters>
+void check_warpgroup(int depth) {
+  constexpr int columns = 8 * Eights;
+  std::mt19937 engine(11);
+  std::vector<int> a(static_cast<std::size_t>(64 * depth)), b(static_cast<std::size_t>(columns * depth));
+  for (auto& x : a) x = static_cast<int>(engine() % 31) - 15;
+  for (auto& x : b) x = static_cast<int>(engine() % 31) - 15;
+  std::vector<__nv_bfloat16> low_a(a.size()), low_b(b.size());
+  std::transform(a.begin(), a.end(), low_a.begin(), [](int x) { return from_float<__nv_bfloat16>(static_cast<float>(x)); });
+  std::transform(b.begin(), b.end(), low_b.begin(), [](int x) { return from_float<__nv_bfloat16>(static_cast<float>(x)); });
+  std::vector<float> c(64 * columns);
+  launch(kernels::warpgroup_product<Eights, major, InRegisters>, 1, 128, static_cast<std::size_t>((64 + columns) * depth * 2), nullptr, low_a.data(),
+         low_b.data(), c.data(), depth);
+  int wrong = 0;
+  for (int i = 0; i < 64; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      int expected = 0;
+      for (int k = 0; k < depth; ++k)
+        expected += a[static_cast<std::size_t>(i * depth + k)] * b[static_cast<std::size_t>(major == Major::k ? j * depth + k : k * columns + j)];
+      wrong += c[static_cast<std::size_t>(i * columns + j)] != static_cast<float>(expected);
+    }
+  }
+  EXPECT_EQ(wrong, 0) << columns << " columns, depth " << depth;
+}
+template <int Eights>
+void check_warpgroup() {
+  check_warpgroup<Eights, Major::k, true>(48);
+  check_warpgroup<Eights, Major::k, false>(80);
+  check_warpgroup<Eights, Major::mn, true>(48);
+  check_warpgroup<Eights, Major::mn, false>(32);
+}
+
+TEST(Warpgroup, MultipliesTilesReadByRowsAndByColumns) {
+  check_warpgroup<1>();
+  check_warpgroup<2>();
+  check_warpgroup<3>();
+  check_warpgroup<8>();
+  check_warpgroup<9>();
+  check_warpgroup<16>();
+  check_warpgroup<32>();
+}
+
+/// What the descriptors say, bit for bit: tables of the PTX ISA for tiles without a swizzle.
+__global__ void describe(std::uint64_t* out) {
+  DynamicShared memory;
+  memory.take<float>(16);
+  const CoreTile<__nv_bfloat16> tile(memory, 24, 32);
+  if (threadIdx.x == 0) {
+    out[0] = by_rows(tile, 0, 0).bits;
+    out[1] = by_rows(tile, 8, 16).bits;
+    out[2] = by_columns(tile, 16, 8).bits;
+    out[3] = by_rows(tile, 0, 0).from(8).deeper(16).bits;
+  }
+}
+TEST(Warpgroup, Descriptors) {
+  std::uint64_t bits[4];
+  launch(describe, 1, 32, 64 + 24 * 32 * 2, nullptr, static_cast<std::uint64_t*>(bits));
+  const auto stated = [](std::uint64_t start, std::uint64_t leading, std::uint64_t stride) { return start / 16 + (leading / 16 << 16) + (stride / 16 << 32); };
+  EXPECT_EQ(bits[0], stated(64, 24 * 16, 128));
+  EXPECT_EQ(bits[1], stated(64 + 2 * 24 * 16 + 8 * 16, 24 * 16, 128));
+  EXPECT_EQ(bits[2], stated(64 + 1 * 24 * 16 + 16 * 16, 128, 24 * 16));
+  EXPECT_EQ(bits[3], bits[1]);
 }
 
 }  // namespace

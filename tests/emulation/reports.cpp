@@ -446,6 +446,83 @@ TEST(Reports, AFlagThatNobodySets) {
   settings() = {};
 }
 
+// ---- products of a warpgroup
+
+enum class Plant {
+  nothing, proxies, registers, changed, operand, read_early, unwaited, written_early, unordered, other_tile, outside, swizzle, warp
+};
+
+/// A product as it should be, with one mistake in block 2.
+template <Plant plant>
+__global__ void planted_product(float* out) {
+  using T = __nv_bfloat16;
+  const auto wrong = [](Plant mistake) { return here() && plant == mistake; };
+  DynamicShared memory;
+  const CoreTile<T> left(memory, 64, 16), right(memory, 16, 16);
+  for (int i = self(); i < 64 * 16; i += static_cast<int>(blockDim.x)) left(i / 16, i % 16) = from_float<T>(1);
+  for (int i = self(); i < 16 * 16; i += static_cast<int>(blockDim.x)) right(i / 16, i % 16) = from_float<T>(1);  // planted: written_for_a_product
+  if (!wrong(Plant::proxies)) fence_proxies();
+  __syncthreads();
+  if (wrong(Plant::warp) && warp() == 2) return;
+  Accumulator sum[2];
+  MatrixA<T> rows[1] = {load_a<T>(left, 16 * (warp() % 4), 0)};
+  auto b = by_rows(right, wrong(Plant::other_tile) && self() == 77 ? 8 : 0, 0);
+  if (wrong(Plant::outside)) b = b.from(8);
+  if (wrong(Plant::swizzle)) b.bits |= std::uint64_t{1} << 62;
+  if (!wrong(Plant::registers)) warpgroup_fence(sum, rows);
+  if (wrong(Plant::changed)) sum[1].values[0] = 1;
+  if (wrong(Plant::operand)) rows[0].values[3] = from_float<T>(2);
+  multiply_add(sum, rows[0], b);  // planted: product_of_a_warpgroup
+  warpgroup_commit();
+  if (wrong(Plant::unwaited)) return;
+  if (wrong(Plant::read_early)) sum[0].values[0] += 1;
+  if (wrong(Plant::written_early)) right(self() % 16, 0) = from_float<T>(2);  // planted: written_early
+  warpgroup_wait(sum);  // planted: wait_for_a_product
+  if (!wrong(Plant::unordered)) __syncthreads();
+  if (self() < 16) right(self(), 3) = from_float<T>(2);  // planted: written_after_the_wait
+  out[blockIdx.x * 128 + threadIdx.x % 128] = sum[0].values[0];
+}
+
+template <Plant plant>
+void expect_product_report(Expected expected, unsigned threads = 128) {
+  std::vector<float> out(3 * 128);
+  expect_report(expected, planted_product<plant>, threads, 2 * 16 * (64 + 16), out.data());
+}
+
+TEST(Reports, ProductsOfAWarpgroup) {
+  std::vector<float> out(3 * 128);
+  launch(planted_product<Plant::nothing>, 3, 128, 2 * 16 * (64 + 16), nullptr, out.data());
+  EXPECT_EQ(out, std::vector<float>(3 * 128, 16.0f));
+  expect_product_report<Plant::proxies>({{Mistake::unfenced}, {"product_of_a_warpgroup"}, anyone, "with no fence_proxies after it"});
+  expect_product_report<Plant::registers>({{Mistake::unfenced}, {"product_of_a_warpgroup"}, anyone, "since the last warpgroup_fence, or that none has named"});
+  expect_product_report<Plant::changed>({{Mistake::unfenced}, {"product_of_a_warpgroup"}, anyone, "an accumulator that changed since the last warpgroup_fence"});
+  expect_product_report<Plant::operand>({{Mistake::unfenced}, {"product_of_a_warpgroup"}, anyone, "an operand in registers that changed"});
+  expect_product_report<Plant::read_early>({{Mistake::in_flight}, {"wait_for_a_product"}, anyone, "an accumulator was changed while its product was under way"});
+  expect_product_report<Plant::unwaited>({{Mistake::in_flight}, {"product_of_a_warpgroup"}, anyone, "returns while a product of its warpgroup is under way"});
+  expect_product_report<Plant::written_early>({{Mistake::in_flight}, {"written_early"}, anyone, "which a product under way reads"});
+  expect_product_report<Plant::unordered>({{Mistake::in_flight, Mistake::race}, {"written_after_the_wait"}, anyone, "writes shared memory at byte"});
+  expect_product_report<Plant::other_tile>({{Mistake::collective}, {"product_of_a_warpgroup"}, anyone, "descriptors that are not the same"});
+  expect_product_report<Plant::outside>({{Mistake::out_of_bounds}, {"product_of_a_warpgroup"}, anyone, "a product reads shared memory at byte 2560; the block has 2560"});
+  expect_product_report<Plant::swizzle>({{Mistake::misaligned}, {"product_of_a_warpgroup"}, anyone, "none of these is emulated"});
+  expect_product_report<Plant::warp>({{Mistake::collective}, {"product_of_a_warpgroup"}, anyone, "waits for the four warps of its warpgroup, but thread (64,0,0) has returned"});
+}
+
+TEST(Reports, ProductsOfAWarpgroupThatTheDeviceOrTheBlockLacks) {
+  std::vector<float> out(3 * 128);
+  const auto kind = [&](unsigned threads) {
+    try {
+      launch(planted_product<Plant::nothing>, 1, threads, 2 * 16 * (64 + 16), nullptr, out.data());
+    } catch (const Report& report) {
+      return report.mistake;
+    }
+    return Mistake::race;
+  };
+  EXPECT_EQ(kind(96), Mistake::collective);
+  settings().capability = 80;
+  EXPECT_EQ(kind(128), Mistake::launch);
+  settings() = {};
+}
+
 // ---- launches
 
 __global__ void nothing() {}

@@ -102,6 +102,8 @@ void Block::run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, vo
     failure_ = std::current_exception();
   }
   stop_threads();
+  if (failure_)  // products that nobody will wait for
+    for (std::uint32_t i = 0; i < used_ / cell_bytes; ++i) cells_[i].products = 0;
   running = nullptr;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
@@ -120,7 +122,10 @@ void Block::start_threads(void (*body)(const void*), const void* argument) {
     thread.state = Thread::State::ready;
     thread.time = base_;
     thread.collective = nullptr;
+    thread.together = nullptr;
     thread.copies.clear();
+    thread.products.clear();
+    thread.fenced = thread.settled = thread.fenced_base = 0;
     thread.groups = thread.polls = 0;
     Fiber& fiber = *thread.fiber;
     fiber.stack = stacks_->of(i);
@@ -130,6 +135,8 @@ void Block::start_threads(void (*body)(const void*), const void* argument) {
                                          thread.fiber->arrived();
                                          try {
                                            if (!stopping_) body(argument);
+                                           if (!thread.products.reads.empty())
+                                             report(Mistake::in_flight, thread.products_place, "returns while a product of its warpgroup is under way");
                                          } catch (const Stopped&) {
                                          } catch (...) {
                                            if (!failure_) failure_ = std::current_exception();
@@ -200,6 +207,7 @@ void Block::release_barrier() {
   for (unsigned i = 0; i < size_; ++i) {
     threads_[i]->state = Thread::State::ready;
     threads_[i]->time = base_;
+    threads_[i]->settled = threads_[i]->fenced;
     ready_.push_back(threads_[i].get());
   }
 }
@@ -270,6 +278,36 @@ void Block::order_lanes(std::uint32_t mask, unsigned warp) {
   }
 }
 
+void Block::warpgroup(WarpgroupCollective& arrival) {
+  Thread& thread = *current_;
+  const unsigned first = thread.number / warpgroup_width * warpgroup_width;
+  if (first + warpgroup_width > size_)
+    report(Mistake::collective, arrival.where, sentence(arrival.name, " takes four warps from warp ", first / warp_width, " on; the block has fewer"));
+  thread.together = &arrival;
+  thread.where = arrival.where;
+  thread.polls = 0;
+  thread.state = Thread::State::in_warpgroup;
+  bool complete = true;
+  std::array<void*, warpgroup_width> exchange;
+  for (unsigned i = 0; i < warpgroup_width; ++i) {
+    const Thread& other = *threads_[first + i];
+    if (other.state != Thread::State::in_warpgroup) {
+      complete = false;
+      continue;
+    }
+    exchange[i] = other.together->exchange;
+    if (!same_place(other.where, arrival.where))
+      report(Mistake::collective, arrival.where, sentence(arrival.name, " meets ", other.together->name, " of ", other.where, " in other threads of its warpgroup"));
+  }
+  if (!complete) return suspend();
+  for (unsigned i = 0; i < warpgroup_width; ++i) {
+    Thread& other = *threads_[first + i];
+    other.state = Thread::State::ready;
+    if (&other != current_) ready_.push_back(&other);
+  }
+  arrival.apply(exchange, arrival.where);
+}
+
 void Block::poll(Location where) {
   Thread& thread = *current_;
   if (thread.polls++ == 0) thread.polls_since = std::chrono::steady_clock::now();
@@ -281,6 +319,37 @@ void Block::poll(Location where) {
   }
   ready_.push_back(&thread);
   suspend();
+}
+
+// ---- the asynchronous proxy, by which products of warpgroups read shared memory
+
+void Block::fence_proxies() {
+  Thread& thread = *current_;
+  thread.time = thread.fenced = ++now_;
+  thread.fenced_base = base_;
+}
+
+void Block::read_by_product(std::uint32_t offset, void* sixteen_bytes, WarpgroupRead& read, Location where) {
+  constexpr std::uint32_t row = 16;
+  if (offset + row > used_)
+    report(Mistake::out_of_bounds, where, sentence("a product reads shared memory at byte ", offset, "; the block has ", used_));
+  for (std::uint32_t i = offset / cell_bytes; i < (offset + row) / cell_bytes; ++i) {
+    note_read(i, where);
+    if (!racecheck_) continue;
+    Cell& cell = cells_[i];
+    if (cell.written >= threads_[cell.writer]->settled && cell.written >= current_->fenced_base)
+      report(Mistake::unfenced, where,
+             sentence("a product reads shared memory at byte ", i * cell_bytes, ", which thread ", threads_[cell.writer]->index, " wrote in ", cell.write_place,
+                      " with no fence_proxies after it"));
+    cell.readers.several_warps = true;
+    ++cell.products;
+    read.cells.push_back(i);
+  }
+  std::memcpy(sixteen_bytes, bytes_.get() + offset, row);
+}
+
+void Block::end_of_product(const WarpgroupRead& read) {
+  for (const std::uint32_t i : read.cells) --cells_[i].products;
 }
 
 // ---- copies under way
@@ -361,6 +430,7 @@ std::string Block::describe(const Thread& thread) const {
     case Thread::State::at_barrier: return sentence("thread ", thread.index, " waits at the barrier in ", thread.where);
     case Thread::State::in_collective:
       return sentence("thread ", thread.index, " waits at ", thread.collective->name, " in ", thread.collective->where);
+    case Thread::State::in_warpgroup: return sentence("thread ", thread.index, " waits at ", thread.together->name, " in ", thread.where);
     case Thread::State::ready: break;
   }
   return sentence("thread ", thread.index, " is under way");
@@ -372,6 +442,7 @@ void Block::diagnose_deadlock() {
   for (unsigned i = 0; i < size_; ++i) {
     const Thread& thread = *threads_[i];
     if (thread.state == Thread::State::in_collective) diagnose_collective(thread);
+    if (thread.state == Thread::State::in_warpgroup) diagnose_warpgroup(thread);
     if (thread.state == Thread::State::at_barrier && at_barrier == nullptr) at_barrier = &thread;
   }
   for (unsigned i = 0; i < size_; ++i) {
@@ -398,9 +469,22 @@ void Block::diagnose_collective(const Thread& thread) {
     const Thread& missing = *threads_[other];
     if (missing.state == Thread::State::in_collective && missing.collective->mask != waiting.mask) {
       tell("lane ", lane, " comes with another mask: ", describe(missing), " for lanes ", Lanes{missing.collective->mask});
-    } else if (missing.state == Thread::State::at_barrier || missing.state == Thread::State::exited) {
+    } else if (missing.state != Thread::State::in_collective && missing.state != Thread::State::ready) {
       tell("lane ", lane, " does not come: ", describe(missing));
     }
+  }
+  std::abort();  // complete: that is no deadlock
+}
+
+/// A thread that this product waits for in vain; one that waits for lanes of its warp is told of there.
+void Block::diagnose_warpgroup(const Thread& thread) {
+  const unsigned first = thread.number / warpgroup_width * warpgroup_width;
+  for (unsigned i = 0; i < warpgroup_width; ++i) {
+    const Thread& missing = *threads_[first + i];
+    if (missing.state == Thread::State::in_collective) diagnose_collective(missing);
+    if (missing.state != Thread::State::in_warpgroup)
+      report(Mistake::collective, thread, thread.where,
+             sentence(thread.together->name, " waits for the four warps of its warpgroup, but ", describe(missing)));
   }
   std::abort();  // complete: that is no deadlock
 }
@@ -438,6 +522,10 @@ void Block::copy_under_way(std::uint32_t index, Location where) {
   report(Mistake::in_flight, where,
          sentence("uses shared memory at byte ", index * cell_bytes, " to which the async copy that thread ", threads_[cell.writer]->index,
                   " issued in ", cell.write_place, " is under way"));
+}
+
+void Block::product_under_way(std::uint32_t index, Location where) {
+  report(Mistake::in_flight, where, sentence("writes shared memory at byte ", index * cell_bytes, ", which a product under way reads, issued in ", cells_[index].read_place));
 }
 
 }  // namespace attest::cuda::emulation

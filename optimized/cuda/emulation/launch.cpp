@@ -21,11 +21,11 @@ Settings from_environment() {
   Settings settings;
   if (const char* seed = std::getenv("ATTEST_CUDA_SEED")) settings.seed = std::strtoull(seed, nullptr, 10);
   if (const char* check = std::getenv("ATTEST_CUDA_RACECHECK")) settings.racecheck = std::strcmp(check, "0") != 0;
-  if (const char* core = std::getenv("ATTEST_CUDA_TENSOR_CORE")) {
-    if (std::strcmp(core, "sm_80") == 0)
-      settings.tensor_core = TensorCore::sm_80;
-    else if (std::strcmp(core, "sm_90") != 0)
-      throw Error(std::string("ATTEST_CUDA_TENSOR_CORE: sm_80 or sm_90, not ") + core);
+  if (const char* capability = std::getenv("ATTEST_CUDA_EMULATED_CAPABILITY")) {
+    if (std::strcmp(capability, "80") == 0)
+      settings.capability = 80;
+    else if (std::strcmp(capability, "90") != 0)
+      throw Error(std::string("ATTEST_CUDA_EMULATED_CAPABILITY: 80 or 90, not ") + capability);
   }
   return settings;
 }

@@ -253,7 +253,7 @@ std::string hexadecimal(std::uint64_t number) {
 
 /// Environment of the child: what a library needs to run, and nothing that could tell it what it is run for.
 std::vector<std::string> worker_environment() {
-  static constexpr std::array names{"PATH=", "HOME=", "LD_LIBRARY_PATH=", "TMPDIR=", "OMP_", "CUDA_", "ATTEST_CUDA_DRIVER="};
+  static constexpr std::array names{"PATH=", "HOME=", "LD_LIBRARY_PATH=", "TMPDIR=", "OMP_", "CUDA_", "ATTEST_CUDA_"};
   std::vector<std::string> result;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
     if (std::any_of(names.begin(), names.end(),

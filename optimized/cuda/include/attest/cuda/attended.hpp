@@ -199,34 +199,48 @@ __device__ __forceinline__ void add_similarities(Strip<Factor, kScoreEights>& sc
 /// counts as 0.
 using Columns = std::uint64_t;
 
-/// This warp's rows of the tile of weights.
+/// Of this lane's weights.
 template <class Factor>
-__device__ __forceinline__ Columns store_weights(Strip<Factor, kScoreEights>& weights, const Tiles<Factor>& tiles, int eights) {
+__device__ __forceinline__ Columns columns_used(Strip<Factor, kScoreEights>& weights, int eights) {
   Columns used = 0;
-  weights.each(eights, [&](int row, int x, float weight) {
-    tiles.weights(strip_row() + row, x) = from_float<Stored<Factor>>(weight);
+  weights.each(eights, [&](int, int x, float weight) {
     if (weight < 0 || weight > 0) used |= Columns{1} << x;  // a weight that is NaN makes NaN of 0, too
   });
   return used;
+}
+
+/// This warp's rows of the tile of weights.
+template <class Factor>
+__device__ __forceinline__ Columns store_weights(Strip<Factor, kScoreEights>& weights, const Tiles<Factor>& tiles, int eights) {
+  weights.each(eights, [&](int row, int x, float weight) { tiles.weights(strip_row() + row, x) = from_float<Stored<Factor>>(weight); });
+  return columns_used(weights, eights);
+}
+
+/// words = the columns that any row of this warp's uses.
+template <class Words>
+__device__ __forceinline__ void tell_columns(Columns used, const Words& words) {
+  for (int distance = 16; distance > 0; distance /= 2) used |= __shfl_xor_sync(kAllLanes, used, distance);
+  if (lane() == 0) words(warp()) = used;
+}
+/// tile(r, begin + x) = 0 in rows that no warp uses.
+template <class Tile, class Words>
+__device__ __forceinline__ void clear_unused(const Tile& tile, const Words& words, int rows, int columns, int begin = 0) {
+  Columns all = 0;
+  for (int w = 0; w < kWarps; ++w) all |= static_cast<Columns>(words(w));
+  for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads)
+    if (!(all >> (i / columns) & 1)) tile(i / columns, begin + i % columns) = from_float<typename Tile::Value>(0.0f);
 }
 
 /// add(depth) where the weights meet `count` rows of `other` from `first` on, in a tile of its columns.
 template <class T, class Factor, class Words, class Add>
 __device__ __forceinline__ void with_values(const Tiles<Factor>& tiles, Columns used, const Words& words, bool hides, const Panel<T>& other, int first,
                                             int count, int rows, const Span& span, Add&& add) {
-  using Value = Stored<Factor>;
-  const int padded = round_up(count, 16), columns = 8 * span.eights();
-  if (hides) {
-    for (int distance = 16; distance > 0; distance /= 2) used |= __shfl_xor_sync(kAllLanes, used, distance);
-    if (lane() == 0) words(warp()) = used;
-  }
+  const int padded = round_up(count, 16);
+  if (hides) tell_columns(used, words);
   fill_values<T>(tiles.values, other, first, count, padded, span);
   wait_for_tiles();
   if (hides) {
-    Columns all = 0;
-    for (int w = 0; w < kWarps; ++w) all |= static_cast<Columns>(words(w));
-    for (int i = static_cast<int>(threadIdx.x); i < padded * columns; i += kThreads)
-      if (!(all >> (i / columns) & 1)) tiles.values(i / columns, i % columns) = from_float<Value>(0.0f);
+    clear_unused(tiles.values, words, padded, 8 * span.eights());
     __syncthreads();
   }
   if (strip_is_in(rows)) add(padded);
@@ -271,6 +285,21 @@ __device__ float mean(const Panel<T>& v, int count, int column) {
   float sum = 0;
   for (int j = 0; j < count; ++j) sum += v(j, column);
   return __fdiv_rn(sum, static_cast<float>(count));
+}
+
+/// What this warp's queries get: weighted sums over the sum of the weights, or what the convention says where there are none.
+template <class T, class Factor, int Eights>
+__device__ __forceinline__ void store_attended(Strip<Factor, Eights>& sum, const Seen& seen, const Logits& p, const Panel<T>& values, int keys, const Answers& o,
+                                               const Chunk& chunk, int head, const Span& span) {
+  const Product answer{.answers = o};
+  sum.each(span.eights(), [&](int row, int x, float value) {
+    const int i = strip_row() + row;
+    if (i >= chunk.count || x >= span.columns) return;
+    if (seen.sum[row] != 0) value = __fdiv_rn(value, seen.sum[row]);
+    else if (p.empty_row == Logits::EmptyRow::nan) value = __int_as_float(0x7fc00000);
+    else if (p.empty_row == Logits::EmptyRow::mean) value = mean(values, keys, span.first + x);
+    store_answer<T>(answer, chunk, head, i, span.first + x, value, 1);
+  });
 }
 
 }  // namespace attest::cuda

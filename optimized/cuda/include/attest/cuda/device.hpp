@@ -28,3 +28,4 @@
 
 #include "attest/cuda/convert.hpp"
 #include "attest/cuda/matrix.hpp"
+#include "attest/cuda/warpgroup.hpp"

@@ -11,14 +11,14 @@
 
 namespace attest::cuda::emulation {
 
-/// Whose sums the matrix products imitate (README.md, "Matrix products").
+/// Whose sums a matrix product imitates (README.md, "Matrix products").
 enum class TensorCore { sm_80, sm_90 };
 
 struct Settings {
-  std::uint64_t seed = 0;                      ///< ATTEST_CUDA_SEED: the order of blocks, and of threads between barriers
-  bool racecheck = true;                       ///< ATTEST_CUDA_RACECHECK=0
-  TensorCore tensor_core = TensorCore::sm_90;  ///< ATTEST_CUDA_TENSOR_CORE=sm_80
-  double patience = 20;                        ///< seconds that a thread may poll a flag (load_acquire) without getting any further
+  std::uint64_t seed = 0;  ///< ATTEST_CUDA_SEED: the order of blocks, and of threads between barriers
+  bool racecheck = true;   ///< ATTEST_CUDA_RACECHECK=0
+  int capability = 90;     ///< ATTEST_CUDA_EMULATED_CAPABILITY=80: the device whose sums and instructions are imitated
+  double patience = 20;    ///< seconds that a thread may poll a flag (load_acquire) without getting any further
 };
 
 /// Of the whole process; from the environment at first, to be changed between launches.
@@ -30,6 +30,7 @@ enum class Mistake {
   unwritten,
   race,
   in_flight,
+  unfenced,
   collective,
   misaligned,
   shared_memory,

@@ -30,6 +30,18 @@ using Stored = typename StoredAs<Factor>::Type;
 __host__ __device__ constexpr int wide_tiles(int width) { return width <= kWide ? 1 : (width - kWide + kTile - 1) / kTile + 1; }
 __device__ inline int wide_columns(int tile, int width) { return tile + 1 == wide_tiles(width) ? width - tile * kTile : kTile; }
 
+/// tile(r, x ...) = panel(row, column ...), 16 bytes of the tile; zeros where the row is not `there`.
+template <class T, class Tile>
+__device__ __forceinline__ void fill_piece(const Tile& tile, int r, int x, const Panel<T>& panel, bool there, int row, int column) {
+  using Value = typename Tile::Value;
+  constexpr int piece = 16 / static_cast<int>(sizeof(Value));
+  if constexpr (std::is_same_v<T, Value>) {
+    const T* from = there ? panel.template run<piece>(row, column) : nullptr;
+    if (from) return copy_async<piece>(&tile(r, x), from);
+  }
+  for (int e = 0; e < piece; ++e) tile(r, x + e) = from_float<Value>(there ? panel(row, column + e) : 0.0f);
+}
+
 /// tile(r, begin + x) = panel(first + r, column + x) for r < count and x within the panel, else 0; r < rows and x < columns.
 /// Copies that are as they stand in memory are on their way when this returns: wait_for_tiles().
 template <class T, class Tile>
@@ -39,14 +51,16 @@ __device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int cou
   const int pieces = columns / piece;
   for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += kThreads) {
     const int r = i / pieces, x = i % pieces * piece;
-    if constexpr (std::is_same_v<T, Value>) {
-      const T* from = r < count ? panel.template run<piece>(first + r, column + x) : nullptr;
-      if (from) {
-        copy_async<piece>(&tile(r, begin + x), from);
-        continue;
-      }
-    }
-    for (int e = 0; e < piece; ++e) tile(r, begin + x + e) = from_float<Value>(r < count ? panel(first + r, column + x + e) : 0.0f);
+    fill_piece<T>(tile, r, begin + x, panel, r < count, first + r, column + x);
+  }
+}
+/// The same where the rows of eight columns lie behind each other: eight threads take eight rows, whose 128 bytes are in all the banks.
+template <class T>
+__device__ void fill(const CoreTile<T>& tile, const Panel<T>& panel, int first, int count, int column, int columns, int begin = 0) {
+  const int eights = columns / 8;
+  for (int i = static_cast<int>(threadIdx.x); i < tile.rows() * eights; i += kThreads) {
+    const int r = i / 8 / eights * 8 + i % 8, x = i / 8 % eights * 8;
+    fill_piece<T>(tile, r, begin + x, panel, r < count, first + r, column + x);
   }
 }
 
@@ -54,6 +68,14 @@ __device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int cou
 __device__ inline void wait_for_tiles() {
   copy_async_commit();
   copy_async_wait<0>();
+  __syncthreads();
+}
+
+/// ... and for products of the warpgroup.
+__device__ inline void wait_for_tiles_of_products() {
+  copy_async_commit();
+  copy_async_wait<0>();
+  fence_proxies();
   __syncthreads();
 }
 

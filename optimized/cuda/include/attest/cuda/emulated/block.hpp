@@ -27,6 +27,7 @@ inline constexpr std::uint32_t shared_limit = 227 * 1024;        // sm_90; sm_80
 inline constexpr std::uint32_t static_shared_limit = 48 * 1024;  // what the linker of device code accepts
 inline constexpr unsigned block_limit = 1024;
 inline constexpr unsigned warp_width = 32;
+inline constexpr unsigned warpgroup_width = 128;
 inline constexpr std::uint32_t cell_bytes = 2;
 
 /// Time is a counter of the host thread's that grows at each synchronisation and never goes back, also not between blocks: what a
@@ -44,6 +45,47 @@ struct Collective {
   bool aligned = false;                                                              // all lanes at the same line
 };
 
+/// An operation of a warpgroup's 128 threads one of which has arrived.
+struct WarpgroupCollective {
+  const char* name;
+  Location where;
+  void* exchange;
+  void (*apply)(const std::array<void*, warpgroup_width>& exchange, Location where);
+};
+
+/// The cells of shared memory that a product of a warpgroup reads while it is under way, and how many threads have not waited for it yet.
+struct WarpgroupRead {
+  std::vector<std::uint32_t> cells;
+  unsigned waited_for_by = warpgroup_width;
+};
+
+/// What a thread has of products of its warpgroup that are under way (emulation/warpgroup.cpp).
+struct WarpgroupState {
+  struct Fenced {  // registers as warpgroup_fence saw them
+    const void* begin;
+    std::vector<std::uint32_t> words;
+  };
+  struct Sum {  // the accumulators of one product, and what they will be when it is waited for
+    float* begin;
+    std::vector<float> values;
+    std::uint32_t group;
+  };
+  struct Read {
+    std::shared_ptr<WarpgroupRead> of;
+    std::uint32_t group;
+  };
+  std::vector<Fenced> fenced;
+  std::vector<Sum> sums;
+  std::vector<Read> reads;
+  std::uint32_t groups = 0;  // committed
+  void clear() {
+    fenced.clear();
+    sums.clear();
+    reads.clear();
+    groups = 0;
+  }
+};
+
 /// A cp.async that is under way.
 struct Copy {
   std::uint32_t to, bytes, valid;  // `valid` bytes come from memory, the others are zero
@@ -55,7 +97,7 @@ class Stacks;
 struct Fiber;  // emulation/fiber.hpp
 
 struct Thread {
-  enum class State : std::uint8_t { ready, at_barrier, in_collective, exited };
+  enum class State : std::uint8_t { ready, at_barrier, in_collective, in_warpgroup, exited };
   uint3 index{};
   unsigned number = 0, warp = 0, lane = 0;
   State state = State::ready;
@@ -64,6 +106,12 @@ struct Thread {
   Location where{};                      // the barrier at which it waits
   int predicate = 0;
   Collective* collective = nullptr;
+  WarpgroupCollective* together = nullptr;
+  WarpgroupState products;
+  Location products_place{};  // where it issued the last one
+  // Of its fences between the generic and the asynchronous proxy: what it wrote before the last one, and before the last one that a barrier
+  // followed; and the barrier before the last one: it is a fence for what any thread wrote before that barrier, too.
+  Time fenced = 0, settled = 0, fenced_base = 0;
   std::vector<Copy> copies;
   std::uint32_t groups = 0;  // of copies, committed
   std::uint32_t polls = 0;   // without getting any further
@@ -86,6 +134,7 @@ struct Group {
 struct Cell {
   Time written = 0;  // by a plain write
   std::uint16_t writer = 0;
+  std::uint16_t products = 0;  // of warpgroups that read it and are under way
   bool in_flight = false;  // the write is a copy_async whose data have not landed
   Group readers, adders;   // since that write; `adders` by atomics
   Location write_place{}, read_place{}, add_place{};
@@ -117,6 +166,14 @@ public:
   void collective(Collective& arrival);
   /// Lets other threads run: what a thread does that waits for memory to change.
   void poll(Location where);
+
+  /// All 128 threads of a warpgroup, at one place.
+  void warpgroup(WarpgroupCollective& arrival);
+  /// What this thread has written to shared memory, or sees there, is seen by products of warpgroups.
+  void fence_proxies();
+  /// 16 bytes of shared memory that a product under way reads: nobody may write there before all threads have waited.
+  void read_by_product(std::uint32_t offset, void* sixteen_bytes, WarpgroupRead& read, Location where);
+  void end_of_product(const WarpgroupRead& read);
 
   void copy_async(const Copy& copy, Location where);
   void commit_copies();
@@ -177,7 +234,9 @@ private:
   std::string describe(const Thread& thread) const;
   [[noreturn]] void unwritten(std::uint32_t cell, Location where);
   [[noreturn]] void race(std::uint32_t cell, const char* verb, unsigned other, const char* did, Location there, Location where);
+  [[noreturn]] void diagnose_warpgroup(const Thread& thread);
   [[noreturn]] void copy_under_way(std::uint32_t cell, Location where);
+  [[noreturn]] void product_under_way(std::uint32_t cell, Location where);
 
   void note_read(std::uint32_t cell, Location where);
   void note_write(std::uint32_t cell, bool by_copy, Location where);
@@ -274,6 +333,8 @@ inline void Block::note_write(std::uint32_t index, bool by_copy, Location where)
   if (racecheck_) {
     if (cell.in_flight && cell.written >= born_) [[unlikely]]
       copy_under_way(index, where);
+    if (cell.products != 0) [[unlikely]]
+      product_under_way(index, where);
     if (!ordered(cell.writer, cell.written)) [[unlikely]]
       race(index, "writes", cell.writer, "wrote", cell.write_place, where);
     if (const unsigned adder = unordered(cell.adders); adder != nobody) [[unlikely]]
@@ -296,6 +357,8 @@ inline void Block::note_update(std::uint32_t index, Location where) {
   if (!racecheck_) return;
   if (cell.in_flight) [[unlikely]]
     copy_under_way(index, where);
+  if (cell.products != 0) [[unlikely]]
+    product_under_way(index, where);
   if (!ordered(cell.writer, cell.written)) [[unlikely]]
     race(index, "updates", cell.writer, "wrote", cell.write_place, where);
   if (const unsigned reader = unordered(cell.readers); reader != nobody) [[unlikely]]

@@ -46,6 +46,9 @@ void clear(T* memory, std::size_t count, Stream = nullptr) {
   std::memset(memory, 0, count * sizeof(T));
 }
 
+/// Of the device that is emulated, as 10 * major + minor.
+inline int compute_capability() { return emulation::settings().capability; }
+
 inline Stream create_stream() { return nullptr; }
 inline void destroy(Stream) {}
 inline void synchronize(Stream) {}

@@ -39,6 +39,15 @@ void clear(T* memory, std::size_t count, Stream stream = nullptr) {
   check(cudaMemsetAsync(memory, 0, count * sizeof(T), stream), "clear");
 }
 
+/// Of the current device, as 10 * major + minor.
+inline int compute_capability() {
+  int device = 0, major = 0, minor = 0;
+  check(cudaGetDevice(&device), "compute_capability");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "compute_capability");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "compute_capability");
+  return 10 * major + minor;
+}
+
 inline Stream create_stream() {
   Stream stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create_stream");

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdio>
+
+namespace attest::cuda {
+
+template <class T>
+class CoreTile {
+public:
+  using Value = T;
+  __device__ CoreTile(DynamicShared& memory, int rows, int columns) : eights_(memory.take<T>(columns / 8, rows, 8)) {}
+  __device__ int rows() const { return eights_.extent(1); }
+  __device__ T& operator()(int i, int j) const { return eights_(j / 8, i, j % 8); }
+
+private:
+  SharedView<T, 3> eights_;
+};
+
+template <class T>
+__device__ __forceinline__ unsigned shared_address(const T* at) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(at));
+}
+
+namespace detail {
+
+/// The compiler takes these registers for changed here: what it computes from them it computes behind this place, what it puts into them before.
+template <int Eights>
+__device__ __forceinline__ void pin(Accumulator (&sum)[Eights]) {
+#pragma unroll
+  for (int e = 0; e < Eights; ++e)
+#pragma unroll
+    for (int i = 0; i < Accumulator::size; ++i) asm volatile("" : "+f"(sum[e].values[i])::"memory");
+}
+template <int Steps>
+__device__ __forceinline__ void pin(MatrixA<__nv_bfloat16> (&a)[Steps]) {
+#pragma unroll
+  for (int s = 0; s < Steps; ++s) {
+    auto words = __builtin_bit_cast(Registers<4>, a[s]);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) asm volatile("" : "+r"(words.word[i])::"memory");
+    a[s] = __builtin_bit_cast(MatrixA<__nv_bfloat16>, words);
+  }
+}
+
+}  // namespace detail
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+__device__ __forceinline__ void fence_proxies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+template <int Eights>
+__device__ __forceinline__ void warpgroup_fence(Accumulator (&sum)[Eights]) {
+  detail::pin(sum);
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+template <int Eights, int Steps>
+__device__ __forceinline__ void warpgroup_fence(Accumulator (&sum)[Eights], MatrixA<__nv_bfloat16> (&a)[Steps]) {
+  detail::pin(a);
+  warpgroup_fence(sum);
+}
+__device__ __forceinline__ void warpgroup_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int N = 0, int Eights>
+__device__ __forceinline__ void warpgroup_wait(Accumulator (&sum)[Eights]) {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+  detail::pin(sum);
+}
+
+// One instruction for each width, with the left operand in registers or in shared memory. `sums` are the names of the accumulators, behind
+// which the operands are counted.
+#define ATTEST_CUDA_SUM(e) "+f"(sum[e].values[0]), "+f"(sum[e].values[1]), "+f"(sum[e].values[2]), "+f"(sum[e].values[3])
+#define ATTEST_CUDA_SUM_8(e)                                                                                                        \
+  ATTEST_CUDA_SUM(e), ATTEST_CUDA_SUM(e + 1), ATTEST_CUDA_SUM(e + 2), ATTEST_CUDA_SUM(e + 3), ATTEST_CUDA_SUM(e + 4),               \
+      ATTEST_CUDA_SUM(e + 5), ATTEST_CUDA_SUM(e + 6), ATTEST_CUDA_SUM(e + 7)
+#define ATTEST_CUDA_WGMMA(width, sums, left, right, immediates)                                                                     \
+  "{.reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n" width "k16.f32.bf16.bf16 {" sums "}, " left ", " right \
+  ", add, 1, 1, " immediates ";}"
+#define ATTEST_CUDA_SUMS_1 "%0, %1, %2, %3"
+#define ATTEST_CUDA_SUMS_8 \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define ATTEST_CUDA_SUMS_16 \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+
+namespace detail {
+
+// `a` in registers.
+template <int Eights, Major major>
+__device__ __forceinline__ void warpgroup_product(Accumulator* sum, const Registers<4>& a, std::uint64_t b) {
+  if constexpr (Eights == 16) {
+    asm volatile(ATTEST_CUDA_WGMMA("128", ATTEST_CUDA_SUMS_16, "{%64, %65, %66, %67}", "%68", "%69")
+                 : ATTEST_CUDA_SUM_8(0), ATTEST_CUDA_SUM_8(8)
+                 : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b), "n"(static_cast<int>(major)));
+  } else if constexpr (Eights == 8) {
+    asm volatile(ATTEST_CUDA_WGMMA("64", ATTEST_CUDA_SUMS_8, "{%32, %33, %34, %35}", "%36", "%37")
+                 : ATTEST_CUDA_SUM_8(0)
+                 : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b), "n"(static_cast<int>(major)));
+  } else {
+    static_assert(Eights == 1);
+    asm volatile(ATTEST_CUDA_WGMMA("8", ATTEST_CUDA_SUMS_1, "{%4, %5, %6, %7}", "%8", "%9")
+                 : ATTEST_CUDA_SUM(0)
+                 : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b), "n"(static_cast<int>(major)));
+  }
+}
+// `a` in shared memory.
+template <int Eights, Major major>
+__device__ __forceinline__ void warpgroup_product(Accumulator* sum, std::uint64_t a, std::uint64_t b) {
+  if constexpr (Eights == 16) {
+    asm volatile(ATTEST_CUDA_WGMMA("128", ATTEST_CUDA_SUMS_16, "%64", "%65", "0, %66")
+                 : ATTEST_CUDA_SUM_8(0), ATTEST_CUDA_SUM_8(8)
+                 : "l"(a), "l"(b), "n"(static_cast<int>(major)));
+  } else if constexpr (Eights == 8) {
+    asm volatile(ATTEST_CUDA_WGMMA("64", ATTEST_CUDA_SUMS_8, "%32", "%33", "0, %34")
+                 : ATTEST_CUDA_SUM_8(0)
+                 : "l"(a), "l"(b), "n"(static_cast<int>(major)));
+  } else {
+    static_assert(Eights == 1);
+    asm volatile(ATTEST_CUDA_WGMMA("8", ATTEST_CUDA_SUMS_1, "%4", "%5", "0, %6")
+                 : ATTEST_CUDA_SUM(0)
+                 : "l"(a), "l"(b), "n"(static_cast<int>(major)));
+  }
+}
+
+/// As many columns at once as there is an instruction for.
+template <int Eights, class A, Major major>
+__device__ __forceinline__ void warpgroup_products(Accumulator* sum, const A& a, const Described<major>& b) {
+  constexpr int piece = Eights >= 16 ? 16 : Eights >= 8 ? 8 : 1;
+  warpgroup_product<piece, major>(sum, a, b.bits);
+  if constexpr (Eights > piece) warpgroup_products<Eights - piece>(sum + piece, a, b.from(8 * piece));
+}
+
+}  // namespace detail
+
+template <int Eights, Major major>
+__device__ __forceinline__ void multiply_add(Accumulator (&sum)[Eights], const MatrixA<__nv_bfloat16>& a, const Described<major>& b) {
+  detail::warpgroup_products<Eights>(sum, __builtin_bit_cast(detail::Registers<4>, a), b);
+}
+template <int Eights, Major major>
+__device__ __forceinline__ void multiply_add(Accumulator (&sum)[Eights], const Described<Major::k>& a, const Described<major>& b) {
+  detail::warpgroup_products<Eights>(sum, a.bits, b);
+}
+
+#undef ATTEST_CUDA_SUM
+#undef ATTEST_CUDA_SUM_8
+#undef ATTEST_CUDA_SUMS_1
+#undef ATTEST_CUDA_SUMS_8
+#undef ATTEST_CUDA_SUMS_16
+#undef ATTEST_CUDA_WGMMA
+
+#else
+
+// Code for other devices, which a launch there must not reach: it says so and stops rather than answer wrongly.
+namespace detail {
+
+__device__ inline void no_warpgroup_products() {
+  if (threadIdx.x == 0) printf("attest: a kernel with products of warpgroups was launched on a device for which it was not compiled (sm_90a)\n");
+  __trap();
+}
+
+}  // namespace detail
+
+__device__ inline void fence_proxies() { detail::no_warpgroup_products(); }
+template <class... Registers>
+__device__ void warpgroup_fence(Registers&...) {
+  detail::no_warpgroup_products();
+}
+__device__ inline void warpgroup_commit() { detail::no_warpgroup_products(); }
+template <int N = 0, class Sum>
+__device__ void warpgroup_wait(Sum&) {
+  detail::no_warpgroup_products();
+}
+template <int Eights, class A, Major major>
+__device__ void multiply_add(Accumulator (&)[Eights], const A&, const Described<major>&) {
+  detail::no_warpgroup_products();
+}
+
+#endif
+
+}  // namespace attest::cuda
