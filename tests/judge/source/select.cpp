@@ -8,6 +8,7 @@
 #include <set>
 
 #include "attest/judge/check.hpp"
+#include "attest/reference/emulated.hpp"
 
 namespace attest::judge {
 namespace {
@@ -45,10 +46,13 @@ bool tells_from_zero(const golden::GoldenCase& c, const golden::Profile& profile
   return !any;
 }
 
-/// Where an output is NaN by convention nothing says what its gradient is.
-bool has_gradient(const golden::GoldenCase& c) {
-  for (const auto& [name, tensor] : c.certified.outputs)
-    if (!name.starts_with("gradient.") && std::any_of(tensor.hi.begin(), tensor.hi.end(), [](double x) { return std::isnan(x); })) return false;
+/// Where an output is NaN by convention nothing says what its gradient is; and one that binary16 has no number for cannot be stored.
+bool has_gradient(const golden::GoldenCase& c, const golden::Profile& profile) {
+  for (const auto& [name, tensor] : c.certified.outputs) {
+    const bool is_gradient = name.starts_with("gradient."), narrow = is_gradient && profile.storage == DType::f16;
+    for (const double x : tensor.hi)
+      if ((!is_gradient && std::isnan(x)) || (narrow && std::abs(x) > reference::Emulated::kMostOfHalf)) return false;
+  }
   return true;
 }
 
@@ -80,7 +84,7 @@ void add_fresh(Selection& selection, const golden::Profile& profile, std::uint64
 std::optional<golden::GoldenCase> certified_now(const golden::Case& c, const golden::Profile& profile, bool gradients) {
   try {
     auto certified = golden::certify_case(c, {.check_witnesses = false, .gradients = gradients});
-    if (golden::exact_in(certified.problem, profile.storage) && within_range(certified.problem, profile) && (!gradients || has_gradient(certified))) return certified;
+    if (golden::exact_in(certified.problem, profile.storage) && within_range(certified.problem, profile) && (!gradients || has_gradient(certified, profile))) return certified;
   } catch (const SpecError&) {
   } catch (const golden::Uncertifiable&) {
   }
@@ -111,7 +115,7 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
   std::vector<const golden::GoldenCase*> unfit;
   for (const auto& c : stored) {
     if (!form_applies(spec, form, c.problem.sizes, c.problem.parameters) || !golden::exact_in(c.problem, profile.storage) ||
-        !capabilities.takes(c.name.with) || !within_range(c.problem, profile) || (gradients && !has_gradient(c))) {
+        !capabilities.takes(c.name.with) || !within_range(c.problem, profile) || (gradients && !has_gradient(c, profile))) {
       ++selection.skipped[c.name.flag];
     } else if (capabilities.allow(spec, c.problem.sizes, c.problem.parameters)) {
       selection.cases.push_back(c);

@@ -23,8 +23,7 @@ public:
         mask_(static_cast<const std::uint8_t*>(logits.mask.data) + logits.mask.place.at(sequence, head, 0, 0)),
         bias_(logits.bias, queries_, head),
         slope_(logits.slopes.data ? Panel<T>(logits.slopes, queries_, head).raw(0, 0) : 0.0f),
-        factors_(floats(logits.factors, sequence, head)),
-        scores_by_row_(floats(logits.relative.scores, sequence, head)),
+        table_(floats(logits.factors.data ? logits.factors : logits.relative.scores, sequence, head)),
         gradients_by_row_(floats(logits.relative.gradients, sequence, head)),
         q(logits.q, queries_, head),
         k(logits.k, keys_, head) {}
@@ -44,15 +43,15 @@ public:
       const int distance = i + past() - j, away = logits_.by_key ? -j : distance < 0 ? -distance : distance;
       return __fmaf_rn(logits_.scale, product, -slope_ * static_cast<float>(away));
     }
-    if (factors_) return product <= 0 ? 0.0f : logits_.scale * product * factor(kFactor, i, j);
-    if (scores_by_row_) product += scores_by_row_[i * logits_.relative.scores.place.row + logits_.relative.row_of(i, j)];
+    if (logits_.factors.data) return product <= 0 ? 0.0f : logits_.scale * product * factor(kFactor, i, j);
+    if (table_) product += table_[i * logits_.relative.scores.place.row + logits_.relative.row_of(i, j)];
     if (!logits_.bias.data) return logits_.scale * product;
     const float bias = bias_.raw(i, j);
     return bias == -INFINITY ? bias : __fmaf_rn(logits_.scale, product, bias);
   }
 
   /// The derivative of l_ij by scale q_i . k_j, where i sees j.
-  __device__ float slope(int i, int j, float product) const { return !factors_ ? 1.0f : product > 0 ? factor(kFactor, i, j) : 0.0f; }
+  __device__ float slope(int i, int j, float product) const { return !logits_.factors.data ? 1.0f : product > 0 ? factor(kFactor, i, j) : 0.0f; }
   /// The gradient of the weight a_ij, from the product grad_o_i . v_j.
   __device__ float by_weight(int i, int j, float product) const {
     return gradients_by_row_ && i < queries() ? product + gradients_by_row_[i * logits_.relative.gradients.place.row + logits_.relative.row_of(i, j)] : product;
@@ -60,7 +59,7 @@ public:
 
   enum FactorRow { kFactor, kByFirst, kBySecond };  // f, and the derivatives of ln f
   __device__ float factor(FactorRow row, int i, int j) const {
-    return factors_[row * logits_.factors.place.row + (i < j ? j - i : i - j)];
+    return table_[row * logits_.factors.place.row + (i < j ? j - i : i - j)];
   }
 
   /// No query before `end` sees a key from here on. A mean over all keys is one over all keys.
@@ -90,7 +89,8 @@ private:
   const std::uint8_t* mask_;
   Panel<T> bias_;
   float slope_;
-  const float *factors_, *scores_by_row_, *gradients_by_row_;
+  const float* table_;  // of factors, or of scores by row
+  const float* gradients_by_row_;
 
 public:
   Panel<T> q, k;
