@@ -27,7 +27,12 @@ struct Piece {
   }
 
   __device__ void store(const Answers& answers, const Chunk& chunk, int head, Index row, int column) const {
-    T* to = static_cast<T*>(answers.data) + answers.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
+    const Index at = answers.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
+    if (answers.wide && !std::is_same_v<T, float>) {
+      for (int x = 0; x < size && column + x < answers.width; ++x) static_cast<float*>(answers.data)[at + x * answers.place.column] = values[x];
+      return;
+    }
+    T* to = static_cast<T*>(answers.data) + at;
     if (answers.place.column == 1 && column + size <= answers.width && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
       Vector<T, size> together;
 #pragma unroll
