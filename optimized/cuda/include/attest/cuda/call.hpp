@@ -140,7 +140,7 @@ public:
   std::string_view choice(const char* name) const { return parameter(name).text; }
   Map map(const char* name) const {
     const std::string_view kind = choice(name);
-    return kind == "elu_plus_one" ? Map::elu_plus_one : kind == "relu" ? Map::relu : kind == "exp" ? Map::exp : Map::identity;
+    return kind == "elu_plus_one" ? Map::elu_plus_one : kind == "relu" ? Map::relu : kind == "exp" ? Map::exp : kind == "gelu_tanh" ? Map::gelu_tanh : Map::identity;
   }
 
   /// Room for `count` values in the call's workspace.

@@ -26,7 +26,7 @@ void answer(Call& call, const Product& product) {
   }
 }
 
-/// What the backward pass of causal linear attention reads and writes.
+/// What the backward pass of causal linear attention reads and writes. Of mapped rows the gradients are those before the map.
 struct Backward {
   Rows phi_q{}, phi_k{}, v{}, grad_o{};
   Sequences tokens{};
@@ -42,9 +42,10 @@ template <Algorithm algorithm, class T, class Factor>
 void through_numerator(Call& call, const Backward& x, const Rows& G, const Rows& values, const State* states) {
   Rows without_e = G;
   without_e.stored = x.v.stored;
-  Product grad_phi_q{.a = G, .b = values, .c = x.phi_k, .order = Order::past, .tokens = x.tokens, .initial = x.initial.transposed(), .answers = x.grad_phi_q};
+  Product grad_phi_q{.a = G, .b = values, .c = x.phi_k, .order = Order::past, .tokens = x.tokens, .initial = x.initial.transposed(), .answers = x.grad_phi_q,
+                     .sloped = where_mapped(x.phi_q)};
   Product grad_phi_k{.a = values, .b = G, .c = x.phi_q, .order = Order::future, .tokens = x.tokens, .initial = x.grad_final.transposed(),
-                     .final = x.grad_initial.transposed(), .answers = x.grad_phi_k};
+                     .final = x.grad_initial.transposed(), .answers = x.grad_phi_k, .sloped = where_mapped(x.phi_k)};
   Product grad_v{.a = x.phi_k, .b = x.phi_q, .c = without_e, .order = Order::future, .tokens = x.tokens, .initial = x.grad_final, .answers = x.grad_v};
   if constexpr (algorithm == Algorithm::parallel) {
     const State past = states ? *states : states_of<T, Factor>(call, x.phi_k, values, Order::past, x.tokens, x.initial, {});

@@ -50,6 +50,9 @@ struct Product {
   Rows targets{};
 };
 
+/// Rows whose slope gradients by them are to be multiplied by; none where they are not mapped.
+inline Rows where_mapped(const Rows& rows) { return rows.map == Map::identity ? Rows{} : rows; }
+
 /// One answer, divided, sloped, joined with the addend and stored. `column` counts from the answers' first.
 template <class T>
 __device__ void store_answer(const Product& p, const Chunk& chunk, int head, Index row, int column, float sum, float denominator) {

@@ -52,14 +52,23 @@ struct Sequences {
   }
 };
 
-/// phi of linear attention, element by element.
-enum class Map { identity, elu_plus_one, relu, exp };
+/// phi of linear attention, or the activation of a layer, element by element.
+enum class Map { identity, elu_plus_one, relu, exp, gelu_tanh };
+
+inline constexpr float kGeluSlope = 2 * 0.7978845608028654f, kGeluCube = 0.044715f;
+
+/// What gelu_tanh lets through of u: sigma(2 c (u + 0.044715 u^3)).
+__device__ inline float gelu_share(float u) {
+  const float z = kGeluSlope * __fmaf_rn(kGeluCube * u * u, u, u), e = expf(-fabsf(z));
+  return (z < 0 ? e : 1.0f) / (1 + e);
+}
 
 __device__ inline float mapped(Map map, float x) {
   switch (map) {
     case Map::elu_plus_one: return x > 0 ? x + 1 : expf(x);  // expm1(x) + 1 would be 0 far below 0
     case Map::relu: return x > 0 ? x : 0.0f;
     case Map::exp: return expf(x);
+    case Map::gelu_tanh: return x * gelu_share(x);
     default: return x;
   }
 }
@@ -69,6 +78,10 @@ __device__ inline float slope(Map map, float x) {
     case Map::elu_plus_one: return x > 0 ? 1.0f : expf(x);
     case Map::relu: return x > 0 ? 1.0f : 0.0f;
     case Map::exp: return expf(x);
+    case Map::gelu_tanh: {
+      const float share = gelu_share(x), changing = share * gelu_share(-x);
+      return changing == 0 ? share : __fmaf_rn(x * kGeluSlope * __fmaf_rn(3 * kGeluCube * x, x, 1), changing, share);
+    }
     default: return 1.0f;
   }
 }
