@@ -28,7 +28,7 @@ struct Logits {
   float scale = 1, offset = 0;
   int power = 1;
   bool causal = false;  // key j is seen when j <= i + (s - n)
-  Index segment = 0;    // where it is given: keys of earlier segments of so many tokens are not seen
+  int segment = 0;      // where it is given: keys of earlier segments of so many tokens are not seen
   Rows mask{};          // bytes [n, s]: 0 hides
   Rows bias{};          // [n, s]
   EmptyRow empty_row = EmptyRow::zero;  // the weights of a query that sees nothing: 0, NaN, or equal over all keys
