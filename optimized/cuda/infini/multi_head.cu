@@ -26,17 +26,22 @@ State weights(Call& call, const char* name, int sequences, int rows) {
   return state;
 }
 
-/// Projections of every head, infini.segment_attention of every head, and one product with w_o: the heads' outputs lie side by side.
-struct Loop {
+/// Projections of every head and infini.segment_attention of every head. Weights and outputs of the heads lie one behind the other: from here
+/// on an index counts the heads of the call alone, and what is said of one of the equation's own begins there.
+struct Heads {
+  int count, width;  // of the outputs
+  Sequences tokens;
+  Rows a;
+  State w_o;
+
   template <class T, class Factor>
-  static void run(Call& call) {
-    const int heads = static_cast<int>(call.input("beta")->shape[2]);
-    call.split_heads(heads);
+  static Heads of(Call& call) {
+    const int count = static_cast<int>(call.input("beta")->shape[2]);
+    call.split_heads(count);
     Segments x(call, "x");
     const Rows tokens = call.rows("x");
-    const int sequences = x.tokens.count;
     const auto projected = [&](const char* name) {
-      const State w = weights<T>(call, name, sequences, tokens.stored);
+      const State w = weights<T>(call, name, x.tokens.count, tokens.stored);
       const Answers y = call.workspace_rows(x.tokens, w.columns);
       read_state<T, Factor>(call, {.a = tokens, .tokens = x.tokens, .answers = y}, w);
       return read_back(y);
@@ -51,20 +56,47 @@ struct Loop {
     const Answers a = call.workspace_rows(x.tokens, m);
     attend_by_segments<T, Factor>(call, x, call.choice("update") == "delta", call.final_of_own_heads("memory", "z", d, m), a);
 
-    State w_o = weights<T>(call, "w_o", sequences, m);
+    Heads heads{count, m, x.tokens, read_back(a), weights<T>(call, "w_o", x.tokens.count, m)};
+    heads.a.place.head *= count;
+    heads.w_o.place.head *= count;
     call.split_heads(1);
-    Rows together = read_back(a);
-    together.stored = w_o.rows = heads * m;
-    together.place.head = heads * m;
-    w_o.place.head *= heads;
-    read_state<T, Factor>(call, {.a = together, .tokens = x.tokens, .answers = call.answers("o")}, w_o);
+    return heads;
+  }
+};
+
+/// One product: the heads' outputs side by side, times w_o as one matrix.
+struct Loop {
+  template <class T, class Factor>
+  static void run(Call& call) {
+    Heads heads = Heads::of<T, Factor>(call);
+    heads.a.stored = heads.w_o.rows = heads.count * heads.width;
+    read_state<T, Factor>(call, {.a = heads.a, .tokens = heads.tokens, .answers = call.answers("o")}, heads.w_o);
+  }
+};
+
+/// A product for every head, added to those of the heads before it.
+struct SumOfHeads {
+  template <class T, class Factor>
+  static void run(Call& call) {
+    const Heads heads = Heads::of<T, Factor>(call);
+    Rows a = heads.a, before{};
+    State w = heads.w_o;
+    for (int g = 0; g < heads.count; ++g) {
+      const Answers sum = g + 1 < heads.count ? call.workspace_rows(heads.tokens, w.columns) : call.answers("o");
+      read_state<T, Factor>(call, {.a = a, .tokens = heads.tokens, .answers = sum, .addend = before}, w);
+      before = read_back(sum);
+      if (!a.data) continue;  // a call that measures
+      a.data = static_cast<const float*>(a.data) + heads.width;
+      w.matrix += static_cast<Index>(w.rows) * w.columns;
+    }
   }
 };
 
 }  // namespace
 
 std::vector<attest_kernel> kernels() {
-  return Kernels("infini.multi_head").value<Loop>("loop", {.can = "d <= 256; m <= 256"}).rows();
+  constexpr const char* widths = "d <= 256; m <= 256";
+  return Kernels("infini.multi_head").value<Loop>("loop", {.can = widths}).value<SumOfHeads>("sum_of_heads", {.can = widths}).rows();
 }
 
 }  // namespace attest::cuda::infini::multi_head
