@@ -24,11 +24,11 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
     const Panel<T> a(p.a, chunk, head), b(p.b, chunk, head), c(p.c, chunk, head);
     for (int first = 0; first < chunk.count; first += kTile) {
       const int rows = chunk.count - first < kTile ? chunk.count - first : kTile;
-      const auto answer_of_state = [&](Strip<Factor, kEights>& sum, const Panel<T>& to) {
-        add_state<T, Factor>(sum, tiles, to, first, rows, span, [&](int k, int) { return Right<SharedView<float, 2>>{state, k}; },
+      Strip<Factor, kEights> sum;
+      const auto answer_of_state = [&](Strip<Factor, kEights>& into, const Panel<T>& to) {
+        add_state<T, Factor>(into, tiles, to, first, rows, span, [&](int k, int) { return Right<SharedView<float, 2>>{state, k}; },
                              [&](int x) { return float(state(width - 1, x)); });
       };
-      Strip<Factor, kEights> sum;
       answer_of_state(sum, a);
       if (p.order != Order::outside) add_chunk<T, Factor>(sum, tiles, a, b, c, p.order, first, rows, chunk.count, span);
       store_answers<T, Factor>(sum, p, chunk, head, first, rows, span);

@@ -1,107 +1,31 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
-
-#include "attest/cuda/gate.hpp"
-#include "attest/cuda/linear.hpp"
-#include "attest/cuda/positions.hpp"
-#include "attest/cuda/softmax_attention.hpp"
+#include "attest/cuda/segments.hpp"
 
 namespace attest::cuda::infini::segment_attention {
 namespace {
 
-/// What both branches read. A segment is a chunk, of any length: its own tokens meet in the local branch alone.
-struct Head {
-  Rows q, k, v, phi_q, phi_k, beta;
-  Sequences tokens, segments;
-  State initial;
-  Division division;
-
-  explicit Head(const Call& call)
-      : q(call.rows("q")),
-        k(call.rows("k")),
-        v(call.rows("v")),
-        phi_q(call.rows("q", call.map("feature_map"))),
-        phi_k(call.rows("k", call.map("feature_map"))),
-        beta(call.rows_of_sequence("beta")),
-        tokens(call.sequences("n", "q", kTile)),
-        segments(tokens),
-        initial(call.initial("memory", "z", q.stored, v.stored)),
-        division{true, 0, call.choice("zero_denominator") == "nan"} {
-    const Index longest = std::max<Index>(tokens.length, 1);
-    segments.chunk = static_cast<int>(std::min(call.integer("segment", longest), longest));
-  }
-
-  Rows values_and_ones() const {
-    Rows rows = v;
-    rows.ones = true;
-    return rows;
-  }
-  /// What queries read in the memory from before their segment.
-  Product read(const Answers& answers) const { return {.a = phi_q, .order = Order::outside, .tokens = segments, .answers = answers}; }
-  Product retrieve(const Answers& answers) const {
-    Product p = read(answers);
-    p.division = division;
-    return p;
-  }
-};
-
-/// The local branch: queries and keys as they are, or turned by their positions in the workspace, and softmax attention, causal inside
-/// each segment.
-template <class T>
-struct Local {
-  Sequences tokens;  // of blocks that turn
-  Rows turns{};
-  Logits logits;
-
-  Local(Call& call, const Head& head)
-      : tokens(call.sequences("n", "q", kPositionRows)),
-        logits{.q = head.q,
-               .k = head.k,
-               .queries = head.tokens,
-               .keys = head.tokens,
-               .scale = static_cast<float>(call.real("scale", 1 / std::sqrt(static_cast<double>(head.q.stored)))),
-               .causal = true,
-               .segment = head.segments.chunk} {
-    if (call.choice("position") == "none") return;
-    turns = Turns{.frequencies = {std::log2(10000.0), head.q.stored / 2.0}, .start = call.integer("offset")}.table(call, tokens, head.q.stored);
-    for (Rows* x : {&logits.q, &logits.k}) {
-      const Answers turned = call.workspace_rows(tokens, x->stored);
-      call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, false, 1.0f, turns, *x, turned);
-      *x = read_back(turned);
-    }
-  }
-  /// The gradient by what was turned becomes that by what was there before.
-  void turn_back(Call& call, const Answers& x) const {
-    if (turns.data) call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, false, -1.0f, turns, read_back(x), x);
-  }
-};
-
-/// o = sigma(beta) a_mem + (1 - sigma(beta)) a_dot
-template <class T, class Factor>
-void mix_with_local(Call& call, const Head& head, const Answers& a_mem) {
-  const Answers a_dot = call.workspace_rows(head.tokens, head.v.stored);
-  attend_online<T, Factor>(call, Local<T>(call, head).logits, head.v, a_dot);
-  gate<T>(call, call.sequences("n", "q", kGateRows), head.beta, read_back(a_mem), read_back(a_dot), call.answers("o"));
+Segments segments_of(const Call& call) {
+  Segments x(call, "q");
+  x.q = call.rows("q");
+  x.k = call.rows("k");
+  x.v = call.rows("v");
+  x.beta = call.rows_of_sequence("beta");
+  x.map = call.map("feature_map");
+  x.initial = call.initial("memory", "z", x.q.stored, x.v.stored);
+  x.division.nan_of_zero = call.choice("zero_denominator") == "nan";
+  x.scale = static_cast<float>(call.real("scale", x.default_scale()));
+  x.offset = call.integer("offset");
+  return x;
 }
 
-/// Segment after segment with the memory in shared memory: answers first, then the update.
+/// The memory and z behind the last token.
+State final(const Call& call, const Segments& x) { return call.final("memory", "z", x.q.stored, x.v.stored); }
+
 struct Loop {
   template <class T, class Factor>
   static void run(Call& call) {
-    const Head head(call);
-    const Answers a_mem = call.workspace_rows(head.tokens, head.v.stored);
-    Product p = head.retrieve(a_mem);
-    p.b = head.phi_k;
-    p.c = head.v;
-    p.initial = head.initial;
-    p.final = call.final("memory", "z", head.q.stored, head.v.stored);
-    if (call.choice("update") == "delta") {
-      p.targets = head.v;
-      p.news = call.workspace_rows(head.tokens, head.v.stored);
-      p.c = read_back(p.news);
-    }
-    answer_by_chunks<T, Factor>(call, p);
-    mix_with_local<T, Factor>(call, head, a_mem);
+    const Segments x = segments_of(call);
+    attend_by_segments<T, Factor>(call, x, call.choice("update") == "delta", final(call, x), call.answers("o"));
   }
 };
 
@@ -109,12 +33,11 @@ struct Loop {
 struct ParallelLinear {
   template <class T, class Factor>
   static void run(Call& call) {
-    const Head head(call);
-    const Answers a_mem = call.workspace_rows(head.tokens, head.v.stored);
-    const State before = states_of<T, Factor>(call, head.phi_k, head.values_and_ones(), Order::past, head.segments, head.initial,
-                                              call.final("memory", "z", head.q.stored, head.v.stored));
-    answer_from<T, Factor>(call, head.retrieve(a_mem), before);
-    mix_with_local<T, Factor>(call, head, a_mem);
+    const Segments x = segments_of(call);
+    const Answers a_mem = call.workspace_rows(x.tokens, x.v.stored);
+    const State before = states_of<T, Factor>(call, x.phi(x.k), x.values_and_ones(), Order::past, x.segments, x.initial, final(call, x));
+    answer_from<T, Factor>(call, x.retrieve(a_mem), before);
+    mix_with_local<T, Factor>(call, x, a_mem, call.answers("o"));
   }
 };
 
@@ -124,36 +47,36 @@ struct ParallelLinear {
 struct GradientOfLinear {
   template <class T, class Factor>
   static void run(Call& call) {
-    const Head head(call);
-    const Local<T> local(call, head);
-    const int d = head.q.stored, m = head.v.stored;
-    const auto room = [&](int width) { return call.workspace_rows(head.tokens, width); };
+    const Segments x = segments_of(call);
+    const Local<T> local(call, x);
+    const int d = x.q.stored, m = x.v.stored;
+    const auto room = [&](int width) { return call.workspace_rows(x.tokens, width); };
 
-    const State before = states_of<T, Factor>(call, head.phi_k, head.values_and_ones(), Order::past, head.segments, head.initial, {});
+    const State before = states_of<T, Factor>(call, x.phi(x.k), x.values_and_ones(), Order::past, x.segments, x.initial, {});
     const Answers a_mem = room(m), sums = room(m + 1), a_dot = room(m), grad_mem = room(m), grad_dot = room(m);
-    answer_from<T, Factor>(call, head.retrieve(a_mem), before);
-    answer_from<T, Factor>(call, head.read(sums), before);
-    attend_online<T, Factor>(call, local.logits, head.v, a_dot);
-    gate_backward<T>(call, call.sequences("n", "q", kGateRows), head.beta, read_back(a_mem), read_back(a_dot), call.rows("cotangent.o"), grad_mem,
+    answer_from<T, Factor>(call, x.retrieve(a_mem), before);
+    answer_from<T, Factor>(call, x.read(sums), before);
+    attend_online<T, Factor>(call, local.logits, x.v, a_dot);
+    gate_backward<T>(call, call.sequences("n", "q", kGateRows), x.beta, read_back(a_mem), read_back(a_dot), call.rows("cotangent.o"), grad_mem,
                      grad_dot, call.answers_of_sequence("gradient.beta"));
 
-    const AttentionBackward nearby{.v = head.v, .grad_o = read_back(grad_dot), .grad_q = room(d), .grad_k = room(d), .grad_v = room(m)};
+    const AttentionBackward nearby{.v = x.v, .grad_o = read_back(grad_dot), .grad_q = room(d), .grad_k = room(d), .grad_v = room(m)};
     attend_backward<T, Factor>(call, local.logits, nearby);
     local.turn_back(call, nearby.grad_q);
     local.turn_back(call, nearby.grad_k);
 
-    const Rows G = cotangents<T>(call, head.tokens, sums, read_back(grad_mem), 0);
-    const State behind = states_of<T, Factor>(call, head.phi_q, G, Order::future, head.segments, call.initial("cotangent.memory", "cotangent.z", d, m),
+    const Rows G = cotangents<T>(call, x.tokens, sums, read_back(grad_mem), 0);
+    const State behind = states_of<T, Factor>(call, x.phi(x.q), G, Order::future, x.segments, call.initial("cotangent.memory", "cotangent.z", d, m),
                                               call.final("gradient.memory", "gradient.z", d, m));
-    Product p{.a = G, .order = Order::outside, .tokens = head.segments, .answers = call.answers("gradient.q"), .sloped = head.phi_q,
+    Product p{.a = G, .order = Order::outside, .tokens = x.segments, .answers = call.answers("gradient.q"), .sloped = x.phi(x.q),
               .addend = read_back(nearby.grad_q)};
     answer_from<T, Factor>(call, p, before.transposed());
-    p.a = head.values_and_ones();
+    p.a = x.values_and_ones();
     p.answers = call.answers("gradient.k");
-    p.sloped = head.phi_k;
+    p.sloped = x.phi(x.k);
     p.addend = read_back(nearby.grad_k);
     answer_from<T, Factor>(call, p, behind.transposed());
-    answer_from<T, Factor>(call, {.a = head.phi_k, .order = Order::outside, .tokens = head.segments, .answers = call.answers("gradient.v"),
+    answer_from<T, Factor>(call, {.a = x.phi(x.k), .order = Order::outside, .tokens = x.segments, .answers = call.answers("gradient.v"),
                                   .addend = read_back(nearby.grad_v)}, behind);
   }
 };

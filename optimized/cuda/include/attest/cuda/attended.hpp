@@ -68,7 +68,7 @@ public:
     return bounded() && seen < keys() ? (seen < 0 ? 0 : seen) : keys();
   }
   /// No query from `begin` on sees a key before this one.
-  __device__ int keys_from(int begin) const { return static_cast<int>(logits_.segment ? begin / logits_.segment * logits_.segment : 0); }
+  __device__ int keys_from(int begin) const { return logits_.segment ? begin / logits_.segment * logits_.segment : 0; }
   /// No query before this one sees a key from `begin` on.
   __device__ int queries_from(int begin) const { return bounded() && begin > past() ? begin - past() : 0; }
   /// No query from here on sees a key before `end`.
@@ -263,13 +263,11 @@ __device__ __forceinline__ void add_weighted_differences(Strip<Factor, kEights>&
                                                          int rows, const Span& span) {
   fill<T>(tiles.left, own, first_own, rows, round_up(rows, 16), span.first, round_up(span.columns, 8));
   with_values<T>(tiles, used, words, hides, other, first, count, rows, span, [&](int depth) {
-    sum.each(span.eights(), [&](int r, int x, float& value) {
-      const float mine = number(tiles.left, strip_row() + r, x);
-      for (int t = 0; t < depth; ++t) {
-        const float weight = number(tiles.weights, strip_row() + r, t);
-        if (weight != 0) value = __fmaf_rn(weight, number(tiles.values, t, x) - mine, value);
-      }
-    });
+    for (int t = 0; t < depth; ++t)
+      sum.each(span.eights(), [&](int r, int x, float& value) {
+        const float weight = number(tiles.weights, strip_row() + r, t), difference = number(tiles.values, t, x) - number(tiles.left, strip_row() + r, x);
+        if (weight != 0) value = __fmaf_rn(weight, difference, value);
+      });
   });
 }
 

@@ -124,9 +124,16 @@ public:
   State initial(const char* matrix, const char* last, int rows, int columns) const {
     return state(input(matrix), last ? input(last) : nullptr, last != nullptr, rows, columns);
   }
+  /// [own heads, rows, columns], with [own heads, rows].
+  State initial_of_own_heads(const char* matrix, const char* last, int rows, int columns) const {
+    return state(input(matrix), input(last), true, rows, columns, 1);
+  }
   /// The state that goes out.
   State final(const char* matrix, const char* last, int rows, int columns) const {
     return state(output(matrix), last ? output(last) : nullptr, last != nullptr, rows, columns);
+  }
+  State final_of_own_heads(const char* matrix, const char* last, int rows, int columns) const {
+    return state(output(matrix), output(last), true, rows, columns, 1);
   }
 
   const DLTensor* input(const char* name) const { return attest_input(&call_, name); }
@@ -203,15 +210,15 @@ private:
     if (t.ndim > first + 1) place.row = t.strides[t.ndim - 2];
     return place;
   }
-  State state(const DLTensor* matrix, const DLTensor* last, bool bordered, int rows, int columns) const {
+  State state(const DLTensor* matrix, const DLTensor* last, bool bordered, int rows, int columns, int own_axes = 0) const {
     State state{.rows = rows, .columns = columns + bordered, .border = bordered ? State::Border::column : State::Border::none};
     if (matrix) {
       state.matrix = data<float>(*matrix);
-      state.place = of_sequences(*matrix);
+      state.place = of_sequences(*matrix, own_axes);
     }
     if (last) {
       state.last = data<float>(*last);
-      state.last_place = of_sequences(*last);
+      state.last_place = of_sequences(*last, own_axes);
       std::swap(state.last_place.row, state.last_place.column);
     }
     return state;

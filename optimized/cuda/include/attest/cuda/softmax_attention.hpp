@@ -42,7 +42,7 @@ struct Logits {
   int power = 1;
   int query_offset = 0;
   bool causal = false;  // key j is seen when j <= i + past
-  Index segment = 0;    // where it is given: keys of earlier segments of so many tokens are not seen
+  int segment = 0;      // where it is given: keys of earlier segments of so many tokens are not seen
   Rows mask{};          // bytes [n, s]: 0 hides
   Rows bias{};          // [n, s]
   Rows slopes{};        // a number; not together with a bias
