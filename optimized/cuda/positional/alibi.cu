@@ -20,7 +20,8 @@ __global__ __launch_bounds__(kThreads) void write_slopes(int heads, int c, float
 Rows slopes_of(Call& call, int heads) {
   if (const Rows given = call.rows_of_own_heads("slopes"); given.data) return given;
   float* slopes = call.workspace<float>(heads);
-  call.launch(write_slopes, {divide_up(heads, kThreads), 1, 1}, kThreads, 0, heads, static_cast<int>(std::bit_floor(static_cast<unsigned>(heads))), slopes);
+  const int c = static_cast<int>(std::bit_floor(static_cast<unsigned>(heads)));
+  call.launch(write_slopes, {divide_up(heads, kThreads), 1, 1}, kThreads, 0, heads, c, slopes);
   return {.data = slopes, .wide = true, .place = {.own = heads, .own_head = 1}, .stored = 1};
 }
 

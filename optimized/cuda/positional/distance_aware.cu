@@ -23,7 +23,8 @@ __global__ __launch_bounds__(kThreads) void write_factors(Rows alpha, Rows beta,
   const int distance = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
   if (distance >= factors.width) return;
   const Chunk token{sequence, 0, 0, 1};
-  const double a = static_cast<double>(Panel<T>(alpha, token, head).raw(0, 0)), b = static_cast<double>(Panel<T>(beta, token, head).raw(0, 0)), below = b - a * distance;
+  const double a = static_cast<double>(Panel<T>(alpha, token, head).raw(0, 0)), b = static_cast<double>(Panel<T>(beta, token, head).raw(0, 0));
+  const double below = b - a * distance;
   float* to = static_cast<float*>(factors.data) + factors.place.at(sequence, head, 0, distance);
   to[kFactor * factors.place.row] = static_cast<float>(exp(softplus(b) - softplus(below)));
   to[kByAlpha * factors.place.row] = static_cast<float>(sigma(below) * distance);
@@ -34,7 +35,8 @@ template <class T>
 Rows factors_of(Call& call, const Logits& logits) {
   const Index distances = logits.queries.length > logits.keys.length ? logits.queries.length : logits.keys.length;
   const Answers factors = call.workspace_rows({.length = kFactorRows, .count = logits.queries.count}, static_cast<int>(distances));
-  call.launch(write_factors<T>, {divide_up(distances, kThreads), logits.queries.count, call.heads()}, kThreads, 0, call.rows("alpha"), call.rows("beta"), factors);
+  call.launch(write_factors<T>, {divide_up(distances, kThreads), logits.queries.count, call.heads()}, kThreads, 0, call.rows("alpha"),
+              call.rows("beta"), factors);
   return read_back(factors);
 }
 

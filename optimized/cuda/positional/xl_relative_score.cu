@@ -100,7 +100,8 @@ struct FourTerms {
   static void run(Call& call) {
     const Projections x = Projections::of<T, Factor>(call);
     const Rows q = x.q<T, Factor>(call);
-    const Answers by_distance = call.workspace_rows(x.queries, static_cast<int>(x.distances.length)), sum = call.workspace_rows(x.queries, static_cast<int>(x.keys.length));
+    const Answers by_distance = call.workspace_rows(x.queries, static_cast<int>(x.distances.length));
+    const Answers sum = call.workspace_rows(x.queries, static_cast<int>(x.keys.length));
     Scores term{.a = q, .b = x.p, .rows = x.queries, .factor = x.scale, .answers = by_distance};
     multiply_rows<T, Factor>(call, term);
     term.a = call.rows("v");
@@ -117,7 +118,8 @@ struct FourTerms {
 
 /// scale grad_a where there is a score, by key and by distance. A thread has an element of a row.
 template <class T>
-__global__ __launch_bounds__(kThreads) void place_gradients(Sequences queries, float scale, int first, int last_diagonal, Rows grad_a, Answers by_key, Answers by_distance) {
+__global__ __launch_bounds__(kThreads) void place_gradients(Sequences queries, float scale, int first, int last_diagonal, Rows grad_a, Answers by_key,
+                                                            Answers by_distance) {
   const Chunk chunk = queries.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), keys = by_key.width, distances = by_distance.width;
   const Panel<T> given(grad_a, chunk, head);
@@ -138,10 +140,12 @@ struct Gradient {
   static void run(Call& call) {
     const Projections x = Projections::of<T, Factor>(call);
     const Rows asks_content = x.q<T, Factor>(call, call.rows("u")), asks_distance = x.q<T, Factor>(call, call.rows("v"));
-    const Answers by_key = call.workspace_rows(x.queries, static_cast<int>(x.keys.length)), by_distance = call.workspace_rows(x.queries, static_cast<int>(x.distances.length));
-    call.launch(place_gradients<T>, {x.queries.slots(), 1, call.heads()}, kThreads, 0, x.queries, x.scale, static_cast<int>(x.ahead + x.past()), x.last_diagonal,
-                call.rows("cotangent.a"), by_key, by_distance);
-    const Rows grad_content = project<T, Factor>(call, x.queries, read_back(by_key), x.k), grad_distance = project<T, Factor>(call, x.queries, read_back(by_distance), x.p);
+    const Answers by_key = call.workspace_rows(x.queries, static_cast<int>(x.keys.length));
+    const Answers by_distance = call.workspace_rows(x.queries, static_cast<int>(x.distances.length));
+    call.launch(place_gradients<T>, {x.queries.slots(), 1, call.heads()}, kThreads, 0, x.queries, x.scale, static_cast<int>(x.ahead + x.past()),
+                x.last_diagonal, call.rows("cotangent.a"), by_key, by_distance);
+    const Rows grad_content = project<T, Factor>(call, x.queries, read_back(by_key), x.k);
+    const Rows grad_distance = project<T, Factor>(call, x.queries, read_back(by_distance), x.p);
     const Answers grad_k = call.workspace_rows(x.keys, x.k.stored), grad_p = call.workspace_rows(x.distances, x.p.stored);
     multiply_columns<T, Factor>(call, x.queries, read_back(by_key), asks_content, grad_k);
     multiply_columns<T, Factor>(call, x.queries, read_back(by_distance), asks_distance, grad_p);
@@ -162,7 +166,8 @@ struct Gradient {
 
   /// Of y = x w: grad_x = grad_y w^T, grad_w = x^T grad_y + addend.
   template <class T, class Factor>
-  static void through(Call& call, const Sequences& rows, const Rows& grad_y, const Rows& x, const Rows& w, const char* grad_x, const char* grad_w, const Rows& addend = {}) {
+  static void through(Call& call, const Sequences& rows, const Rows& grad_y, const Rows& x, const Rows& w, const char* grad_x,
+                      const char* grad_w, const Rows& addend = {}) {
     multiply_rows<T, Factor>(call, {.a = grad_y, .b = w, .rows = rows, .answers = call.answers(grad_x)});
     multiply_columns<T, Factor>(call, rows, x, grad_y, call.answers_of_sequence(grad_w), 1, addend);
   }
