@@ -40,14 +40,6 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, Answers o) 
   if (strip_is_in(rows)) store_attended(sum, seen, p, values, logits.keys(), o, chunk, head, span);
 }
 
-/// What the second pass needs of a query, in the columns of a row of statistics.
-enum Statistic {
-  kMaximum,  // of its logits
-  kInverse,  // of the sum of e^(l - maximum); of one that sees nothing the weight of every key
-  kDelta,    // sum of a_ij grad_o_i . v_j
-  kStatistics
-};
-
 /// Of 64 queries. Without grad_o there is no delta.
 template <class T, class Factor>
 __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows grad_o, Answers out) {
@@ -69,43 +61,11 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
     if (!strip_is_in(rows)) continue;
     scores.each(eights, [&](int row, int x, float& score) { score = logits(first + strip_row() + row, j + x, score); });
     const TwoRows keep = seen.add(scores, eights);
-    TwoRows added{0, 0};
-    scores.each_with(gradients, eights, [&](int row, int, float weight, float gradient) {
-      const float term = weight == 0 ? 0.0f : weight * gradient;
-      if (row < 8) added.top += term;
-      else added.bottom += term;
-    });
-    delta = {__fmaf_rn(delta.top, keep.top, row_sum(added.top)), __fmaf_rn(delta.bottom, keep.bottom, row_sum(added.bottom))};
+    add_delta(delta, keep, scores, gradients, eights);
   }
 
-  if (!strip_is_in(rows) || lane() % 4 != 0) return;
-  const float empty = p.empty_row == Logits::EmptyRow::nan    ? __int_as_float(0x7fc00000)
-                      : p.empty_row == Logits::EmptyRow::mean ? __fdiv_rn(1.0f, static_cast<float>(logits.keys()))
-                                                              : 0.0f;
-  for (int row = Accumulator::row(0); row < 16; row += 8) {
-    const int i = strip_row() + row;
-    if (i >= rows) continue;
-    float* to = static_cast<float*>(out.data) + out.place.at(chunk.sequence, head, chunk.origin + first + i, 0);
-    to[kMaximum] = seen.maximum[row];
-    to[kInverse] = seen.sum[row] == 0 ? empty : __fdiv_rn(1.0f, seen.sum[row]);
-    to[kDelta] = seen.sum[row] == 0 ? 0.0f : __fdiv_rn(delta[row], seen.sum[row]);
-  }
+  if (strip_is_in(rows)) store_statistics(seen, delta, p, logits.keys(), out, chunk, head);
 }
-
-/// What a block has the answers of, and what they are sums with.
-enum class Side { queries, keys };
-enum class Coefficient { weight, logit_gradient };
-
-/// answer_r = factor sum_t c_rt other_t, where r are the rows of one side and t those of the other, and c_rt is a_ij or grad_l_ij.
-struct Sums {
-  Logits logits{};
-  Rows statistics{};
-  Rows v{}, grad_o{};  // for the gradients of the logits
-  Rows other{};
-  float factor = 1;
-  Answers answers{};
-  Answers grad_logits{};  // where there is data, they are stored too
-};
 
 template <class T, class Factor, Side side, Coefficient coefficient>
 __global__ __launch_bounds__(kThreads) void sums(Sums p) {
@@ -123,33 +83,21 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   const Panel<T> other(p.other, by_query ? keys : queries, head);
   const Span span = span_of(p.answers);
   const bool stores = of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
-  const Product answer{.answers = p.answers}, gradient_answer{.answers = p.grad_logits};
+  const Product answer{.answers = p.answers};
 
   Strip<Factor, kEights> sum;
   const int begin = by_query ? 0 : logits.queries_from(first) / kTile * kTile;
   const int end = !by_query ? queries.count : stores ? keys.count : logits.keys_before(first + rows);
   for (int t = begin; t < end; t += kTile) {
-    const int count = end - t < kTile ? end - t : kTile, eights = round_up(count, 16) / 8, first_query = by_query ? first : t;
-    for (int i = static_cast<int>(threadIdx.x); i < kTile * kStatistics; i += kThreads) {
-      const int query = i / kStatistics, x = i % kStatistics;
-      known(query, x) = first_query + query < queries.count ? statistic.raw(first_query + query, x) : 0.0f;
-    }
+    const int count = end - t < kTile ? end - t : kTile, eights = round_up(count, 16) / 8;
+    fill_known(known, statistic, by_query ? first : t, queries.count);
     Strip<Factor, kScoreEights> scores, gradients;
     add_scores<T, Factor>(scores, tiles, by_query ? logits.q : logits.k, by_query ? logits.k : logits.q, first, rows, t, count);
     if constexpr (of_gradients) add_scores<T, Factor>(gradients, tiles, by_query ? given : values, by_query ? values : given, first, rows, t, count);
     Columns mine = 0;
     if (strip_is_in(rows)) {
-      scores.each_with(gradients, eights, [&](int row, int x, float& score, float gradient) {
-        const int r = strip_row() + row, query = by_query ? r : x;
-        const int i = first_query + query, j = by_query ? t + x : first + r;
-        const float l = logits(i, j, score), maximum = known(query, kMaximum), inverse = known(query, kInverse);
-        if constexpr (of_gradients) {
-          score = l == -INFINITY ? 0.0f : exponential(l, maximum) * inverse * (gradient - known(query, kDelta));
-          if (stores && r < rows && x < count) store_answer<T>(gradient_answer, chunk, head, r, j, score, 1);
-        } else {
-          score = maximum == -INFINITY ? inverse : exponential(l, maximum) * inverse;
-        }
-      });
+      to_coefficients<side, coefficient>(scores, gradients, eights, logits, known, 0, chunk, t);
+      if (stores) store_logit_gradients<T>(scores, eights, p.grad_logits, chunk, head, t, count);
       mine = store_weights(scores, tiles, eights);
     }
     add_weighted<T, Factor>(sum, tiles, mine, used, by_query && p.logits.hides(), other, t, count, rows, span);
@@ -168,12 +116,20 @@ Grid grid_of(const Call& call, const Sequences& tokens, const Answers& answers) 
 template <class T, class Factor>
 Rows statistics_of(Call& call, const Logits& logits, const Rows& v, const Rows& grad_o) {
   const Answers out = call.workspace_rows(logits.queries, kStatistics);
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    if (attends_by_warpgroup(logits, v.width())) {
+      statistics_by_warpgroup(call, logits, v, grad_o, out);
+      return read_back(out);
+    }
+  }
   call.launch(statistics<T, Factor>, {logits.queries.slots(), 1, call.heads()}, kThreads, Tiles<Factor>::bytes, logits, v, grad_o, out);
   return read_back(out);
 }
 
 template <class T, class Factor, Side side, Coefficient coefficient>
 void sum_up(Call& call, const Sums& x) {
+  if constexpr (std::is_same_v<T, __nv_bfloat16>)
+    if (attends_by_warpgroup(x.logits, x.v.width())) return sums_by_warpgroup<side, coefficient>(call, x);
   const Sequences& tokens = side == Side::queries ? x.logits.queries : x.logits.keys;
   call.launch(sums<T, Factor, side, coefficient>, grid_of(call, tokens, x.answers), kThreads, Tiles<Factor>::bytes, x);
 }
@@ -196,14 +152,14 @@ Logits logits_of(const Call& call, Logits::EmptyRow empty_row) {
 template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
   if constexpr (std::is_same_v<T, __nv_bfloat16>)
-    if (attends_by_warpgroup(logits)) return attend_by_warpgroup(call, logits, v, o);
+    if (attends_by_warpgroup(logits, v.width())) return attend_by_warpgroup(call, logits, v, o);
   call.launch(online<T, Factor>, grid_of(call, logits.queries, o), kThreads, Tiles<Factor>::bytes, logits, v, o);
 }
 
 template <class T, class Factor>
 void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
   const Rows known = statistics_of<T, Factor>(call, logits, v, {});
-  sum_up<T, Factor, Side::queries, Coefficient::weight>(call, {.logits = logits, .statistics = known, .other = v, .answers = o});
+  sum_up<T, Factor, Side::queries, Coefficient::weight>(call, {.logits = logits, .statistics = known, .v = v, .other = v, .answers = o});
 }
 
 template <class T, class Factor>

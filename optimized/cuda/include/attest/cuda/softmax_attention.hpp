@@ -34,10 +34,6 @@ Logits logits_of(const Call& call, Logits::EmptyRow empty_row);
 template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o);
 
-/// The same by products of warpgroups, on a device that has them (Hopper) and tiles that its shared memory has room for. attend_online asks.
-bool attends_by_warpgroup(const Logits& logits);
-void attend_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const Answers& o);
-
 /// The same in two passes: the maximum and sum of each query, then the sum over keys.
 template <class T, class Factor>
 void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o);
