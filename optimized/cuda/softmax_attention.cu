@@ -1,289 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Softmax attention: the online pass over keys, and the two passes that the gradients need: statistics of each query, then sums over one
-// side of the weights or of the gradients of the logits. Every sum has one order and one owner.
-#include "attest/cuda/softmax_attention.hpp"
-
-#include "attest/cuda/attended.hpp"
+// What attends: softmax attention, and the way to what other similarities need.
+#include "attest/cuda/attention_passes.hpp"
 
 namespace attest::cuda {
+
+#define ATTEST_CUDA_ELSEWHERE(T, Factor) extern template struct Passes<Similarity::power, T, Factor>;
+ATTEST_CUDA_FORMATS(ATTEST_CUDA_ELSEWHERE)
+extern template struct Passes<Similarity::exp_distance, float, float>;
+extern template struct Passes<Similarity::exp_distance, __nv_bfloat16, float>;
+extern template struct Passes<Similarity::exp_distance, __half, float>;
+
 namespace {
-
-/// The outputs of 64 queries, in the columns of one tile.
-template <class T, class Factor, Similarity similarity>
-__global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, Answers o) {
-  DynamicShared memory;
-  const Tiles<Factor> tiles(memory);
-  __shared__ Shared<Columns, kWarps> used;
-  const Chunk chunk = p.queries.chunk_at(blockIdx.x);
-  if (chunk.count == 0) return;
-  const int head = static_cast<int>(blockIdx.z), first = static_cast<int>(chunk.first), rows = chunk.count;
-  const LogitsOf<T> logits(p, chunk.sequence, head);
-  const Panel<T> values(v, LogitsOf<T>::whole(p.keys, chunk.sequence), head);
-  const Span span = span_of(o);
-
-  Strip<Factor, kEights> sum;
-  Seen seen;
-  for (int j = logits.keys_from(first), end = logits.keys_before(first + rows); j < end; j += kTile) {
-    const int keys = end - j < kTile ? end - j : kTile, eights = round_up(keys, 16) / 8;
-    Strip<Factor, kScoreEights> scores;
-    add_similarities<similarity, T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
-    Columns mine = 0;
-    if (strip_is_in(rows)) {
-      scores.each(eights, [&](int row, int x, float& score) { score = logits(first + strip_row() + row, j + x, score); });
-      const TwoRows keep = weigh<similarity>(p, seen, scores, eights);
-      sum.each(span.eights(), [&](int row, int, float& value) { value *= keep[row]; });
-      mine = store_weights(scores, tiles, eights);
-    }
-    add_weighted<T, Factor>(sum, tiles, mine, used, p.hides(), values, j, keys, rows, span);
-  }
-
-  if (strip_is_in(rows)) store_attended(sum, seen, p, values, logits.keys(), o, chunk, head, span);
-}
-
-/// What the second pass needs of a query, in the columns of a row of statistics.
-enum Statistic {
-  kMaximum,  // of its logits
-  kInverse,  // of the sum of e^(l - maximum); of one that sees nothing the weight of every key
-  kDelta,    // sum of a_ij grad_o_i . v_j
-  kStatistics
-};
-
-/// Of 64 queries. Without grad_o there is no delta.
-template <class T, class Factor, Similarity similarity>
-__global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows grad_o, Answers out) {
-  DynamicShared memory;
-  const Tiles<Factor> tiles(memory);
-  const Chunk chunk = p.queries.chunk_at(blockIdx.x);
-  if (chunk.count == 0) return;
-  const int head = static_cast<int>(blockIdx.z), first = static_cast<int>(chunk.first), rows = chunk.count;
-  const LogitsOf<T> logits(p, chunk.sequence, head);
-  const Panel<T> values(v, LogitsOf<T>::whole(p.keys, chunk.sequence), head), given(grad_o, LogitsOf<T>::whole(p.queries, chunk.sequence), head);
-
-  Seen seen;
-  TwoRows delta{0, 0};
-  for (int j = logits.keys_from(first), end = logits.keys_before(first + rows); j < end; j += kTile) {
-    const int keys = end - j < kTile ? end - j : kTile, eights = round_up(keys, 16) / 8;
-    Strip<Factor, kScoreEights> scores, gradients;
-    add_similarities<similarity, T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
-    if (grad_o.data) add_scores<T, Factor>(gradients, tiles, given, values, first, rows, j, keys);
-    if (!strip_is_in(rows)) continue;
-    scores.each(eights, [&](int row, int x, float& score) { score = logits(first + strip_row() + row, j + x, score); });
-    const TwoRows keep = weigh<similarity>(p, seen, scores, eights);
-    TwoRows added{0, 0};
-    scores.each_with(gradients, eights, [&](int row, int x, float weight, float gradient) {
-      const float term = weight == 0 ? 0.0f : weight * logits.by_weight(first + strip_row() + row, j + x, gradient);
-      if (row < 8) added.top += term;
-      else added.bottom += term;
-    });
-    delta = {__fmaf_rn(delta.top, keep.top, row_sum(added.top)), __fmaf_rn(delta.bottom, keep.bottom, row_sum(added.bottom))};
-  }
-
-  if (!strip_is_in(rows) || lane() % 4 != 0) return;
-  const float empty = p.empty_row == Logits::EmptyRow::nan    ? __int_as_float(0x7fc00000)
-                      : p.empty_row == Logits::EmptyRow::mean ? __fdiv_rn(1.0f, static_cast<float>(logits.keys()))
-                                                              : 0.0f;
-  for (int row = Accumulator::row(0); row < 16; row += 8) {
-    const int i = strip_row() + row;
-    if (i >= rows) continue;
-    float* to = static_cast<float*>(out.data) + out.place.at(chunk.sequence, head, chunk.origin + first + i, 0);
-    to[kMaximum] = seen.maximum[row];
-    to[kInverse] = seen.sum[row] == 0 ? empty : __fdiv_rn(1.0f, seen.sum[row]);
-    to[kDelta] = seen.sum[row] == 0 ? 0.0f : __fdiv_rn(delta[row], seen.sum[row]);
-  }
-}
-
-/// What a block has the answers of, and what they are sums with.
-enum class Side { queries, keys };
-enum class Coefficient { weight, logit_gradient };
-
-/// answer_r = factor sum_t c_rt other_t, where r are the rows of one side and t those of the other, and c_rt is a_ij or grad_l_ij.
-struct Sums {
-  Logits logits{};
-  Rows statistics{};
-  Rows v{}, grad_o{};  // for the gradients of the logits
-  Rows other{};
-  float factor = 1;
-  Answers answers{};
-  Answers grad_logits{};  // where there is data, they are stored too
-  Answers by_row{};       // ... and the coefficients of a query's keys summed for each relative row
-  Answers of_factors{};   // ... and the gradients by the two numbers that the factors depend on
-};
-
-/// Sums over the keys of a query that block (x, 0, z) takes beside those of its columns: two for each of a lane's rows.
-template <class T>
-class Gathered {
-public:
-  __device__ Gathered(const Sums& p, const LogitsOf<T>& logits, const Chunk& chunk, int head, Side side)
-      : p_(p), logits_(logits), chunk_(chunk), head_(head), wanted_(side == Side::queries && blockIdx.y == 0 && (p.by_row.data || p.of_factors.data)) {
-    const Relative& relative = p.logits.relative;
-    if (wanted_ && p.by_row.data) {  // a row between the ends has one key, or none
-      for (int at = static_cast<int>(threadIdx.x); at < chunk.count * p.by_row.width; at += kThreads) {
-        const int i = at / p.by_row.width, row = at % p.by_row.width, key = static_cast<int>(chunk.first) + i + relative.offset + row - relative.c;
-        if (key < 0 || key >= logits.keys()) *to(p.by_row, i, row) = 0;
-      }
-      __syncthreads();
-    }
-  }
-
-  /// Of query i and key j, in a row of the strip: the coefficient, and the logit.
-  __device__ __forceinline__ void add(int row, int i, int j, float coefficient, float l) {
-    if (!wanted_ || i >= logits_.queries() || j >= logits_.keys()) return;
-    if (p_.of_factors.data) {
-      const float by_factor = coefficient * l;  // by ln f
-      add(row, by_factor * logits_.factor(LogitsOf<T>::kByFirst, i, j), by_factor * logits_.factor(LogitsOf<T>::kBySecond, i, j));
-      return;
-    }
-    const int table_row = p_.logits.relative.row_of(i, j);
-    if (table_row == 0) add(row, coefficient, 0);
-    else if (table_row == p_.by_row.width - 1) add(row, 0, coefficient);
-    else *to(p_.by_row, i - static_cast<int>(chunk_.first), table_row) = coefficient;
-  }
-
-  /// By the warps that have rows.
-  __device__ __forceinline__ void store(int rows) {
-    if (!wanted_) return;
-    first_ = first_.map(row_sum);
-    second_ = second_.map(row_sum);
-    if (lane() % 4 != 0) return;
-    const Answers& answers = p_.of_factors.data ? p_.of_factors : p_.by_row;
-    for (int row = Accumulator::row(0); row < 16; row += 8) {
-      const int i = strip_row() + row;
-      if (i >= rows) continue;
-      *to(answers, i, 0) = first_[row];
-      if (answers.width > 1) *to(answers, i, answers.width - 1) = second_[row];
-    }
-  }
-
-private:
-  __device__ __forceinline__ void add(int row, float first, float second) {
-    if (row < 8) {
-      first_.top += first;
-      second_.top += second;
-    } else {
-      first_.bottom += first;
-      second_.bottom += second;
-    }
-  }
-  __device__ float* to(const Answers& answers, int i, int column) const {
-    return static_cast<float*>(answers.data) + answers.place.at(chunk_.sequence, head_, chunk_.origin + chunk_.first + i, column);
-  }
-
-  const Sums& p_;
-  const LogitsOf<T>& logits_;
-  const Chunk& chunk_;
-  int head_;
-  bool wanted_;
-  TwoRows first_{0, 0}, second_{0, 0};
-};
-
-template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient>
-__global__ __launch_bounds__(kThreads) void sums(Sums p) {
-  constexpr bool by_query = side == Side::queries, of_gradients = coefficient == Coefficient::logit_gradient;
-  DynamicShared memory;
-  const Tiles<Factor> tiles(memory);
-  __shared__ Shared<float, kTile, kStatistics> known;
-  __shared__ Shared<Columns, kWarps> used;
-  const Chunk chunk = (by_query ? p.logits.queries : p.logits.keys).chunk_at(blockIdx.x);
-  if (chunk.count == 0) return;
-  const int head = static_cast<int>(blockIdx.z), first = static_cast<int>(chunk.first), rows = chunk.count;
-  const LogitsOf<T> logits(p.logits, chunk.sequence, head);
-  const Chunk queries = LogitsOf<T>::whole(p.logits.queries, chunk.sequence), keys = LogitsOf<T>::whole(p.logits.keys, chunk.sequence);
-  const Panel<T> statistic(p.statistics, queries, head), values(p.v, keys, head), given(p.grad_o, queries, head);
-  const Panel<T> other(p.other, by_query ? keys : queries, head);
-  const Span span = span_of(p.answers);
-  const bool stores = of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
-  Product answer{.answers = p.answers};
-  if constexpr (similarity == Similarity::power && of_gradients) answer.sloped = by_query ? p.logits.q : p.logits.k;
-  const Product gradient_answer{.answers = p.grad_logits};
-
-  Gathered<T> gathered(p, logits, chunk, head, side);
-  Strip<Factor, kEights> sum;
-  const int begin = !by_query ? logits.queries_from(first) / kTile * kTile : stores ? 0 : logits.keys_from(first);
-  const int end = !by_query ? logits.queries_before(first + rows) : stores ? keys.count : logits.keys_before(first + rows);
-  for (int t = begin; t < end; t += kTile) {
-    const int count = end - t < kTile ? end - t : kTile, eights = round_up(count, 16) / 8, first_query = by_query ? first : t;
-    for (int i = static_cast<int>(threadIdx.x); i < kTile * kStatistics; i += kThreads) {
-      const int query = i / kStatistics, x = i % kStatistics;
-      known(query, x) = first_query + query < queries.count ? statistic.raw(first_query + query, x) : 0.0f;
-    }
-    Strip<Factor, kScoreEights> scores, gradients;
-    add_similarities<similarity, T, Factor>(scores, tiles, by_query ? logits.q : logits.k, by_query ? logits.k : logits.q, first, rows, t, count);
-    if constexpr (of_gradients) add_scores<T, Factor>(gradients, tiles, by_query ? given : values, by_query ? values : given, first, rows, t, count);
-    Columns mine = 0;
-    if (strip_is_in(rows)) {
-      scores.each_with(gradients, eights, [&](int row, int x, float& score, float gradient) {
-        const int r = strip_row() + row, query = by_query ? r : x;
-        const int i = first_query + query, j = by_query ? t + x : first + r;
-        const float l = logits(i, j, score), maximum = known(query, kMaximum), inverse = known(query, kInverse);
-        if constexpr (of_gradients) {
-          const float derivative = similarity == Similarity::power ? derivative_of_power(p.logits, l) : exponential(l, maximum);
-          const float by_logit = l == -INFINITY ? 0.0f : derivative * inverse * (logits.by_weight(i, j, gradient) - known(query, kDelta));
-          if (stores && r < rows && x < count) store_answer<T>(gradient_answer, chunk, head, r, j, by_logit, 1);
-          if constexpr (by_query) gathered.add(row, i, j, by_logit, l);
-          score = by_logit * logits.slope(i, j, score);
-        } else if constexpr (similarity == Similarity::power) {
-          score = power(p.logits, l) * inverse;
-        } else {
-          score = maximum == -INFINITY ? inverse : exponential(l, maximum) * inverse;
-          if constexpr (by_query) gathered.add(row, i, j, score, l);
-        }
-      });
-      mine = store_weights(scores, tiles, eights);
-    }
-    const bool hides = by_query && p.logits.hides();
-    if constexpr (similarity == Similarity::exp_distance && of_gradients)
-      add_weighted_differences<T, Factor>(sum, tiles, mine, used, hides, other, t, count, by_query ? logits.q : logits.k, first, rows, span);
-    else
-      add_weighted<T, Factor>(sum, tiles, mine, used, hides, other, t, count, rows, span);
-  }
-
-  if (!strip_is_in(rows)) return;
-  if constexpr (by_query) gathered.store(rows);
-  sum.each(span.eights(), [&](int row, int x, float value) {
-    const int r = strip_row() + row;
-    if (r < rows && x < span.columns) store_answer<T>(answer, chunk, head, r, span.first + x, p.factor * value, 1);
-  });
-}
-
-/// Blocks for every chunk of tokens, tile of columns and head.
-Grid grid_of(const Call& call, const Sequences& tokens, const Answers& answers) { return {tokens.slots(), wide_tiles(answers.width), call.heads()}; }
-
-template <class T, class Factor, Similarity similarity>
-Rows statistics_of(Call& call, const Logits& logits, const Rows& v, const Rows& grad_o) {
-  const Answers out = call.workspace_rows(logits.queries, kStatistics);
-  call.launch(statistics<T, Factor, similarity>, {logits.queries.slots(), 1, call.heads()}, kThreads, Tiles<Factor>::bytes, logits, v, grad_o, out);
-  return read_back(out);
-}
-
-template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient>
-void sum_up(Call& call, const Sums& x) {
-  const Sequences& tokens = side == Side::queries ? x.logits.queries : x.logits.keys;
-  call.launch(sums<T, Factor, similarity, side, coefficient>, grid_of(call, tokens, x.answers), kThreads, Tiles<Factor>::bytes, x);
-}
-
-template <class T, class Factor, Similarity similarity>
-void backward(Call& call, const Logits& logits, const AttentionBackward& x) {
-  Sums p{.logits = logits, .statistics = statistics_of<T, Factor, similarity>(call, logits, x.v, x.grad_o), .v = x.v, .grad_o = x.grad_o};
-  p.other = x.grad_o;
-  p.answers = x.grad_v;
-  sum_up<T, Factor, similarity, Side::keys, Coefficient::weight>(call, p);
-  if (x.weights_by_row.data) {
-    p.answers = {};  // no columns: these sums alone
-    p.other = x.v;
-    p.by_row = x.weights_by_row;
-    sum_up<T, Factor, similarity, Side::queries, Coefficient::weight>(call, p);
-  }
-  p.factor = similarity == Similarity::exp_distance ? -2 * logits.scale : logits.scale;
-  p.other = logits.q;
-  p.answers = x.grad_k;
-  sum_up<T, Factor, similarity, Side::keys, Coefficient::logit_gradient>(call, p);
-  p.other = logits.k;
-  p.answers = x.grad_q;
-  p.grad_logits = x.grad_logits;
-  p.by_row = x.grad_logits_by_row;
-  p.of_factors = x.grad_of_factors;
-  sum_up<T, Factor, similarity, Side::queries, Coefficient::logit_gradient>(call, p);
-}
 
 /// visit<Factor, similarity>() for a similarity that is known when a call comes. What weighs by distances is computed in true float:
 /// no channel of rounded factors belongs to a difference.
@@ -319,22 +46,21 @@ Logits logits_of(const Call& call, Logits::EmptyRow empty_row) {
 template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
   if constexpr (std::is_same_v<T, __nv_bfloat16>)
-    if (attends_by_warpgroup(logits)) return attend_by_warpgroup(call, logits, v, o);
-  with_similarity<Factor>(logits.similarity, [&]<class F, Similarity similarity>() {
-    call.launch(online<T, F, similarity>, grid_of(call, logits.queries, o), kThreads, Tiles<F>::bytes, logits, v, o);
-  });
+    if (attends_by_warpgroup(logits, v.width())) return attend_by_warpgroup(call, logits, v, o);
+  with_similarity<Factor>(logits.similarity, [&]<class F, Similarity similarity>() { Passes<similarity, T, F>::online(call, logits, v, o); });
 }
 
 template <class T, class Factor>
 void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o, const Answers& weights_by_row) {
   constexpr Similarity softmax = Similarity::exp_product;
-  const Rows known = statistics_of<T, Factor, softmax>(call, logits, v, {});
-  sum_up<T, Factor, softmax, Side::queries, Coefficient::weight>(call, {.logits = logits, .statistics = known, .other = v, .answers = o, .by_row = weights_by_row});
+  const Rows known = passes::statistics_of<T, Factor, softmax>(call, logits, v, {});
+  passes::sum_up<T, Factor, softmax, Side::queries, Coefficient::weight>(
+      call, {.logits = logits, .statistics = known, .v = v, .other = v, .answers = o, .by_row = weights_by_row});
 }
 
 template <class T, class Factor>
 void attend_backward(Call& call, const Logits& logits, const AttentionBackward& x) {
-  with_similarity<Factor>(logits.similarity, [&]<class F, Similarity similarity>() { backward<T, F, similarity>(call, logits, x); });
+  with_similarity<Factor>(logits.similarity, [&]<class F, Similarity similarity>() { Passes<similarity, T, F>::backward(call, logits, x); });
 }
 
 #define ATTEST_CUDA_INSTANTIATE(T, Factor)                                                               \

@@ -290,13 +290,130 @@ template <class T, class Factor, int Eights>
 __device__ __forceinline__ void store_attended(Strip<Factor, Eights>& sum, const Seen& seen, const Logits& p, const Panel<T>& values, int keys, const Answers& o,
                                                const Chunk& chunk, int head, const Span& span) {
   const Product answer{.answers = o};
+  const bool averages = p.empty_row == Logits::EmptyRow::mean;
   sum.each(span.eights(), [&](int row, int x, float value) {
     const int i = strip_row() + row;
-    if (i >= chunk.count || x >= span.columns) return;
+    if (i >= chunk.count || x >= span.columns || (averages && seen.sum[row] == 0)) return;
     if (seen.sum[row] != 0) value = __fdiv_rn(value, seen.sum[row]);
     else if (p.empty_row == Logits::EmptyRow::nan) value = __int_as_float(0x7fc00000);
-    else if (p.empty_row == Logits::EmptyRow::mean) value = mean(values, keys, span.first + x);
     store_answer<T>(answer, chunk, head, i, span.first + x, value, 1);
+  });
+  if (!averages) return;
+  for (int row = Accumulator::row(0); row < 16; row += 8) {
+    const int i = strip_row() + row;
+    if (i >= chunk.count || seen.sum[row] != 0) continue;
+#pragma unroll 1
+    for (int x = lane() % 4; x < span.columns; x += 4) store_answer<T>(answer, chunk, head, i, span.first + x, mean(values, keys, span.first + x), 1);
+  }
+}
+
+/// What the second pass needs of a query, in the columns of a row of statistics.
+enum Statistic {
+  kMaximum,  // of its logits
+  kInverse,  // of the sum of e^(l - maximum); of one that sees nothing the weight of every key
+  kDelta,    // sum of a_ij grad_o_i . v_j
+  kStatistics
+};
+
+/// delta += sum_j w_ij grad_a_ij, from weights and from the products grad_o_i . v_j, keys from t on; what was summed before is kept `keep` times.
+template <class T, class Factor>
+__device__ __forceinline__ void add_delta(TwoRows& delta, const TwoRows& keep, Strip<Factor, kScoreEights>& weights, const Strip<Factor, kScoreEights>& products,
+                                          int eights, const LogitsOf<T>& logits, const Chunk& chunk, int t) {
+  TwoRows added{0, 0};
+  weights.each_with(products, eights, [&](int row, int x, float weight, float product) {
+    const float term = weight == 0 ? 0.0f : weight * logits.by_weight(static_cast<int>(chunk.first) + strip_row() + row, t + x, product);
+    if (row < 8) added.top += term;
+    else added.bottom += term;
+  });
+  delta = {__fmaf_rn(delta.top, keep.top, row_sum(added.top)), __fmaf_rn(delta.bottom, keep.bottom, row_sum(added.bottom))};
+}
+
+/// Of this warp's queries.
+__device__ inline void store_statistics(const Seen& seen, const TwoRows& delta, const Logits& p, int keys, const Answers& out, const Chunk& chunk, int head) {
+  if (lane() % 4 != 0) return;
+  const float empty = p.empty_row == Logits::EmptyRow::nan    ? __int_as_float(0x7fc00000)
+                      : p.empty_row == Logits::EmptyRow::mean ? __fdiv_rn(1.0f, static_cast<float>(keys))
+                                                              : 0.0f;
+  for (int row = Accumulator::row(0); row < 16; row += 8) {
+    const int i = strip_row() + row;
+    if (i >= chunk.count) continue;
+    float* to = static_cast<float*>(out.data) + out.place.at(chunk.sequence, head, chunk.origin + chunk.first + i, 0);
+    to[kMaximum] = seen.maximum[row];
+    to[kInverse] = seen.sum[row] == 0 ? empty : __fdiv_rn(1.0f, seen.sum[row]);
+    to[kDelta] = seen.sum[row] == 0 ? 0.0f : __fdiv_rn(delta[row], seen.sum[row]);
+  }
+}
+/// known(row + i, .) = the statistics of query first + i, zeros where there is none.
+template <class T, class Tile>
+__device__ void fill_known(const Tile& known, const Panel<T>& statistic, int first, int queries, int row = 0) {
+  for (int i = static_cast<int>(threadIdx.x); i < kTile * kStatistics; i += kThreads) {
+    const int query = i / kStatistics, x = i % kStatistics;
+    known(row + query, x) = first + query < queries ? statistic.raw(first + query, x) : 0.0f;
+  }
+}
+
+/// What a block has the answers of, and what they are sums with.
+enum class Side { queries, keys };
+enum class Coefficient { weight, logit_gradient };
+
+/// answer_r = factor sum_t c_rt other_t, where r are the rows of one side and t those of the other, and c_rt is a_ij or grad_l_ij.
+struct Sums {
+  Logits logits{};
+  Rows statistics{};
+  Rows v{}, grad_o{};  // for the gradients of the logits
+  Rows other{};
+  float factor = 1;
+  Answers answers{};
+  Answers grad_logits{};  // where there is data, they are stored too
+  Answers by_row{};       // ... and the coefficients of a query's keys summed for each relative row
+  Answers of_factors{};   // ... and the gradients by the two numbers that the factors depend on
+};
+
+// The passes of bf16 tensors by products of warpgroups: where the device has them (Hopper), and room in its shared memory for values of `width`.
+bool attends_by_warpgroup(const Logits& logits, int width);
+void attend_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const Answers& o);
+void statistics_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const Rows& grad_o, const Answers& out);
+/// Where `other` is what the scores, or their gradients, are products with.
+template <Side side, Coefficient coefficient>
+void sums_by_warpgroup(Call& call, const Sums& sums);
+
+/// What else is made of the coefficients of a strip's elements: nothing.
+struct NothingElse {
+  __device__ void add(int, int, int, float, float) const {}
+};
+
+/// Scores, and their gradients grad_o_i . v_j, become c: this warp's rows of the chunk, and the other side's from t on. The queries' statistics
+/// begin in row `known_row`. `also` gets (row of the strip, i, j, c_ij, l_ij) of a query's keys.
+template <Similarity similarity, Side side, Coefficient coefficient, class T, class Factor, class Tile, class Also>
+__device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreEights>& scores, const Strip<Factor, kScoreEights>& gradients, int eights, const Logits& p,
+                                                const LogitsOf<T>& logits, const Tile& known, int known_row, const Chunk& chunk, int t, Also&& also) {
+  constexpr bool by_query = side == Side::queries, is_power = similarity == Similarity::power;
+  const int first = static_cast<int>(chunk.first);
+  scores.each_with(gradients, eights, [&](int row, int x, float& score, float gradient) {
+    const int r = strip_row() + row, query = known_row + (by_query ? r : x);
+    const int i = by_query ? first + r : t + x, j = by_query ? t + x : first + r;
+    const float l = logits(i, j, score), maximum = known(query, kMaximum), inverse = known(query, kInverse);
+    float c;
+    if constexpr (coefficient == Coefficient::logit_gradient) {
+      const float derivative = is_power ? derivative_of_power(p, l) : exponential(l, maximum);
+      c = l == -INFINITY ? 0.0f : derivative * inverse * (logits.by_weight(i, j, gradient) - known(query, kDelta));
+    } else if constexpr (is_power) {
+      c = power(p, l) * inverse;
+    } else {
+      c = maximum == -INFINITY ? inverse : exponential(l, maximum) * inverse;
+    }
+    if constexpr (by_query) also.add(row, i, j, c, l);
+    score = coefficient == Coefficient::logit_gradient ? c * logits.slope(i, j, score) : c;
+  });
+}
+/// The gradients of this warp's logits, for `count` keys from t on.
+template <class T, class Factor>
+__device__ __forceinline__ void store_logit_gradients(Strip<Factor, kScoreEights>& gradients, int eights, const Answers& to, const Chunk& chunk, int head, int t,
+                                                      int count) {
+  const Product answer{.answers = to};
+  gradients.each(eights, [&](int row, int x, float gradient) {
+    const int r = strip_row() + row;
+    if (r < chunk.count && x < count) store_answer<T>(answer, chunk, head, r, t + x, gradient, 1);
   });
 }
 

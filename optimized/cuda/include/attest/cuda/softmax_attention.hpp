@@ -63,10 +63,6 @@ Logits logits_of(const Call& call, Logits::EmptyRow empty_row);
 template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o);
 
-/// Softmax by products of warpgroups, on a device that has them (Hopper) and tiles that its shared memory has room for. attend_online asks.
-bool attends_by_warpgroup(const Logits& logits);
-void attend_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const Answers& o);
-
 /// Softmax in two passes: the maximum and sum of each query, then the sum over keys. Where weights_by_row [n, 2c + 1] has data, the weights
 /// of each relative row are summed, too.
 template <class T, class Factor>

@@ -39,6 +39,7 @@ __device__ __forceinline__ void fill_piece(const Tile& tile, int r, int x, const
     const T* from = there ? panel.template run<piece>(row, column) : nullptr;
     if (from) return copy_async<piece>(&tile(r, x), from);
   }
+#pragma unroll 1
   for (int e = 0; e < piece; ++e) tile(r, x + e) = from_float<Value>(there ? panel(row, column + e) : 0.0f);
 }
 
