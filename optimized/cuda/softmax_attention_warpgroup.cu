@@ -107,7 +107,7 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, Answers o) 
     Strip<Bf16, kScoreEights> scores;
     start_scores(scores, q, k, stage, depth);
     warpgroup_wait(scores.eights);
-    scores.each(kScoreEights, [&](int row, int x, float& score) { score = logits(first + strip_row() + row, j + x, score); });
+    logits.of_products<Side::queries>(scores, kScoreEights, first, j);
     const TwoRows keep = seen.add(scores, kScoreEights);
     sum.each(Eights, [&](int row, int, float& value) { value *= keep[row]; });
     add_weighted_rows(sum, scores, weighted, stage, 0, used, p.hides());
@@ -153,9 +153,10 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
     } else {
       warpgroup_wait(scores.eights);
     }
-    scores.each(kScoreEights, [&](int row, int x, float& score) { score = logits(first + strip_row() + row, j + x, score); });
+    logits.of_products<Side::queries>(scores, kScoreEights, first, j);
     const TwoRows keep = seen.add(scores, kScoreEights);
-    add_delta(delta, keep, scores, gradients, kScoreEights, logits, chunk, j);
+    logits.by_weights<Side::queries>(gradients, kScoreEights, first, j);
+    add_delta(delta, keep, scores, gradients, kScoreEights);
   }
   store_statistics(seen, delta, p, logits.keys(), out, chunk, head);
 }

@@ -12,6 +12,10 @@ namespace attest::cuda {
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 inline constexpr int kScoreEights = kTile / 8;
 
+/// What a block has the answers of, and what they are sums with.
+enum class Side { queries, keys };
+enum class Coefficient { weight, logit_gradient };
+
 /// The logits of one sequence and head. Rows of q and k count from the sequence's first.
 template <class T>
 class LogitsOf {
@@ -34,28 +38,57 @@ public:
   __device__ int queries() const { return queries_.count; }
   __device__ int keys() const { return keys_.count; }
 
-  /// From the product q_i . k_j: -inf where there is no such query or key, or the one does not see the other.
-  __device__ float operator()(int i, int j, float product) const {
-    const bool there = i < queries() && j < keys();
-    if (!there || (logits_.causal && j - i > past()) || j < keys_from(i)) return -INFINITY;
-    if (logits_.mask.data && !mask_[i * logits_.mask.place.row + j * logits_.mask.place.column]) return -INFINITY;
+  /// This warp's products q_i . k_j become logits: -inf where there is no such query or key, or the one does not see the other. `first` is row 0
+  /// of the block's own side, `t` that of the other. What a call asks for is asked once for all elements: asked for each of them, a strip has the
+  /// code of every combination.
+  template <Side side, class Factor>
+  __device__ __forceinline__ void of_products(Strip<Factor, kTile / 8>& scores, int eights, int first, int t) const {
+    const auto each = [&](auto&& change) { each_of<side>(scores, eights, first, t, change); };
     if (logits_.slopes.data) {
-      const int distance = i + past() - j, away = logits_.by_key ? -j : distance < 0 ? -distance : distance;
-      return __fmaf_rn(logits_.scale, product, -slope_ * static_cast<float>(away));
+      each([&](int i, int j, float& l) {
+        const int distance = i + past() - j, away = logits_.by_key ? -j : distance < 0 ? -distance : distance;
+        l = __fmaf_rn(logits_.scale, l, -slope_ * static_cast<float>(away));
+      });
+    } else if (logits_.factors.data) {
+      each([&](int i, int j, float& l) { l = l <= 0 || !are_there(i, j) ? 0.0f : logits_.scale * l * factor(kFactor, i, j); });
+    } else {
+      if (table_)
+        each([&](int i, int j, float& l) {
+          if (are_there(i, j)) l += table_[i * logits_.relative.scores.place.row + logits_.relative.row_of(i, j)];
+        });
+      if (logits_.bias.data)
+        each([&](int i, int j, float& l) {
+          const float bias = are_there(i, j) ? bias_.raw(i, j) : -INFINITY;
+          l = bias == -INFINITY ? bias : __fmaf_rn(logits_.scale, l, bias);
+        });
+      else
+        each([&](int, int, float& l) { l *= logits_.scale; });
     }
-    if (logits_.factors.data) return product <= 0 ? 0.0f : logits_.scale * product * factor(kFactor, i, j);
-    if (table_) product += table_[i * logits_.relative.scores.place.row + logits_.relative.row_of(i, j)];
-    if (!logits_.bias.data) return logits_.scale * product;
-    const float bias = bias_.raw(i, j);
-    return bias == -INFINITY ? bias : __fmaf_rn(logits_.scale, product, bias);
+    if (logits_.mask.data)
+      each([&](int i, int j, float& l) {
+        if (are_there(i, j) && !mask_[i * logits_.mask.place.row + j * logits_.mask.place.column]) l = -INFINITY;
+      });
+    if (logits_.segment)
+      each([&](int i, int j, float& l) {
+        if (j < keys_from(i)) l = -INFINITY;
+      });
+    const int ahead = logits_.causal ? past() : keys();
+    each([&](int i, int j, float& l) {
+      if (!are_there(i, j) || j - i > ahead) l = -INFINITY;
+    });
   }
 
-  /// The derivative of l_ij by scale q_i . k_j, where i sees j.
-  __device__ float slope(int i, int j, float product) const { return !logits_.factors.data ? 1.0f : product > 0 ? factor(kFactor, i, j) : 0.0f; }
-  /// The gradient of the weight a_ij, from the product grad_o_i . v_j.
-  __device__ float by_weight(int i, int j, float product) const {
-    return gradients_by_row_ && i < queries() ? product + gradients_by_row_[i * logits_.relative.gradients.place.row + logits_.relative.row_of(i, j)] : product;
+  /// This warp's products grad_o_i . v_j become the gradients of the weights.
+  template <Side side, class Factor>
+  __device__ __forceinline__ void by_weights(Strip<Factor, kTile / 8>& products, int eights, int first, int t) const {
+    if (!gradients_by_row_) return;
+    each_of<side>(products, eights, first, t, [&](int i, int j, float& product) {
+      if (are_there(i, j)) product += gradients_by_row_[i * logits_.relative.gradients.place.row + logits_.relative.row_of(i, j)];
+    });
   }
+
+  /// The derivative of l_ij by scale q_i . k_j, where i sees j; where a product is not positive the logit is 0.
+  __device__ float slope(int i, int j, float l) const { return !logits_.factors.data ? 1.0f : l != 0 && l != -INFINITY ? factor(kFactor, i, j) : 0.0f; }
 
   enum FactorRow { kFactor, kByFirst, kBySecond };  // f, and the derivatives of ln f
   __device__ float factor(FactorRow row, int i, int j) const {
@@ -78,6 +111,15 @@ public:
   }
 
 private:
+  template <Side side, class Factor, class Change>
+  static __device__ __forceinline__ void each_of(Strip<Factor, kTile / 8>& strip, int eights, int first, int t, Change&& change) {
+    strip.each(eights, [&](int row, int x, float& value) {
+      const int own = first + strip_row() + row, other = t + x;
+      if constexpr (side == Side::queries) change(own, other, value);
+      else change(other, own, value);
+    });
+  }
+  __device__ bool are_there(int i, int j) const { return i < queries() && j < keys(); }
   static __device__ const float* floats(const Rows& rows, int sequence, int head) {
     return rows.data ? static_cast<const float*>(rows.data) + rows.place.at(sequence, head, 0, 0) : nullptr;
   }
@@ -147,18 +189,15 @@ struct Seen {
   }
 };
 
-/// A weight that is no exponential, from its logit, and its derivative.
-__device__ inline float power(const Logits& p, float l) {
-  const float x = l + p.offset;
-  float y = x;
-  for (int t = 1; t < p.power; ++t) y *= x;
-  return l == -INFINITY ? 0.0f : y;
+/// factor x^n: a weight that is no exponential, from its logit, and its derivative. Called and not inlined: a strip has many elements.
+__attribute__((noinline)) __device__ inline float times_power(float factor, float x, int n) {
+#pragma unroll 1
+  for (int t = 0; t < n; ++t) factor *= x;
+  return factor;
 }
+__device__ inline float power(const Logits& p, float l) { return l == -INFINITY ? 0.0f : times_power(l + p.offset, l + p.offset, p.power - 1); }
 __device__ inline float derivative_of_power(const Logits& p, float l) {
-  const float x = l + p.offset;
-  float y = static_cast<float>(p.power);
-  for (int t = 1; t < p.power; ++t) y *= x;
-  return l == -INFINITY ? 0.0f : y;
+  return l == -INFINITY ? 0.0f : times_power(static_cast<float>(p.power), l + p.offset, p.power - 1);
 }
 
 /// Logits become weights that the sums of their rows have taken. Returned is what earlier sums are to be multiplied by.
@@ -186,6 +225,7 @@ __device__ __forceinline__ void add_similarities(Strip<Factor, kScoreEights>& sc
     add_scores<T, Factor>(scores, tiles, a, b, first, rows, first_key, keys);
   } else {
     each_depth<T, Factor>(tiles, a, b, first, rows, first_key, keys, [&](int depth, int eights) {
+#pragma unroll 1
       for (int k = 0; k < depth; ++k)
         scores.each(eights, [&](int i, int j, float& sum) {
           const float difference = number(tiles.left, strip_row() + i, k) - number(tiles.right, j, k);
@@ -263,6 +303,7 @@ __device__ __forceinline__ void add_weighted_differences(Strip<Factor, kEights>&
                                                          int rows, const Span& span) {
   fill<T>(tiles.left, own, first_own, rows, round_up(rows, 16), span.first, round_up(span.columns, 8));
   with_values<T>(tiles, used, words, hides, other, first, count, rows, span, [&](int depth) {
+#pragma unroll 1
     for (int t = 0; t < depth; ++t)
       sum.each(span.eights(), [&](int r, int x, float& value) {
         const float weight = number(tiles.weights, strip_row() + r, t), difference = number(tiles.values, t, x) - number(tiles.left, strip_row() + r, x);
@@ -315,13 +356,13 @@ enum Statistic {
   kStatistics
 };
 
-/// delta += sum_j w_ij grad_a_ij, from weights and from the products grad_o_i . v_j, keys from t on; what was summed before is kept `keep` times.
-template <class T, class Factor>
-__device__ __forceinline__ void add_delta(TwoRows& delta, const TwoRows& keep, Strip<Factor, kScoreEights>& weights, const Strip<Factor, kScoreEights>& products,
-                                          int eights, const LogitsOf<T>& logits, const Chunk& chunk, int t) {
+/// delta += sum_j w_ij grad_a_ij, from weights and from their gradients; what was summed before is kept `keep` times.
+template <class Factor>
+__device__ __forceinline__ void add_delta(TwoRows& delta, const TwoRows& keep, Strip<Factor, kScoreEights>& weights, const Strip<Factor, kScoreEights>& gradients,
+                                          int eights) {
   TwoRows added{0, 0};
-  weights.each_with(products, eights, [&](int row, int x, float weight, float product) {
-    const float term = weight == 0 ? 0.0f : weight * logits.by_weight(static_cast<int>(chunk.first) + strip_row() + row, t + x, product);
+  weights.each_with(gradients, eights, [&](int row, int, float weight, float gradient) {
+    const float term = weight == 0 ? 0.0f : weight * gradient;
     if (row < 8) added.top += term;
     else added.bottom += term;
   });
@@ -352,10 +393,6 @@ __device__ void fill_known(const Tile& known, const Panel<T>& statistic, int fir
   }
 }
 
-/// What a block has the answers of, and what they are sums with.
-enum class Side { queries, keys };
-enum class Coefficient { weight, logit_gradient };
-
 /// answer_r = factor sum_t c_rt other_t, where r are the rows of one side and t those of the other, and c_rt is a_ij or grad_l_ij.
 struct Sums {
   Logits logits{};
@@ -379,31 +416,36 @@ void sums_by_warpgroup(Call& call, const Sums& sums);
 
 /// What else is made of the coefficients of a strip's elements: nothing.
 struct NothingElse {
+  template <class... Places>
+  __device__ explicit NothingElse(const Places&...) {}
   __device__ void add(int, int, int, float, float) const {}
+  __device__ void store(int) const {}
 };
 
-/// Scores, and their gradients grad_o_i . v_j, become c: this warp's rows of the chunk, and the other side's from t on. The queries' statistics
+/// Products q_i . k_j, and those of grad_o_i . v_j, become c: this warp's rows of the chunk, and the other side's from t on. The queries' statistics
 /// begin in row `known_row`. `also` gets (row of the strip, i, j, c_ij, l_ij) of a query's keys.
 template <Similarity similarity, Side side, Coefficient coefficient, class T, class Factor, class Tile, class Also>
-__device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreEights>& scores, const Strip<Factor, kScoreEights>& gradients, int eights, const Logits& p,
+__device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreEights>& scores, Strip<Factor, kScoreEights>& gradients, int eights, const Logits& p,
                                                 const LogitsOf<T>& logits, const Tile& known, int known_row, const Chunk& chunk, int t, Also&& also) {
   constexpr bool by_query = side == Side::queries, is_power = similarity == Similarity::power;
   const int first = static_cast<int>(chunk.first);
+  logits.template of_products<side>(scores, eights, first, t);
+  if constexpr (coefficient == Coefficient::logit_gradient) logits.template by_weights<side>(gradients, eights, first, t);
   scores.each_with(gradients, eights, [&](int row, int x, float& score, float gradient) {
     const int r = strip_row() + row, query = known_row + (by_query ? r : x);
     const int i = by_query ? first + r : t + x, j = by_query ? t + x : first + r;
-    const float l = logits(i, j, score), maximum = known(query, kMaximum), inverse = known(query, kInverse);
+    const float l = score, maximum = known(query, kMaximum), inverse = known(query, kInverse);
     float c;
     if constexpr (coefficient == Coefficient::logit_gradient) {
       const float derivative = is_power ? derivative_of_power(p, l) : exponential(l, maximum);
-      c = l == -INFINITY ? 0.0f : derivative * inverse * (logits.by_weight(i, j, gradient) - known(query, kDelta));
+      c = l == -INFINITY ? 0.0f : derivative * inverse * (gradient - known(query, kDelta));
     } else if constexpr (is_power) {
       c = power(p, l) * inverse;
     } else {
       c = maximum == -INFINITY ? inverse : exponential(l, maximum) * inverse;
     }
     if constexpr (by_query) also.add(row, i, j, c, l);
-    score = coefficient == Coefficient::logit_gradient ? c * logits.slope(i, j, score) : c;
+    score = coefficient == Coefficient::logit_gradient ? c * logits.slope(i, j, l) : c;
   });
 }
 /// The gradients of this warp's logits, for `count` keys from t on.

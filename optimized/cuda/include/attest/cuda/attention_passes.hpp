@@ -30,7 +30,7 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, Answers o) 
     add_similarities<similarity, T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
     Columns mine = 0;
     if (strip_is_in(rows)) {
-      scores.each(eights, [&](int row, int x, float& score) { score = logits(first + strip_row() + row, j + x, score); });
+      logits.template of_products<Side::queries>(scores, eights, first, j);
       const TwoRows keep = weigh<similarity>(p, seen, scores, eights);
       sum.each(span.eights(), [&](int row, int, float& value) { value *= keep[row]; });
       mine = store_weights(scores, tiles, eights);
@@ -60,9 +60,10 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
     add_similarities<similarity, T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
     if (grad_o.data) add_scores<T, Factor>(gradients, tiles, given, values, first, rows, j, keys);
     if (!strip_is_in(rows)) continue;
-    scores.each(eights, [&](int row, int x, float& score) { score = logits(first + strip_row() + row, j + x, score); });
+    logits.template of_products<Side::queries>(scores, eights, first, j);
+    logits.template by_weights<Side::queries>(gradients, eights, first, j);
     const TwoRows keep = weigh<similarity>(p, seen, scores, eights);
-    add_delta(delta, keep, scores, gradients, eights, logits, chunk, j);
+    add_delta(delta, keep, scores, gradients, eights);
   }
 
   if (strip_is_in(rows)) store_statistics(seen, delta, p, logits.keys(), out, chunk, head);
@@ -72,8 +73,8 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
 template <class T>
 class Gathered {
 public:
-  __device__ Gathered(const Sums& p, const LogitsOf<T>& logits, const Chunk& chunk, int head, Side side)
-      : p_(p), logits_(logits), chunk_(chunk), head_(head), wanted_(side == Side::queries && blockIdx.y == 0 && (p.by_row.data || p.of_factors.data)) {
+  __device__ Gathered(const Sums& p, const LogitsOf<T>& logits, const Chunk& chunk, int head)
+      : p_(p), logits_(logits), chunk_(chunk), head_(head), wanted_(blockIdx.y == 0) {
     const Relative& relative = p.logits.relative;
     if (wanted_ && p.by_row.data) {  // a row between the ends has one key, or none
       for (int at = static_cast<int>(threadIdx.x); at < chunk.count * p.by_row.width; at += kThreads) {
@@ -135,7 +136,7 @@ private:
   TwoRows first_{0, 0}, second_{0, 0};
 };
 
-template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient>
+template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient, class Also>
 __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   constexpr bool by_query = side == Side::queries, of_gradients = coefficient == Coefficient::logit_gradient;
   DynamicShared memory;
@@ -154,7 +155,7 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   Product answer{.answers = p.answers};
   if constexpr (similarity == Similarity::power && of_gradients) answer.sloped = by_query ? p.logits.q : p.logits.k;
 
-  Gathered<T> gathered(p, logits, chunk, head, side);
+  Also also(p, logits, chunk, head);
   Strip<Factor, kEights> sum;
   const int begin = !by_query ? logits.queries_from(first) / kTile * kTile : stores ? 0 : logits.keys_from(first);
   const int end = !by_query ? logits.queries_before(first + rows) : stores ? keys.count : logits.keys_before(first + rows);
@@ -166,7 +167,7 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
     if constexpr (of_gradients) add_scores<T, Factor>(gradients, tiles, by_query ? given : values, by_query ? values : given, first, rows, t, count);
     Columns mine = 0;
     if (strip_is_in(rows)) {
-      to_coefficients<similarity, side, coefficient>(scores, gradients, eights, p.logits, logits, known, 0, chunk, t, gathered);
+      to_coefficients<similarity, side, coefficient>(scores, gradients, eights, p.logits, logits, known, 0, chunk, t, also);
       if (stores) store_logit_gradients<T>(scores, eights, p.grad_logits, chunk, head, t, count);
       mine = store_weights(scores, tiles, eights);
     }
@@ -178,7 +179,7 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   }
 
   if (!strip_is_in(rows)) return;
-  if constexpr (by_query) gathered.store(rows);
+  also.store(rows);
   sum.each(span.eights(), [&](int row, int x, float value) {
     const int r = strip_row() + row;
     if (r < rows && x < span.columns) store_answer<T>(answer, chunk, head, r, span.first + x, p.factor * value, 1);
@@ -206,7 +207,10 @@ void sum_up(Call& call, const Sums& x) {
   if constexpr (std::is_same_v<T, __nv_bfloat16> && similarity == Similarity::exp_product)
     if (attends_by_warpgroup(x.logits, x.v.width()) && !x.by_row.data && !x.of_factors.data) return sums_by_warpgroup<side, coefficient>(call, x);
   const Sequences& tokens = side == Side::queries ? x.logits.queries : x.logits.keys;
-  call.launch(sums<T, Factor, similarity, side, coefficient>, grid_of(call, tokens, x.answers), kThreads, Tiles<Factor>::bytes, x);
+  const auto launch = [&](auto kernel) { call.launch(kernel, grid_of(call, tokens, x.answers), kThreads, Tiles<Factor>::bytes, x); };
+  if constexpr (side == Side::queries && similarity == Similarity::exp_product)
+    if (x.by_row.data || x.of_factors.data) return launch(sums<T, Factor, similarity, side, coefficient, Gathered<T>>);
+  launch(sums<T, Factor, similarity, side, coefficient, NothingElse>);
 }
 
 }  // namespace passes
