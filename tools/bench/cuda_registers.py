@@ -1,26 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""cuda_registers.py [--build DIR] [--record]: what ptxas says of every kernel of optimized/cuda, for sm_80 and sm_90.
+"""cuda_registers.py LOG [--record]: what ptxas says of every kernel of optimized/cuda, for sm_80 and sm_90a.
+
+LOG is the output of a build of the plugin in which ptxas speaks:
+
+    cmake --preset ci -DCMAKE_CUDA_FLAGS=-Xptxas=-v && cmake --build --preset ci --target attest_cuda > LOG
 
 Registers and stack of a thread, bytes it spills, and the shared memory that the kernel declares; what a launch adds to that
-(DynamicShared) is not among it. Needs nvcc, no GPU, and a configured build for the contracts derived from the specs. A table in
-Markdown goes to standard output; --record writes it, and the same as JSON, beside the other records."""
+(DynamicShared) is not among it. Needs nvcc, no GPU. A table in Markdown goes to standard output; --record writes it, and the same
+as JSON, beside the other records."""
 import argparse
-import concurrent.futures
 import datetime
 import json
-import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCES = ROOT / "optimized" / "cuda"
-ARCHITECTURES = ("sm_80", "sm_90")
 
+SOURCE = re.compile(r"Building CUDA object \S*/__/(?P<file>\S+)\.o$")
 ENTRY = re.compile(r"Compiling entry function '(?P<name>\w+)' for '(?P<architecture>sm_\w+)'")
 PROPERTIES = re.compile(r"Function properties for (?P<name>\w+)")
 FRAME = re.compile(r"(?P<stack>\d+) bytes stack frame, (?P<spill_stores>\d+) bytes spill stores, (?P<spill_loads>\d+) bytes spill loads")
@@ -29,11 +29,13 @@ SHARED = re.compile(r"(?P<shared>\d+) bytes smem")
 
 
 def parsed(log):
-    """The kernels of one run of ptxas -v."""
-    kernels, current, own = [], None, False
+    """The kernels of a log: what is said of a source comes behind its name."""
+    kernels, current, own, file = [], None, False, "?"
     for line in log.splitlines():
-        if found := ENTRY.search(line):
-            current = {"kernel": found["name"], "architecture": found["architecture"], "shared": 0}
+        if found := SOURCE.search(line):
+            file = found["file"]
+        elif found := ENTRY.search(line):
+            current = {"file": file, "kernel": found["name"], "architecture": found["architecture"], "shared": 0}
             kernels.append(current)
         elif found := PROPERTIES.search(line):
             own = current is not None and found["name"] == current["kernel"]  # a function that is called has properties too
@@ -52,21 +54,7 @@ def parsed(log):
 def short(names):
     """Mangled names as a reader writes them: no namespaces, no arguments."""
     text = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
-    return [re.sub(r"\w+::", "", re.sub(r"\(anonymous namespace\)::", "", line.removeprefix("void "))).split("(")[0] for line in text.splitlines()]
-
-
-def compiled(nvcc, source, architecture, build, folder):
-    target = folder / f"{'.'.join(source.relative_to(SOURCES).parts)}.{architecture}.o"
-    dlpack = os.environ.get("ATTEST_DLPACK_INCLUDE")
-    done = subprocess.run([nvcc, "-std=c++20", f"-arch={architecture}", "-O3", "-Xptxas", "-v", f"-I{SOURCES / 'include'}", f"-I{ROOT / 'specs' / 'include'}",
-                           f"-I{build / 'generated' / 'contract'}", *([f"-I{dlpack}"] if dlpack else []), "-c", str(source), "-o", str(target)],
-                          capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{source.relative_to(ROOT)} for {architecture} does not compile:\n{done.stderr.strip()}")
-    kernels = parsed(done.stderr)
-    for kernel, name in zip(kernels, short([kernel["kernel"] for kernel in kernels]), strict=True):
-        kernel.update(kernel=name, file=str(source.relative_to(SOURCES)))
-    return kernels
+    return [re.sub(r"\([^()]*\)$", "", re.sub(r"\w+::", "", re.sub(r"\(anonymous namespace\)::", "", line.removeprefix("void ")))) for line in text.splitlines()]
 
 
 def markdown(record):
@@ -80,23 +68,20 @@ def markdown(record):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "ci", help="a build folder with generated/contract (default: build/ci)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("log", type=pathlib.Path)
     parser.add_argument("--record", action="store_true", help="write tools/bench/records/DATE-cuda-registers.md and .json")
     options = parser.parse_args()
     nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
     if not nvcc:
         sys.exit("there is no nvcc on this machine, neither on PATH nor in /usr/local/cuda/bin")
-    if not (options.build / "generated" / "contract").is_dir():
-        sys.exit(f"{options.build}/generated/contract does not exist; make it with\n  cmake --preset ci && cmake --build --preset ci --target attest_generated")
-    sources = sorted(SOURCES.rglob("*.cu"))
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        work = [pool.submit(compiled, nvcc, source, architecture, options.build, pathlib.Path(folder)) for source in sources for architecture in ARCHITECTURES]
-        try:
-            kernels = [kernel for one in work for kernel in one.result()]
-        except (RuntimeError, ValueError) as error:
-            pool.shutdown(cancel_futures=True)
-            sys.exit(str(error))
+    try:
+        kernels = parsed(options.log.read_text())
+    except (OSError, ValueError) as error:
+        sys.exit(str(error))
+    if not kernels:
+        sys.exit(f"{options.log}: ptxas says nothing there; build with -DCMAKE_CUDA_FLAGS=-Xptxas=-v, from scratch")
+    for kernel, name in zip(kernels, short([kernel["kernel"] for kernel in kernels]), strict=True):
+        kernel["kernel"] = name
     version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     record = {"date": datetime.date.today().isoformat(), "nvcc": "nvcc " + re.search(r"release [^,]+, V([\d.]+)", version)[1],
               "kernels": sorted(kernels, key=lambda kernel: (kernel["file"], kernel["kernel"], kernel["architecture"]))}
