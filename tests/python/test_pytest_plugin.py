@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -45,7 +46,7 @@ def test_one_test_per_group(run):
     assert status == 0, text
     for group in ("random", "masked", "tile_edges", "laws", "statistics", "contract"):
         assert f"PASSED test_it.py::good::{group}" in text
-    assert "test_it.py::good f32: PASS, 57 of 57 cases" in text and "assumed: block is held at 8" in text
+    assert re.search(r"test_it\.py::good f32: PASS, (\d+) of \1 cases", text) and "assumed: block is held at 8" in text
 
 
 def test_failures_carry_the_diagnosis_and_the_repro(run):
