@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <set>
 
 #include "attest/golden/files.hpp"
@@ -39,6 +40,42 @@ TEST_P(EveryEquation, LawsHoldOnTheReference) {
     }
     if (const auto properties = laws::all_properties().find(spec.id); properties != laws::all_properties().end())
       for (const auto& property : properties->second) expect(property.check, {}, property.name);
+  }
+  EXPECT_TRUE(judged > 0 || spec.laws.empty());
+}
+
+/// Drawn laws see a few of an equation's cases; here each law meets the recipes of every small one, under every convention that a kernel
+/// may have, in every form.
+TEST_P(EveryEquation, LawsHoldOnEveryCase) {
+  int judged = 0;
+  for (const auto& stored : golden::stored_cases(spec)) {
+    if (std::any_of(stored.sizes.begin(), stored.sizes.end(), [](const auto& size) { return size.second > 24; })) continue;
+    std::vector<Parameters> conventions{stored.parameters};
+    for (const auto& parameter : spec.parameters)
+      for (const auto& choice : parameter.choices) (conventions.emplace_back(stored.parameters))[parameter.name] = choice;
+    for (const auto& claim : spec.laws) {
+      for (const auto& parameters : conventions) {
+        const auto adapted = judge::Capabilities(spec, claim.when).adapted(spec, stored.sizes, parameters);
+        if (!adapted) continue;
+        golden::Case c = stored;
+        std::tie(c.sizes, c.parameters) = *adapted;
+        for (const auto& form : spec.forms) {
+          if (!holds(form.when, spec, c.sizes, c.parameters)) continue;
+          laws::Finding finding;
+          try {
+            const Problem problem = golden::draw(c);
+            const auto evaluate = judge::over_enclosures(form.name);
+            finding = laws::all_laws().at(claim.law)({claim, problem, evaluate, c.seed, dtype_from(c.exact), false});
+          } catch (const SpecError&) {  // constraints on data, of this problem or of one that the law derives from it
+            continue;
+          } catch (const reference::Undecided&) {  // a tie
+            continue;
+          }
+          judged += finding.kind == laws::Finding::Kind::holds;
+          EXPECT_NE(finding.kind, laws::Finding::Kind::broken) << claim.law << ", " << form.name << ": " << finding.text << "\n  " << golden::query(c, "f64");
+        }
+      }
+    }
   }
   EXPECT_TRUE(judged > 0 || spec.laws.empty());
 }

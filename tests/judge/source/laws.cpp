@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "attest/golden/profile.hpp"
@@ -39,6 +40,24 @@ Array redrawn(const Context& context, const std::string& input, std::uint64_t sa
   const auto& declared = *context.problem.spec->input(input);
   const auto shape = context.problem.inputs.count(input) ? context.problem.inputs.at(input).shape : shape_of(declared, context.problem.sizes);
   return golden::draw_array(declared.draw, shape, context.exact, context.seed * 1000 + salt, "law." + input);
+}
+
+bool averages_hidden_values(const Problem& problem) {
+  if (!problem.spec->parameter("empty_row") || setting(problem, "empty_row") != ParameterSetting(std::string("mean"))) return false;
+  const auto mask = problem.inputs.find("mask"), bias = problem.inputs.find("bias");
+  const auto& given = mask != problem.inputs.end() ? mask : bias;
+  if (given == problem.inputs.end()) return false;
+  const bool causal = problem.spec->parameter("causal") && setting(problem, "causal") == ParameterSetting(true);
+  const Index queries = given->second.shape[0], keys = given->second.shape[1];
+  for (Index i = 0; i < queries; ++i) {
+    bool sees = false;
+    for (Index j = 0; j < (causal ? i + keys - queries + 1 : keys); ++j) {
+      const auto at = static_cast<std::size_t>(i * keys + j);
+      sees |= (mask == problem.inputs.end() || mask->second.values[at] != 0) && (bias == problem.inputs.end() || bias->second.values[at] != -std::numeric_limits<double>::infinity());
+    }
+    if (!sees) return true;
+  }
+  return false;
 }
 
 Index choose(const Context& context, std::uint64_t salt, Index n) {

@@ -72,6 +72,10 @@ Array take(const Array& array, const TensorDeclaration& declared, const std::str
 /// Fresh normal numbers of an input's shape.
 Array redrawn(const Context& context, const std::string& input, std::uint64_t salt);
 
+/// Whether mask, bias and causal order leave some query nothing to see and the convention empty_row gives it the mean of all values, of
+/// those too that are hidden from everybody.
+bool averages_hidden_values(const Problem& problem);
+
 /// A pseudo-random number below n from the context's seed.
 Index choose(const Context& context, std::uint64_t salt, Index n);
 
