@@ -35,7 +35,7 @@ Logits scaled_products_of(const Call& call) {
           .mask = call.rows("mask")};
 }
 
-Logits logits_of(const Call& call, Logits::EmptyRow empty_row) {
+Logits logits_of(const Call& call, EmptyRow empty_row) {
   Logits logits = scaled_products_of(call);
   logits.causal = call.integer("causal") != 0;
   logits.bias = call.rows("bias");

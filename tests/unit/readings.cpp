@@ -326,6 +326,25 @@ TEST(Rounding, ExactZerosAndSmallConstantsCostNothing) {
   EXPECT_EQ(pivot(Rounding(0.1)).error(), 0);
 }
 
+TEST(Rounding, AnAdjointIsAFactorOfAProductByOneAndIsPassedOnByASum) {
+  using T = Tape<Rounding>;
+  const auto bound = [](auto&& y_of, double weight) {
+    Recording<Rounding> recording;
+    const std::vector<T> x{T::variable(Rounding::exact(3)), T::variable(Rounding::exact(5))};
+    const std::vector<T> w{T(Rounding::exact(weight)), T(Rounding::exact(1))};
+    const T y = y_of(x, w);
+    return recording.adjoints({{y.index(), Rounding::exact(0.7)}}).at(static_cast<std::size_t>(x[0].index())).bound()[kOperand];
+  };
+  const auto dot = [](const auto& x, const auto& w) { return Dot<T>::of({x.data(), {2}}, {w.data(), {2}}); };
+  const auto product = [](const auto& x, const auto& w) { return x[0] * w[0]; };
+  const auto sum = [](const auto& x, const auto&) { return x[0] + x[1]; };
+  EXPECT_GT(bound(dot, 1), 0);
+  EXPECT_DOUBLE_EQ(2 * bound(dot, 1), bound(dot, 2));
+  EXPECT_DOUBLE_EQ(2 * bound(product, 1), bound(product, 2));
+  EXPECT_DOUBLE_EQ(bound(product, 1), bound(dot, 1));
+  EXPECT_EQ(bound(sum, 1), 0);
+}
+
 // --- Counted: the printed costs ----------------------------------------------------------------------------------------
 
 TEST(Counted, EqualsTheFormulaOfEverySpec) {

@@ -6,7 +6,7 @@ namespace attest::cuda::attention::generalized {
 namespace {
 
 /// What a call asks for: features are powers of one, of mapped queries and keys.
-Logits similarities_of(const Call& call, Logits::EmptyRow empty_row) {
+Logits similarities_of(const Call& call, EmptyRow empty_row) {
   Logits logits = logits_of(call, empty_row);
   const auto sim = call.choice("sim");
   if (sim == "rbf") {
@@ -26,14 +26,10 @@ Logits similarities_of(const Call& call, Logits::EmptyRow empty_row) {
   return logits;
 }
 
-Logits::EmptyRow of_zero_denominator(const Call& call) {
-  return call.choice("zero_denominator") == "nan" ? Logits::EmptyRow::nan : Logits::EmptyRow::zero;
-}
-
 struct Stable {
   template <class T, class Factor>
   static void run(Call& call) {
-    attend_online<T, Factor>(call, similarities_of(call, of_zero_denominator(call)), call.rows("v"), call.answers("o"));
+    attend_online<T, Factor>(call, similarities_of(call, empty_row_of(call, "zero_denominator")), call.rows("v"), call.answers("o"));
   }
 };
 
@@ -54,7 +50,7 @@ __global__ __launch_bounds__(kThreads) void norms(Sequences keys, float factor, 
 struct AsSoftmax {
   template <class T, class Factor>
   static void run(Call& call) {
-    Logits logits = logits_of(call, of_zero_denominator(call));
+    Logits logits = logits_of(call, empty_row_of(call, "zero_denominator"));
     const float gamma = static_cast<float>(call.real("gamma"));
     const Sequences keys = call.sequences("s", "k", kWarps);
     const Answers bias = call.workspace_rows(keys, 1);
@@ -71,7 +67,7 @@ struct AsSoftmax {
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
-    attend_backward<T, Factor>(call, similarities_of(call, Logits::EmptyRow::zero),
+    attend_backward<T, Factor>(call, similarities_of(call, EmptyRow::zero),
                                {.v = call.rows("v"),
                                 .grad_o = call.rows("cotangent.o"),
                                 .grad_q = call.answers("gradient.q"),

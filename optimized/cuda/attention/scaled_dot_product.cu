@@ -4,24 +4,17 @@
 namespace attest::cuda::attention::scaled_dot_product {
 namespace {
 
-using EmptyRow = Logits::EmptyRow;
-
-EmptyRow empty_row(const Call& call) {
-  const std::string_view convention = call.choice("empty_row");
-  return convention == "mean" ? EmptyRow::mean : convention == "nan" ? EmptyRow::nan : EmptyRow::zero;
-}
-
 struct Online {
   template <class T, class Factor>
   static void run(Call& call) {
-    attend_online<T, Factor>(call, logits_of(call, empty_row(call)), call.rows("v"), call.answers("o"));
+    attend_online<T, Factor>(call, logits_of(call, empty_row_of(call, "empty_row")), call.rows("v"), call.answers("o"));
   }
 };
 
 struct FromStatistics {
   template <class T, class Factor>
   static void run(Call& call) {
-    attend_from_statistics<T, Factor>(call, logits_of(call, empty_row(call)), call.rows("v"), call.answers("o"));
+    attend_from_statistics<T, Factor>(call, logits_of(call, empty_row_of(call, "empty_row")), call.rows("v"), call.answers("o"));
   }
 };
 
@@ -29,7 +22,7 @@ struct Gradient {
   /// An output that is NaN by convention is a constant.
   template <class T, class Factor>
   static void run(Call& call) {
-    const EmptyRow convention = empty_row(call);
+    const EmptyRow convention = empty_row_of(call, "empty_row");
     attend_backward<T, Factor>(call, logits_of(call, convention == EmptyRow::nan ? EmptyRow::zero : convention),
                                {.v = call.rows("v"),
                                 .grad_o = call.rows("cotangent.o"),

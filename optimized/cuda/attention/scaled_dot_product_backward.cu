@@ -7,7 +7,7 @@ namespace {
 struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
-    attend_backward<T, Factor>(call, logits_of(call, Logits::EmptyRow::zero),
+    attend_backward<T, Factor>(call, logits_of(call, EmptyRow::zero),
                                {.v = call.rows("v"),
                                 .grad_o = call.rows("grad_o"),
                                 .grad_q = call.answers("grad_q"),

@@ -8,8 +8,7 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     Softmax p = Softmax::of(call, call.rows("x"), call.answers("a"));
-    const auto empty = call.choice("empty_row");
-    p.empty = empty == "nan" ? EmptyRow::nan : empty == "mean" ? EmptyRow::mean : EmptyRow::zero;
+    p.empty = empty_row_of(call, "empty_row");
     if (call.output("lse")) p.lse = call.answers("lse");
     call.launch(softmax_weights<T>, of_chunks(call, p.rows), kThreads, 0, p);
   }

@@ -134,7 +134,7 @@ def compiled(mutant, folder):
             command[command.index("-o") + 1] = str(output)
             command[command.index("-c") + 1] = str(copy if source == CUDA / mutant["file"] else source)
             command.insert(1, f"-I{folder / 'cuda' / 'include'}")
-            command += ["-O1", "-w"]  # which compiles most quickly; a mistake may leave something unused
+            command += ["-O0", "-w"]  # which compiles most quickly; a mistake may leave something unused
             run(command, directory)
             objects.insert(0, str(output))  # of what several objects define the first counts
         else:

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "attest/reference/vocabulary.hpp"
+#include "attest/reference/tape.hpp"
 
 namespace attest::reference {
 
@@ -275,10 +275,10 @@ struct Dot<Rounding> {
   }
 };
 
-/// Kernels compute gradients as products of matrices, and hold adjoints and what was computed forward in the operands' format; passing an
-/// adjoint on, or its negative, is no product.
-inline Rounding chained(const Rounding& partial, const Rounding& adjoint) {
-  if (std::abs(partial.value()) == 1 && partial.error() == 0) return partial * adjoint;
+/// Kernels compute gradients as products of matrices, and hold adjoints and what was computed forward in the operands' format. Passing an
+/// adjoint on, or its negative, is no product; a factor that happens to be 1 is one, and the adjoint may be rounded to meet it.
+inline Rounding chained(const Rounding& partial, const Rounding& adjoint, Partial kind) {
+  if (kind == Partial::slope && std::abs(partial.value()) == 1 && partial.error() == 0) return partial * adjoint;
   if ((partial.value() == 0 && partial.error() == 0) || (adjoint.value() == 0 && adjoint.error() == 0)) return partial * adjoint;
   return Rounding::operand(partial) * Rounding::operand(adjoint);
 }

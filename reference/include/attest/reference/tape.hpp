@@ -8,9 +8,15 @@
 
 namespace attest::reference {
 
+/// What a partial derivative is.
+enum class Partial {
+  factor,  // the other factor of a product, whatever its value
+  slope,   // of a function or a sum, where 1 and -1 pass the adjoint on
+};
+
 /// One product of the chain rule. A reading in which factors are rounded to a format of their own has its own.
 template <class T>
-T chained(const T& partial, const T& adjoint) {
+T chained(const T& partial, const T& adjoint, Partial) {
   return partial * adjoint;
 }
 
@@ -31,8 +37,8 @@ public:
     return static_cast<Index>(first_edge_.size()) - 1;
   }
   /// An operand of the variable that is declared next.
-  void operand(Index parent, T partial) {
-    if (parent >= 0) edges_.push_back({parent, std::move(partial)});
+  void operand(Index parent, T partial, Partial kind = Partial::slope) {
+    if (parent >= 0) edges_.push_back({parent, std::move(partial), kind});
   }
   Index edge_count() const { return static_cast<Index>(edges_.size()); }
   /// Declares the variable whose operands are the edges from `first` on; a constant when there are none.
@@ -63,7 +69,8 @@ public:
       for (const T* seed : seeded[variable]) total.add(*seed), any = true;
       for (const auto& [child, edge] : uses[variable]) {
         if (!reached[static_cast<std::size_t>(child)]) continue;
-        total.add(chained(edges_[static_cast<std::size_t>(edge)].partial, adjoint[static_cast<std::size_t>(child)])), any = true;
+        const Edge& used = edges_[static_cast<std::size_t>(edge)];
+        total.add(chained(used.partial, adjoint[static_cast<std::size_t>(child)], used.kind)), any = true;
       }
       if (any) adjoint[variable] = total.result();
       reached[variable] = any;
@@ -75,6 +82,7 @@ private:
   struct Edge {
     Index parent;
     T partial;
+    Partial kind;
   };
   std::vector<Edge> edges_;
   std::vector<Index> first_edge_;
@@ -112,7 +120,7 @@ public:
     return binary(a.value_ - b.value_, a, [] { return T(1); }, b, [] { return T(-1); });
   }
   friend Tape operator*(const Tape& a, const Tape& b) {
-    return binary(a.value_ * b.value_, a, [&] { return b.value_; }, b, [&] { return a.value_; });
+    return binary(a.value_ * b.value_, a, [&] { return b.value_; }, b, [&] { return a.value_; }, Partial::factor);
   }
   friend Tape operator/(const Tape& a, const Tape& b) {
     const T quotient = a.value_ / b.value_;
@@ -153,13 +161,13 @@ private:
     return x;
   }
   template <class F, class G>
-  static Tape binary(T value, const Tape& a, F&& to_a, const Tape& b, G&& to_b) {
+  static Tape binary(T value, const Tape& a, F&& to_a, const Tape& b, G&& to_b, Partial kind = Partial::slope) {
     Tape x(std::move(value));
     if (a.index_ >= 0 || b.index_ >= 0) {
       auto& recording = Recording<T>::current();
       const Index first = recording.edge_count();
-      if (a.index_ >= 0) recording.operand(a.index_, to_a());
-      if (b.index_ >= 0) recording.operand(b.index_, to_b());
+      if (a.index_ >= 0) recording.operand(a.index_, to_a(), kind);
+      if (b.index_ >= 0) recording.operand(b.index_, to_b(), kind);
       x.index_ = recording.result(first);
     }
     return x;
@@ -219,8 +227,8 @@ struct Dot<Tape<T>> {
     auto& recording = Recording<T>::current();
     const Index first = recording.edge_count();
     for (Index i = 0; i < a.extent(0); ++i) {
-      if (a(i).index() >= 0) recording.operand(a(i).index(), right[static_cast<std::size_t>(i)]);
-      if (b(i).index() >= 0) recording.operand(b(i).index(), left[static_cast<std::size_t>(i)]);
+      if (a(i).index() >= 0) recording.operand(a(i).index(), right[static_cast<std::size_t>(i)], Partial::factor);
+      if (b(i).index() >= 0) recording.operand(b(i).index(), left[static_cast<std::size_t>(i)], Partial::factor);
     }
     x.index_ = recording.result(first);
     return x;

@@ -124,7 +124,7 @@ private:
     return rows.data ? static_cast<const float*>(rows.data) + rows.place.at(sequence, head, 0, 0) : nullptr;
   }
   __device__ int past() const { return keys() - queries() + logits_.query_offset; }
-  __device__ bool bounded() const { return logits_.causal && logits_.empty_row != Logits::EmptyRow::mean; }
+  __device__ bool bounded() const { return logits_.causal && logits_.empty_row != EmptyRow::mean; }
 
   const Logits& logits_;
   Chunk queries_, keys_;
@@ -331,12 +331,12 @@ template <class T, class Factor, int Eights>
 __device__ __forceinline__ void store_attended(Strip<Factor, Eights>& sum, const Seen& seen, const Logits& p, const Panel<T>& values, int keys, const Answers& o,
                                                const Chunk& chunk, int head, const Span& span) {
   const Product answer{.answers = o};
-  const bool averages = p.empty_row == Logits::EmptyRow::mean;
+  const bool averages = p.empty_row == EmptyRow::mean;
   sum.each(span.eights(), [&](int row, int x, float value) {
     const int i = strip_row() + row;
     if (i >= chunk.count || x >= span.columns || (averages && seen.sum[row] == 0)) return;
     if (seen.sum[row] != 0) value = __fdiv_rn(value, seen.sum[row]);
-    else if (p.empty_row == Logits::EmptyRow::nan) value = __int_as_float(0x7fc00000);
+    else if (p.empty_row == EmptyRow::nan) value = __int_as_float(0x7fc00000);
     store_answer<T>(answer, chunk, head, i, span.first + x, value, 1);
   });
   if (!averages) return;
@@ -372,9 +372,9 @@ __device__ __forceinline__ void add_delta(TwoRows& delta, const TwoRows& keep, S
 /// Of this warp's queries.
 __device__ inline void store_statistics(const Seen& seen, const TwoRows& delta, const Logits& p, int keys, const Answers& out, const Chunk& chunk, int head) {
   if (lane() % 4 != 0) return;
-  const float empty = p.empty_row == Logits::EmptyRow::nan    ? __int_as_float(0x7fc00000)
-                      : p.empty_row == Logits::EmptyRow::mean ? __fdiv_rn(1.0f, static_cast<float>(keys))
-                                                              : 0.0f;
+  const float empty = p.empty_row == EmptyRow::nan    ? __int_as_float(0x7fc00000)
+                      : p.empty_row == EmptyRow::mean ? __fdiv_rn(1.0f, static_cast<float>(keys))
+                                                      : 0.0f;
   for (int row = Accumulator::row(0); row < 16; row += 8) {
     const int i = strip_row() + row;
     if (i >= chunk.count) continue;

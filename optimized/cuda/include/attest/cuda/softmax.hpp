@@ -3,14 +3,12 @@
 
 #include <cmath>
 
+#include "attest/cuda/empty_row.hpp"
 #include "attest/cuda/row.hpp"
 
 /// Softmax of rows of logits, with or without one more logit of 0 whose weight is dropped, and its gradient.
 
 namespace attest::cuda {
-
-/// What a row in which nothing is visible gets.
-enum class EmptyRow { zero, nan, mean };
 
 /// One call. What it does not bring has no data.
 struct Softmax {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "attest/cuda/call.hpp"
+#include "attest/cuda/empty_row.hpp"
 
 /// Softmax attention tile by tile, forward and backward. Nothing of the size of queries times keys is kept: a block takes the scores of 64
 /// queries and 64 keys again wherever it needs them.
@@ -33,8 +33,6 @@ struct Relative {
 /// behind the last key: past = s - n + query_offset. What else may change a score belongs here, beside the bias, and into LogitsOf, which
 /// every kernel asks.
 struct Logits {
-  enum class EmptyRow { zero, nan, mean };
-
   Rows q{}, k{};
   Sequences queries{}, keys{};
   Similarity similarity = Similarity::exp_product;
@@ -49,7 +47,7 @@ struct Logits {
   bool by_key = false;  // + slope j in place of the distance: the weights of keys that are not ahead are the same
   Rows factors{};       // floats by |i - j|: f, which multiplies products that are positive (others become 0), and two derivatives of ln f
   Relative relative{};
-  EmptyRow empty_row = EmptyRow::zero;  // the weights of a query that sees nothing: 0, NaN, or equal over all keys
+  EmptyRow empty_row = EmptyRow::zero;
 
   /// Whether a key may be hidden from all queries, so that nothing of it may be read.
   __host__ __device__ bool hides() const { return mask.data || bias.data; }
@@ -57,7 +55,7 @@ struct Logits {
 
 /// The logits of a call's q, k, scale and mask, and those of a call that says more.
 Logits scaled_products_of(const Call& call);
-Logits logits_of(const Call& call, Logits::EmptyRow empty_row);
+Logits logits_of(const Call& call, EmptyRow empty_row);
 
 /// o_i = sum_j a_ij v_j, a = softmax(l) or what else the similarity says: keys in one pass, with the running maximum and sum of each query.
 template <class T, class Factor>

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+#include "attest/cuda/call.hpp"
+
+namespace attest::cuda {
+
+/// The weights of a query, or of a row of logits, that sees nothing: 0, NaN, or equal over all keys.
+enum class EmptyRow { zero, nan, mean };
+
+/// What a call asks for by the parameter of this name.
+inline EmptyRow empty_row_of(const Call& call, const char* parameter) {
+  const std::string_view convention = call.choice(parameter);
+  return convention == "mean" ? EmptyRow::mean : convention == "nan" ? EmptyRow::nan : EmptyRow::zero;
+}
+
+}  // namespace attest::cuda
