@@ -5,6 +5,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -122,10 +124,14 @@ struct Attention : testing::Test {
   std::vector<golden::GoldenCase> cases = cases_of(spec, f32);
 
   template <class F>
-  Statistics of(F&& outputs) {
+  std::vector<Sample> samples_of(F&& outputs) {
     std::vector<Sample> samples;
     for (const auto& c : cases) samples.push_back({&c, stored(c.problem, outputs(c.problem), f32)});
-    return bank.statistics(samples, 1000);
+    return samples;
+  }
+  template <class F>
+  Statistics of(F&& outputs) {
+    return bank.statistics(samples_of(outputs), 1000);
   }
 };
 
@@ -159,6 +165,34 @@ TEST_F(Attention, TwoFaultsAtOnceAreFittedTogether) {
     const double planted_amount = fit.fault == "scale_drift" ? 1 : fit.fault == "normaliser_drift" ? -2 : 0;
     EXPECT_NEAR(fit.c, planted_amount, 0.02) << fit.fault;
   }
+}
+
+/// Which faults are named first when one is planted where `there` holds.
+struct NamesOf {
+  Diagnosis diagnosis;
+  NamesOf(Attention& test, const char* fault, const std::function<bool(const Problem&)>& there) {
+    const auto how = arithmetic_of(test.f32);
+    const auto samples = test.samples_of([&](const Problem& problem) {
+      return there(problem) ? planted(problem, *test.spec.fault(fault), how) : emulated(problem, "max_shift", how);
+    });
+    diagnosis = diagnose(test.bank, samples, test.bank.statistics(samples, 1000));
+  }
+};
+
+TEST_F(Attention, AMistakeUnderSomeConditionsIsNamedByTheCasesThatFail) {
+  const auto masked = [](const Problem& problem) { return problem.inputs.count("mask") != 0; };
+  const auto zero = [](const Problem& problem) { return setting(problem, "empty_row") == ParameterSetting(std::string("zero")); };
+  for (const auto& [fault, there] : std::map<std::string, std::function<bool(const Problem&)>>{{"scale_by_d", masked}, {"empty_row_nan", zero}}) {
+    const auto names = NamesOf(*this, fault.c_str(), there).diagnosis.names;
+    ASSERT_FALSE(names.empty()) << fault;
+    EXPECT_EQ(names[0].fault, fault);
+    EXPECT_TRUE(names[0].failing && !names[0].whole) << fault;
+    const auto everywhere = NamesOf(*this, fault.c_str(), [](const Problem&) { return true; }).diagnosis.names;
+    ASSERT_FALSE(everywhere.empty()) << fault;
+    EXPECT_EQ(everywhere[0].fault, fault);
+    EXPECT_TRUE(everywhere[0].failing && everywhere[0].whole) << fault;
+  }
+  EXPECT_TRUE(NamesOf(*this, "scale_by_d", [](const Problem&) { return false; }).diagnosis.names.empty());
 }
 
 TEST_F(Attention, TheGradeIsThatOfTheArithmetic) {

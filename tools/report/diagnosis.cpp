@@ -27,12 +27,18 @@ void entry(std::string& page, const std::string& label, const std::string& text)
   } while (at < text.size());
 }
 
-std::string fitted(const judge::Fit& fit) { return fmt::format("c = {:.4g} +- {:.1g}, z = {:.3g}", fit.c, fit.error, fit.z); }
+/// Of a fit that may be chance, as where a fault gives NaN, there are no numbers to show.
+std::string fitted(const judge::Fit& fit) { return fit.p > 0.01 ? "" : fmt::format("c = {:.4g} +- {:.1g}, z = {:.3g}", fit.c, fit.error, fit.z); }
 
-std::string described(const Spec& spec, const judge::Fit& fit) {
+std::string described(const Spec& spec, const judge::Name& name) {
+  const judge::Fit& fit = name.fit;
   const Fault& fault = *spec.fault(fit.fault);
   const std::string factor = fault.amplitude > 0 && std::abs(fit.c) * fault.amplitude < 1 ? fmt::format(", a factor of {:.9g}", 1 + fit.c * fault.amplitude) : "";
-  return fmt::format("{} ({}): {}{}", fault.name, fault.change, fitted(fit), factor);
+  const std::string share = name.whole     ? "every case is what that equation gives"
+                            : name.failing ? "every failing case is what that equation gives, and the others pass"
+                                           : fmt::format("explains {:.3g} % of the squared error", 100 * fit.explained);
+  const std::string numbers = fitted(fit) + factor;
+  return fmt::format("{} ({}): {}{}{}", fault.name, fault.change, numbers, numbers.empty() ? "" : "; ", share);
 }
 
 }  // namespace
@@ -64,7 +70,7 @@ std::string diagnosis(const judge::Row& row) {
     std::size_t shown = 0;
     for (const auto& name : row.diagnosis.names) {
       if (shown == 3 || (whole && !name.whole)) break;
-      entry(page, shown == 0 ? "looks like" : "or", described(spec, name.fit) + (name.whole ? "; every case is what that equation gives" : fmt::format("; explains {:.3g} % of the squared error", 100 * name.fit.explained)));
+      entry(page, shown == 0 ? "looks like" : "or", described(spec, name));
       ++shown;
     }
     if (shown == 0 && s.elements > 0) entry(page, "looks like", "no fault in the bank");

@@ -156,14 +156,13 @@ std::string label(const Sample& sample, const Element& element) {
 
 Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const Statistics& statistics) {
   Diagnosis diagnosis;
-  const Sample* failing = nullptr;
+  std::vector<const Sample*> failing, passing;
   for (const Sample& sample : samples) {
     const auto comparison = compare(sample.c->problem, sample.c->certified, sample.got, bank.profile());
-    if (comparison.failed == 0) continue;
-    failing = &sample;
+    (comparison.failed == 0 ? passing : failing).push_back(&sample);
+    if (comparison.failed == 0 || failing.size() > 1) continue;
     diagnosis.first = comparison.first;
     diagnosis.query = golden::query(sample.c->name, bank.profile().name);
-    break;
   }
   const auto fit_of = [&](const std::string& fault) {
     for (const Fit& fit : statistics.fits)
@@ -172,27 +171,33 @@ Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const Statist
     none.fault = fault;
     return none;
   };
-  if (failing) {
-    diagnosis.where = where(*failing, bank.profile()) + label(*failing, *diagnosis.first);
-    struct Whole {
+  if (!failing.empty()) {
+    diagnosis.where = where(*failing[0], bank.profile()) + label(*failing[0], *diagnosis.first);
+    struct Match {
       const Fault* fault;
       Distance distance;
+      bool whole;
+      double each() const { return distance.squares / static_cast<double>(distance.elements + 1); }
     };
-    std::vector<Whole> whole;
+    std::vector<Match> matches;
     for (const Fault& fault : bank.spec().faults) {
       if (!fault.equivalent.empty() || fault.amplitude > 0) continue;
       Distance distance;
-      const bool all = std::all_of(samples.begin(), samples.end(), [&](const Sample& sample) {
-        return fault.numeric ? matches_planted(bank, sample, fault, distance) : matches_equation(bank, sample, fault, distance);
-      });
-      if (all && distance.told_apart > 0) whole.push_back({&fault, distance});
+      const auto all_match = [&](const std::vector<const Sample*>& some) {
+        return std::all_of(some.begin(), some.end(), [&](const Sample* sample) {
+          return fault.numeric ? matches_planted(bank, *sample, fault, distance) : matches_equation(bank, *sample, fault, distance);
+        });
+      };
+      if (!all_match(failing)) continue;
+      const Distance where_it_fails = distance;
+      const bool whole = all_match(passing);
+      if (whole ? distance.told_apart > 0 : where_it_fails.told_apart > 0) matches.push_back({&fault, whole ? distance : where_it_fails, whole});
     }
-    std::sort(whole.begin(), whole.end(), [](const Whole& a, const Whole& b) {
-      return a.distance.squares / static_cast<double>(a.distance.elements + 1) < b.distance.squares / static_cast<double>(b.distance.elements + 1);
-    });
-    for (const Whole& one : whole) diagnosis.names.push_back({one.fault->name, true, fit_of(one.fault->name)});
+    std::sort(matches.begin(), matches.end(), [](const Match& a, const Match& b) { return a.whole != b.whole ? a.whole : a.each() < b.each(); });
+    for (const Match& one : matches)
+      if (one.whole == matches[0].whole) diagnosis.names.push_back({one.fault->name, one.whole, true, fit_of(one.fault->name)});
   }
-  std::vector<Fit> fits = failing ? statistics.fits : statistics.rejected;
+  std::vector<Fit> fits = failing.empty() ? statistics.rejected : statistics.fits;
   // Of faults that explain as much, the one that is there as a whole (c = 1) is the likelier.
   std::sort(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) {
     const auto percent = [](const Fit& fit) { return std::round(100 * fit.explained); };
@@ -201,7 +206,7 @@ Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const Statist
   });
   for (const Fit& fit : fits) {
     const bool named = std::any_of(diagnosis.names.begin(), diagnosis.names.end(), [&](const Name& name) { return name.fault == fit.fault; });
-    if (!named && fit.p <= kCertain && fit.explained >= 0.01) diagnosis.names.push_back({fit.fault, false, fit});
+    if (!named && fit.p <= kCertain && fit.explained >= 0.01) diagnosis.names.push_back({fit.fault, false, false, fit});
   }
   return diagnosis;
 }

@@ -31,10 +31,11 @@ class Interrupted(KeyboardInterrupt):
 @dataclasses.dataclass(frozen=True)
 class Fault:
     """A known fault that fits the errors of a failing kernel. `whole`: every case is what the fault's equation gives, within the
-    bounds of a correct kernel of it. Otherwise `c` (in units of the fault) with its standard error, z = c / error, and the share
+    bounds of a correct kernel of it; `failing`: every failing case is. Otherwise `c` (in units of the fault) with its standard error, z = c / error, and the share
     of the squared error that it explains."""
     name: str
     whole: bool
+    failing: bool
     c: float
     error: float
     z: float
@@ -119,7 +120,7 @@ class Report:
     @property
     def faults(self) -> list[Fault]:
         names = self._row.get("diagnosis", {}).get("names", [])
-        return [Fault(name["fault"], name["whole"], *(float(name[key]) for key in ("c", "error", "z", "explained"))) for name in names]
+        return [Fault(name["fault"], name["whole"], name["failing"], *(float(name[key]) for key in ("c", "error", "z", "explained"))) for name in names]
 
     @property
     def first_error(self) -> str:

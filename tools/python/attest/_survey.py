@@ -47,7 +47,7 @@ def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str
                 "explained": one.explains.get(profile, "")}
     faults = report.faults
     verdict = verdict_of(report)
-    diagnosis = "" if verdict == "PASS" else "; ".join(filter(None, [f"looks like {faults[0].name}" if faults and (faults[0].whole or faults[0].explained > 0.5) else "", report.first_error]))
+    diagnosis = "" if verdict == "PASS" else "; ".join(filter(None, [f"looks like {faults[0].name}" if faults and (faults[0].failing or faults[0].explained > 0.5) else "", report.first_error]))
     return {**result, "assumed": report.assumed, "verdict": verdict, "bits": report.effective_bits,
             "cases": f"{report.cases['passed']}/{report.cases['judged']}", "skipped": report.cases["skipped"], "left": sum(part["not_run"] for part in report.rows),
             "laws": f"{sum(part['laws']['held'] for part in report.rows)}/{sum(part['laws']['judged'] for part in report.rows)}",

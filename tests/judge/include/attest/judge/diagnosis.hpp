@@ -9,8 +9,9 @@ namespace attest::judge {
 /// A known fault that explains what a kernel does.
 struct Name {
   std::string fault;
-  bool whole = false;  // every case is what the fault's equation gives, within the bounds of a correct kernel of it
-  Fit fit;             // how well its direction fits
+  bool whole = false;    // every case is what the fault's equation gives, within the bounds of a correct kernel of it
+  bool failing = false;  // every failing case is; the kernel makes the mistake under some conditions only
+  Fit fit;               // how well its direction fits
 };
 
 struct Diagnosis {
