@@ -35,6 +35,8 @@ __global__ __launch_bounds__(kThreads) void layer(Dense p) {
   sum.each(span.eights(), [&](int row, int x, float value) {
     const int i = strip_row() + row, column = span.first + x;
     if (i >= chunk.count || x >= span.columns) return;
+    if (column - (chunk.first + i) > p.last_diagonal) return store_answer<T>({.answers = p.y}, chunk, head, i, column, 0, 1);
+    value *= p.factor;
     if (p.bias.data) value += bias.raw(0, column);
     store_answer<T>(answer, chunk, head, i, column, value, 1);
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "attest/cuda/scores.hpp"
 
-#include "attest/cuda/products.hpp"
+#include "attest/cuda/linear.hpp"
 #include "attest/cuda/row.hpp"
 
 namespace attest::cuda {
@@ -9,27 +9,6 @@ namespace {
 
 /// All rows of a sequence.
 __device__ Chunk all_rows(const Sequences& rows, int sequence) { return {sequence, 0, 0, static_cast<int>(rows.length)}; }
-
-/// 64 rows and 64 columns of one sequence and head.
-template <class T, class Factor>
-__global__ __launch_bounds__(kThreads) void row_products(Scores p, int row_tiles) {
-  DynamicShared memory;
-  const Tiles<Factor> tiles(memory);
-  const int sequence = static_cast<int>(blockIdx.x) / row_tiles, head = static_cast<int>(blockIdx.z);
-  const int first = static_cast<int>(blockIdx.x) % row_tiles * kTile, column = static_cast<int>(blockIdx.y) * kTile;
-  const Chunk chunk = all_rows(p.rows, sequence);
-  const int rows = chunk.count - first < kTile ? chunk.count - first : kTile, columns = p.answers.width - column < kTile ? p.answers.width - column : kTile;
-  Strip<Factor, kTile / 8> sum;
-  add_scores<T, Factor>(sum, tiles, Panel<T>(p.a, chunk, head), Panel<T>(p.b, chunk, head), first, rows, column, columns);
-  if (!strip_is_in(rows)) return;
-  const Product answer{.answers = p.answers, .addend = p.addend};
-  sum.each(round_up(columns, 8) / 8, [&](int row, int x, float value) {
-    const int r = strip_row() + row, i = first + r, j = column + x;
-    if (r >= rows || x >= columns) return;
-    if (j - i > p.last_diagonal) store_answer<T>({.answers = p.answers}, chunk, head, i, j, 0, 1);
-    else store_answer<T>(answer, chunk, head, i, j, p.factor * value, 1);
-  });
-}
 
 /// A thread has an element.
 template <class T>
@@ -57,13 +36,6 @@ __global__ __launch_bounds__(kThreads) void row_sums(Sequences rows, Rows x, Ans
 
 }  // namespace
 
-template <class T, class Factor>
-void multiply_rows(Call& call, const Scores& scores) {
-  const int row_tiles = static_cast<int>(divide_up(scores.rows.length, kTile));
-  call.launch(row_products<T, Factor>, {row_tiles * scores.rows.count, divide_up(scores.answers.width, kTile), call.heads()}, kThreads, Tiles<Factor>::bytes, scores,
-              row_tiles);
-}
-
 template <class T>
 Rows add_rows(Call& call, const Sequences& rows, const Rows& x, const Rows& y) {
   const Answers sums = call.workspace_rows(rows, x.stored);
@@ -76,9 +48,6 @@ void sum_rows(Call& call, const Sequences& rows, const Rows& x, const Answers& s
   call.launch(row_sums<T>, {divide_up(sums.width, kWarps), rows.count, call.heads()}, kThreads, 0, rows, x, sums);
 }
 
-#define ATTEST_CUDA_INSTANTIATE(T, Factor) template void multiply_rows<T, Factor>(Call&, const Scores&);
-ATTEST_CUDA_FORMATS(ATTEST_CUDA_INSTANTIATE)
-#undef ATTEST_CUDA_INSTANTIATE
 #define ATTEST_CUDA_INSTANTIATE(T)                                                          \
   template Rows add_rows<T>(Call&, const Sequences&, const Rows&, const Rows&);             \
   template void sum_rows<T>(Call&, const Sequences&, const Rows&, const Answers&);

@@ -44,11 +44,11 @@ struct Value {
     const Rows v = call.rows("v");
     const Answers weights = tables.by_row(call), of_values = call.workspace_rows(logits.queries, v.stored);
     attend_from_statistics<T, Factor>(call, logits, v, of_values, weights);
-    multiply_rows<T, Factor>(call, {.a = read_back(weights),
-                                    .b = transposed(tables.p_v, tables.width()),
-                                    .rows = logits.queries,
-                                    .addend = read_back(of_values),
-                                    .answers = call.answers("o")});
+    dense<T, Factor>(call, {.tokens = logits.queries,
+                            .x = read_back(weights),
+                            .w = {tables.p_v, tables.width()},
+                            .addend = read_back(of_values),
+                            .y = call.answers("o")});
   }
 };
 
@@ -70,12 +70,12 @@ struct Gradient {
                                 .grad_v = call.answers("gradient.v"),
                                 .grad_logits_by_row = gradients,
                                 .weights_by_row = weights});
-    multiply_rows<T, Factor>(call, {.a = read_back(gradients),
-                                    .b = transposed(tables.p_k, tables.width()),
-                                    .rows = logits.queries,
-                                    .factor = logits.scale,
-                                    .addend = read_back(by_keys),
-                                    .answers = call.answers("gradient.q")});
+    dense<T, Factor>(call, {.tokens = logits.queries,
+                            .x = read_back(gradients),
+                            .w = {tables.p_k, tables.width()},
+                            .factor = logits.scale,
+                            .addend = read_back(by_keys),
+                            .y = call.answers("gradient.q")});
     multiply_columns<T, Factor>(call, logits.queries, read_back(gradients), logits.q, call.answers_of_sequence("gradient.p_k"), logits.scale);
     multiply_columns<T, Factor>(call, logits.queries, read_back(weights), grad_o, call.answers_of_sequence("gradient.p_v"));
   }

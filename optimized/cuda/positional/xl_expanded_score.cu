@@ -52,7 +52,7 @@ struct Metric {
   static void run(Call& call) {
     const Given in(call);
     const int f = in.x_q.stored;
-    const Sequences features{.length = f, .count = in.queries.count};
+    const Sequences features{.length = f, .count = in.queries.count, .chunk = kTile};
     const Answers G = call.workspace_rows(features, f);
     multiply_rows<T, Factor>(call, {.a = in.w_q, .b = in.w_k, .rows = features, .answers = G});
     const Rows q = project<T, Factor>(call, in.queries, add_rows<T>(call, in.queries, in.x_q, in.p_q), read_back(G));

@@ -46,7 +46,7 @@ struct Projections {
   }
 
   Index past() const { return keys.length - queries.length; }
-  Sequences rows_ahead() const { return {.length = ahead, .count = queries.count}; }
+  Sequences rows_ahead() const { return {.length = ahead, .count = queries.count, .chunk = kTile}; }
 
   /// q, or q with what every query asks.
   template <class T, class Factor>
@@ -69,9 +69,9 @@ struct Projections {
     const Answers all = call.workspace_rows(distances, w_r.stored);
     Answers behind = all;
     behind.data = static_cast<float*>(all.data) + ahead * all.place.row;
-    const Rows w = transposed(w_r, r.stored);
-    if (ahead > 0) multiply_rows<T, Factor>(call, {.a = r_ahead, .b = w, .rows = rows_ahead(), .answers = all});
-    multiply_rows<T, Factor>(call, {.a = r, .b = w, .rows = keys, .answers = behind});
+    const Weights w{w_r, r.stored};
+    if (ahead > 0) dense<T, Factor>(call, {.tokens = rows_ahead(), .x = r_ahead, .w = w, .y = all});
+    dense<T, Factor>(call, {.tokens = keys, .x = r, .w = w, .y = behind});
     return read_back(all);
   }
 };

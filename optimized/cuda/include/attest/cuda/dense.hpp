@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <climits>
+
 #include "attest/cuda/call.hpp"
 
 /// Dense layers, y = x w + b for all tokens, and their gradients. Like every tensor of a call, weights are those of a sequence and head.
@@ -33,12 +35,14 @@ inline Weights weights_of_own_heads(const Call& call, const char* name) {
 /// A number for each column, the same for all tokens; no data where the call does not bring it.
 inline Rows bias(const Call& call, const char* name) { return call.rows_of_sequence(name); }
 
-/// y_i = (x_i w + bias) slope(sloped_i) + addend_i; what has no data is not there.
+/// y_i = (factor x_i w + bias) slope(sloped_i) + addend_i; what has no data is not there.
 struct Dense {
   Sequences tokens{};  // 64 in a chunk
   Rows x{};
   Weights w{};
+  float factor = 1;
   Rows bias{}, sloped{}, addend{};
+  int last_diagonal = INT_MAX;  // where column - i is more, y is 0
   Answers y{};
   int summed = 1;              // y is the sum over so many heads of x and w: those of the equation in a head of the call
   bool one_after_other = false;  // each head's sum by itself, then their sum
