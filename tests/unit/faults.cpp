@@ -133,6 +133,12 @@ struct Attention : testing::Test {
   Statistics of(F&& outputs) {
     return bank.statistics(samples_of(outputs), 1000);
   }
+  /// What is said of a kernel that makes the mistake where `there` holds.
+  std::vector<Name> names_of(const std::string& fault, const std::function<bool(const Problem&)>& there) {
+    const auto how = arithmetic_of(f32);
+    const auto samples = samples_of([&](const Problem& problem) { return there(problem) ? planted(problem, *spec.fault(fault), how) : emulated(problem, "max_shift", how); });
+    return diagnose(bank, samples, bank.statistics(samples, 1000)).names;
+  }
 };
 
 TEST_F(Attention, AScaleOffByTwoToTheMinus16IsNamedWithItsAmplitude) {
@@ -167,32 +173,20 @@ TEST_F(Attention, TwoFaultsAtOnceAreFittedTogether) {
   }
 }
 
-/// Which faults are named first when one is planted where `there` holds.
-struct NamesOf {
-  Diagnosis diagnosis;
-  NamesOf(Attention& test, const char* fault, const std::function<bool(const Problem&)>& there) {
-    const auto how = arithmetic_of(test.f32);
-    const auto samples = test.samples_of([&](const Problem& problem) {
-      return there(problem) ? planted(problem, *test.spec.fault(fault), how) : emulated(problem, "max_shift", how);
-    });
-    diagnosis = diagnose(test.bank, samples, test.bank.statistics(samples, 1000));
-  }
-};
-
 TEST_F(Attention, AMistakeUnderSomeConditionsIsNamedByTheCasesThatFail) {
   const auto masked = [](const Problem& problem) { return problem.inputs.count("mask") != 0; };
   const auto zero = [](const Problem& problem) { return setting(problem, "empty_row") == ParameterSetting(std::string("zero")); };
   for (const auto& [fault, there] : std::map<std::string, std::function<bool(const Problem&)>>{{"scale_by_d", masked}, {"empty_row_nan", zero}}) {
-    const auto names = NamesOf(*this, fault.c_str(), there).diagnosis.names;
+    const auto names = names_of(fault, there);
     ASSERT_FALSE(names.empty()) << fault;
     EXPECT_EQ(names[0].fault, fault);
     EXPECT_TRUE(names[0].failing && !names[0].whole) << fault;
-    const auto everywhere = NamesOf(*this, fault.c_str(), [](const Problem&) { return true; }).diagnosis.names;
+    const auto everywhere = names_of(fault, [](const Problem&) { return true; });
     ASSERT_FALSE(everywhere.empty()) << fault;
     EXPECT_EQ(everywhere[0].fault, fault);
     EXPECT_TRUE(everywhere[0].failing && everywhere[0].whole) << fault;
   }
-  EXPECT_TRUE(NamesOf(*this, "scale_by_d", [](const Problem&) { return false; }).diagnosis.names.empty());
+  EXPECT_TRUE(names_of("scale_by_d", [](const Problem&) { return false; }).empty());
 }
 
 TEST_F(Attention, TheGradeIsThatOfTheArithmetic) {

@@ -27,8 +27,7 @@ void entry(std::string& page, const std::string& label, const std::string& text)
   } while (at < text.size());
 }
 
-/// Of a fit that may be chance, as where a fault gives NaN, there are no numbers to show.
-std::string fitted(const judge::Fit& fit) { return fit.p > 0.01 ? "" : fmt::format("c = {:.4g} +- {:.1g}, z = {:.3g}", fit.c, fit.error, fit.z); }
+std::string fitted(const judge::Fit& fit) { return fit.may_be_chance() ? "" : fmt::format("c = {:.4g} +- {:.1g}, z = {:.3g}", fit.c, fit.error, fit.z); }
 
 std::string described(const Spec& spec, const judge::Name& name) {
   const judge::Fit& fit = name.fit;

@@ -87,7 +87,7 @@ std::string table(const judge::Report& report, bool colour) {
     }
     if (!row.diagnosis.names.empty()) {
       const auto& first = row.diagnosis.names[0];
-      const std::string numbers = first.fit.p > 0.01 ? "" : fmt::format(" (c = {:.4g}, z = {:.3g})", first.fit.c, first.fit.z);
+      const std::string numbers = first.fit.may_be_chance() ? "" : fmt::format(" (c = {:.4g}, z = {:.3g})", first.fit.c, first.fit.z);
       text.add_wrapped(fmt::format("looks like {}: {}{}; more by `attest diagnose`", first.fault, find_spec(row.equation).fault(first.fault)->change, numbers));
     }
   }

@@ -559,7 +559,6 @@ nlohmann::json to_json(const Diagnosis& diagnosis) {
     auto one = to_json(name.fit);
     one["whole"] = name.whole;
     one["failing"] = name.failing;
-    one["failing"] = name.failing;
     names.push_back(std::move(one));
   }
   return {{"names", names}, {"first", diagnosis.first ? diagnosis.first->text() : ""}, {"where", diagnosis.where}, {"query", diagnosis.query}};

@@ -189,9 +189,9 @@ Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const Statist
         });
       };
       if (!all_match(failing)) continue;
-      const Distance where_it_fails = distance;
-      const bool whole = all_match(passing);
-      if (whole ? distance.told_apart > 0 : where_it_fails.told_apart > 0) matches.push_back({&fault, whole ? distance : where_it_fails, whole});
+      Match match{&fault, distance, all_match(passing)};
+      if (match.whole) match.distance = distance;
+      if (match.distance.told_apart > 0) matches.push_back(match);
     }
     std::sort(matches.begin(), matches.end(), [](const Match& a, const Match& b) { return a.whole != b.whole ? a.whole : a.each() < b.each(); });
     for (const Match& one : matches)

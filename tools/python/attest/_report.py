@@ -31,8 +31,8 @@ class Interrupted(KeyboardInterrupt):
 @dataclasses.dataclass(frozen=True)
 class Fault:
     """A known fault that fits the errors of a failing kernel. `whole`: every case is what the fault's equation gives, within the
-    bounds of a correct kernel of it; `failing`: every failing case is. Otherwise `c` (in units of the fault) with its standard error, z = c / error, and the share
-    of the squared error that it explains."""
+    bounds of a correct kernel of it; `failing`: every failing case is. Otherwise `c` (in units of the fault) with its standard
+    error, z = c / error, and the share of the squared error that it explains."""
     name: str
     whole: bool
     failing: bool

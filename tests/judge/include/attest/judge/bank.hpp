@@ -27,6 +27,9 @@ struct Fit {
   double z = 0;          // c / error
   double p = 1;          // corrected for the number of faults that were tried
   double explained = 0;  // share of the squared residual that disappears with c times the fault
+
+  /// As where a fault gives NaN: there are no numbers to show.
+  bool may_be_chance() const { return p > 0.01; }
 };
 
 /// How a kernel's errors are distributed (tier T3).
