@@ -10,69 +10,54 @@
 #include <limits>
 #include <optional>
 
+#include "attest/reference/binary64.hpp"
+#include "attest/reference/certificate.hpp"
+#include "attest/reference/error_model.hpp"
 #include "attest/reference/evaluate.hpp"
+#include "attest/reference/tape.hpp"
+#include "attest/reference/witness.hpp"
 
 namespace attest::golden {
 namespace {
 
 using namespace reference;
 
-template <class T>
-using Values = std::map<std::string, std::vector<T>>;
-
-/// Outputs of one form in number type T.
-template <class T>
-Values<T> outputs_of(const Problem& problem, const std::string& form, const typename Bundle<T>::Lift& lift) {
-  Bundle<T> bundle(problem, lift);
-  evaluate(problem, form, bundle);
-  Values<T> values;
-  for (const auto& output : problem.spec->outputs) {
-    values[output.name] = bundle.values(output.name);
-    values[output.name].pop_back();
-  }
-  return values;
-}
-
-/// Outputs and vector-Jacobian products of one form: Tape over T.
-template <class T>
-Values<T> with_gradients(const Problem& problem, const std::string& form, const Arrays& cotangents,
-                         const std::function<T(double)>& lift) {
+/// Outputs and vector-Jacobian products of one form, recorded on a tape.
+template <class Arithmetic>
+Values<typename Arithmetic::Value> with_gradients(Arithmetic& arithmetic, const Problem& problem, const std::string& form, const Arrays& cotangents,
+                                                  Decisions* decisions) {
   const Spec& spec = *problem.spec;
-  const auto differentiated = [&](const TensorDeclaration& input) {
-    return std::find(spec.gradient.begin(), spec.gradient.end(), input.name) != spec.gradient.end();
-  };
-  Recording<T> recording;
-  Bundle<Tape<T>> bundle(problem, [&](const TensorDeclaration& input, Index, double x) {
-    return differentiated(input) ? Tape<T>::variable(lift(x)) : Tape<T>(lift(x));
+  const Scope scope(arithmetic, decisions);
+  Tape tape;
+  Bundle bundle(problem, [&](const TensorDeclaration& input, Index, double x) {
+    const bool differentiated = std::find(spec.gradient.begin(), spec.gradient.end(), input.name) != spec.gradient.end();
+    return differentiated ? tape.variable(Number::input(x)) : Number::input(x);
   });
-  evaluate(problem, form, bundle);
-  Values<T> values;
-  std::vector<std::pair<Index, T>> seeds;
+  evaluate(form, bundle);
+  Values<typename Arithmetic::Value> values;
   for (const auto& output : spec.outputs) {
-    const auto& elements = bundle.values(output.name);
-    const auto& cotangent = cotangents.at(output.name).values;
-    for (std::size_t i = 0; i + 1 < elements.size(); ++i) {
-      values[output.name].push_back(elements[i].value());
-      if (std::isfinite(approximate(elements[i].value()))) seeds.emplace_back(elements[i].index(), lift(cotangent[i]));
-    }
-    values.try_emplace(output.name);
+    values[output.name] = values_of(arithmetic, bundle, output.name);
+    auto cotangent = cotangents.at(output.name).values.begin();
+    bundle.each_element(output.name, [&](const Number& x) {
+      const double adjoint = *cotangent++;
+      if (std::isfinite(approximate(x))) tape.seed(x, Number::input(adjoint));
+    });
   }
-  const std::vector<T> adjoints = recording.adjoints(seeds);
+  tape.differentiate();
   for (const auto& name : spec.gradient) {
     if (!problem.inputs.count(name)) continue;
     auto& gradient = values["gradient." + name];
     for (std::size_t i = 0; i < problem.inputs.at(name).values.size(); ++i)
-      gradient.push_back(adjoints[static_cast<std::size_t>(bundle.inputs(name)[i].index())]);
+      gradient.push_back(arithmetic.value(tape.adjoint(bundle.lifted(name)[i])));
   }
   return values;
 }
 
-/// All that one form gives in number type T: outputs, and gradients when there are cotangents.
-template <class T>
-Values<T> run(const Problem& problem, const std::string& form, const Arrays& cotangents, const std::function<T(double)>& lift) {
-  if (cotangents.empty())
-    return outputs_of<T>(problem, form, [&](const TensorDeclaration&, Index, double x) { return lift(x); });
-  return with_gradients<T>(problem, form, cotangents, lift);
+/// All that one form gives: outputs, and gradients when there are cotangents.
+template <class Arithmetic>
+auto run(Arithmetic&& arithmetic, const Problem& problem, const std::string& form, const Arrays& cotangents, Decisions* decisions = nullptr) {
+  if (cotangents.empty()) return outputs_of(arithmetic, problem, form, decisions);
+  return with_gradients(arithmetic, problem, form, cotangents, decisions);
 }
 
 std::vector<Index> shape_of_result(const Problem& problem, const std::string& name) {
@@ -86,7 +71,7 @@ struct Decided {
   float lo;
 };
 
-std::optional<Decided> decide(const Ball& ball) {
+std::optional<Decided> decide(const Ball& ball, long precision) {
   if (!arb_is_finite(ball.get())) {
     const double middle = approximate(ball);
     if (std::isinf(middle) && mag_is_zero(arb_radref(ball.get()))) return Decided{middle, 0};
@@ -98,7 +83,7 @@ std::optional<Decided> decide(const Ball& ball) {
     Arf() { arf_init(x); }
     ~Arf() { arf_clear(x); }
   } low, high, hi;
-  const slong bits = 2 * Ball::precision() + 128;
+  const slong bits = 2 * precision + 128;
   arb_get_lbound_arf(low.x, ball.get(), bits);
   arb_get_ubound_arf(high.x, ball.get(), bits);
   const double first = arf_get_d(low.x, ARF_RND_NEAR) + 0.0, second = arf_get_d(high.x, ARF_RND_NEAR) + 0.0;
@@ -130,9 +115,9 @@ float up_to_bf16(double bound) {
   return std::bit_cast<float>(word);
 }
 
-void merge_model(CertifiedTensors& model, const Problem& problem, const Values<Rounding>& values) {
+void merge_model(CertifiedTensors& tensors, const ErrorModel& model, const Problem& problem, const Values<Rounding>& values) {
   for (const auto& [name, elements] : values) {
-    auto& tensor = model[name];
+    auto& tensor = tensors[name];
     const bool fresh = tensor.shape.empty() && tensor.bound[0].empty();
     tensor.shape = shape_of_result(problem, name);
     for (int c = 0; c < kChannels; ++c) {
@@ -140,12 +125,12 @@ void merge_model(CertifiedTensors& model, const Problem& problem, const Values<R
       auto& rms = tensor.rms[static_cast<std::size_t>(c)];
       if (fresh) bound.assign(elements.size(), 0), rms.assign(elements.size(), 0);
       for (std::size_t i = 0; i < elements.size(); ++i) {
-        const Rounding stored = std::isfinite(elements[i].value()) ? elements[i].stored() : Rounding::exact(0);
+        const Rounding stored = std::isfinite(elements[i].value) ? model.stored(elements[i]) : Rounding();
         const auto channel = static_cast<std::size_t>(c);
-        double b = stored.bound()[channel];
+        double b = stored.bound[channel];
         if (!(b >= 0)) b = std::numeric_limits<double>::infinity();
         bound[i] = std::max(bound[i], up_to_bf16(b));
-        const double r = std::sqrt(stored.variance()[channel]);
+        const double r = std::sqrt(stored.variance[channel]);
         rms[i] = std::max(rms[i], static_cast<float>(round_to(DType::bf16, std::isfinite(r) ? r : 0)));
       }
     }
@@ -169,27 +154,16 @@ bool wide_is_harmless(const CertifiedTensors& wide, const CertifiedTensors& narr
   return true;
 }
 
-class Precisions {
-public:
-  Precisions(long bits) : ball_(bits), real_(2 * bits) {}
-
-private:
-  BallPrecision ball_;
-  RealPrecision real_;
-};
-
 /// Boost's MPFR, from another library and at twice the precision, must lie in every ball; every other form must overlap.
-void check_witnesses(const Problem& problem, const Values<Ball>& certified, const std::vector<bool>& take_other) {
+void check_witnesses(const Problem& problem, const Values<Ball>& certified, long bits, const std::vector<bool>& take_other) {
   const auto fail = [&](const std::string& witness, const std::string& name, std::size_t i) {
     throw std::logic_error(fmt::format("{}: {} disagrees with the certified enclosure of {}[{}]", problem.spec->id, witness, name, i));
   };
+  const auto decisions = [&] { return Decisions{{}, {}, take_other}; };
   const std::string& first = problem.spec->forms[0].name;
-  Decisions log;
-  log.take_other = take_other;
-  decisions = &log;
-  const auto real = outputs_of<Real>(problem, first, [](const TensorDeclaration&, Index, double x) { return Real(x); });
-  decisions = nullptr;
-  for (const auto& [name, values] : real)
+  Decisions log = decisions();
+  Witness witness(2 * bits);
+  for (const auto& [name, values] : outputs_of(witness, problem, first, &log))
     for (std::size_t i = 0; i < values.size(); ++i) {
       const Ball& ball = certified.at(name)[i];
       if (!arb_is_finite(ball.get())) continue;
@@ -200,15 +174,11 @@ void check_witnesses(const Problem& problem, const Values<Ball>& certified, cons
       arf_clear(value);
       if (!inside) fail("Boost's MPFR", name, i);
     }
-  const BallPrecision elsewhere(Ball::precision() + 64);
   for (const auto& form : problem.spec->forms) {
     if (form.name == first || !applies(form, problem)) continue;
-    Decisions again;
-    again.take_other = take_other;
-    decisions = &again;
-    const auto other = run<Ball>(problem, form.name, {}, [](double x) { return Ball(x); });
-    decisions = nullptr;
-    for (const auto& [name, values] : other)
+    Decisions again = decisions();
+    Certificate elsewhere(bits + 64);
+    for (const auto& [name, values] : outputs_of(elsewhere, problem, form.name, &again))
       for (std::size_t i = 0; i < values.size(); ++i) {
         const Ball& ball = certified.at(name)[i];
         if (!arb_is_finite(ball.get()) && !arb_is_finite(values[i].get())) continue;
@@ -222,21 +192,16 @@ CertifiedTensors decide_all(const Problem& problem, const Arrays& cotangents, co
                             const std::vector<bool>& take_other, std::vector<double>& margin, long& precision) {
   std::string undecided = "a branch";
   for (long bits = 128; bits <= options.precision_limit; bits *= 2) {
-    const Precisions scope(bits);
-    Decisions log;
-    log.take_other = take_other;
-    Values<Ball> values;
+    Decisions log{{}, {}, take_other};
     try {
-      decisions = &log;
-      values = run<Ball>(problem, problem.spec->forms[0].name, cotangents, [](double x) { return Ball(x); });
-      decisions = nullptr;
+      const Values<Ball> values = run(Certificate(bits), problem, problem.spec->forms[0].name, cotangents, &log);
       CertifiedTensors tensors;
       bool all = true;
       for (const auto& [name, elements] : values) {
         auto& tensor = tensors[name];
         tensor.shape = shape_of_result(problem, name);
         for (std::size_t i = 0; all && i < elements.size(); ++i) {
-          const auto decided = decide(elements[i]);
+          const auto decided = decide(elements[i], bits);
           if (!decided) {
             all = false;
             undecided = fmt::format("{}[{}]", name, i);
@@ -247,12 +212,11 @@ CertifiedTensors decide_all(const Problem& problem, const Arrays& cotangents, co
         }
       }
       if (!all) continue;
-      if (options.check_witnesses) check_witnesses(problem, values, take_other);
+      if (options.check_witnesses) check_witnesses(problem, values, bits, take_other);
       margin = log.margin;
       precision = bits;
       return tensors;
     } catch (const Undecided& branch) {
-      decisions = nullptr;
       undecided = fmt::format("the branch '{}'", branch.what());
     }
   }
@@ -266,17 +230,14 @@ bool applies(const FormDeclaration& form, const Problem& problem) {
 }
 
 CertifiedTensors error_model(const Problem& problem, const Arrays& cotangents, const PerChannel& largest_units) {
-  const PerChannel before = std::exchange(Rounding::largest_units(), largest_units);
-  CertifiedTensors model;
-  bool any_gradient_form = false;
+  CertifiedTensors tensors;
   for (const auto& form : problem.spec->forms) {
     if (form.numeric || !applies(form, problem)) continue;
-    merge_model(model, problem, run<Rounding>(problem, form.name, cotangents, [](double x) { return Rounding::exact(x); }));
-    any_gradient_form = true;
+    ErrorModel model(largest_units);
+    merge_model(tensors, model, problem, run(model, problem, form.name, cotangents));
   }
-  Rounding::largest_units() = before;
-  if (!any_gradient_form) throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
-  return model;
+  if (tensors.empty()) throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
+  return tensors;
 }
 
 Certified certify(const Problem& problem, const Arrays& cotangents, const CertifyOptions& options) {
@@ -293,12 +254,8 @@ Certified certify(const Problem& problem, const Arrays& cotangents, const Certif
   for (auto& [name, tensor] : result.outputs) tensor.bound = model.at(name).bound, tensor.rms = model.at(name).rms;
 
   if (!result.margin.empty()) {
-    const PerChannel before = std::exchange(Rounding::largest_units(), result.units == "wide" ? wide_units() : narrow_units());
     Decisions log;
-    decisions = &log;
-    run<Rounding>(problem, problem.spec->forms[0].name, {}, [](double x) { return Rounding::exact(x); });
-    decisions = nullptr;
-    Rounding::largest_units() = before;
+    run(ErrorModel(result.units == "wide" ? wide_units() : narrow_units()), problem, problem.spec->forms[0].name, {}, &log);
     std::vector<bool> close(result.margin.size());
     bool any = false;
     for (std::size_t i = 0; i < close.size(); ++i) any |= (close[i] = result.margin[i] <= log.error[i]);
@@ -314,15 +271,14 @@ Certified certify(const Problem& problem, const Arrays& cotangents, const Certif
 
 Arrays evaluate_in_double(const Problem& problem, const std::string& form, const Arrays& cotangents) {
   Arrays arrays;
-  for (auto& [name, values] : run<double>(problem, form, cotangents, [](double x) { return x; }))
+  for (auto& [name, values] : run(Binary64(), problem, form, cotangents))
     arrays[name] = {shape_of_result(problem, name), values};
   return arrays;
 }
 
 Enclosure enclose(const Problem& problem, const std::string& form, long precision_bits) {
-  const BallPrecision scope(precision_bits);
   Enclosure result;
-  for (const auto& [name, values] : run<Ball>(problem, form, {}, [](double x) { return Ball(x); })) {
+  for (const auto& [name, values] : run(Certificate(precision_bits), problem, form, {})) {
     auto& middle = result.middle[name];
     auto& radius = result.radius[name];
     middle.shape = radius.shape = shape_of_result(problem, name);

@@ -2,10 +2,10 @@
 // specgen SPECS_DIR OUT_DIR: validates every spec and derives from it what the other rooms compile against:
 //   contract/attest/spec/<family>/<stem>.hpp   In<T>, Out<T> and how to fill them
 //   specs.cpp                                  the specs themselves, for attest::specs()
-//   reference/<id>.cpp, reference.cpp          every form in every reading, and their table
+//   reference/<id>.cpp, reference.cpp          every form, and their table
 //   openmp/<id>.cpp, openmp.cpp                every kernel behind the C interface, and its plugin table
 //   cuda.cpp                                   the table of the CUDA plugin
-//   faults/<id>.cpp, faults.cpp                every fault of tests/faults in the readings that judging needs, and their table
+//   faults/<id>.cpp, faults.cpp                every fault of tests/faults, and their table
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -108,24 +108,21 @@ std::string symbol(const Spec& spec) {
 
 std::string reference_unit(const Spec& spec) {
   std::string text = fmt::format(
-      "// Generated; every form of {0} in every reading.\n#include \"attest/reference/{1}/{2}.hpp\"\n#include \"attest/reference/evaluate.hpp\"\n\n"
-      "namespace attest::reference {{\nnamespace {{\n\nstruct Forms {{\n  template <class T>\n  static void run(std::string_view form, Bundle<T>& bundle) {{\n"
-      "    const auto in = attest::spec::{1}::{2}::read<T>(bundle);\n    const auto out = attest::spec::{1}::{2}::write<T>(bundle);\n",
-      spec.id, spec.family(), spec.stem());
+      "// Generated; every form of {0}.\n#include \"attest/reference/{1}/{2}.hpp\"\n#include \"attest/reference/evaluate.hpp\"\n\n"
+      "namespace attest::reference {{\n\nvoid run_{3}(std::string_view form, Bundle& bundle);\nvoid run_{3}(std::string_view form, Bundle& bundle) {{\n"
+      "  const auto in = attest::spec::{1}::{2}::read<Number>(bundle);\n  const auto out = attest::spec::{1}::{2}::write<Number>(bundle);\n",
+      spec.id, spec.family(), spec.stem(), symbol(spec));
   for (const auto& form : spec.forms)
-    text += fmt::format("    if (form == \"{0}\") return {1}::{2}::{0}<T>(in, out);\n", form.name, spec.family(), spec.stem());
-  text += fmt::format("    unknown_form(\"{}\", form);\n  }}\n}};\n\n}}  // namespace\n\nextern const Readings readings_{};\n"
-                      "const Readings readings_{} = readings_of<Forms>();\n\n}}  // namespace attest::reference\n",
-                      spec.id, symbol(spec), symbol(spec));
+    text += fmt::format("  if (form == \"{0}\") return {1}::{2}::{0}(in, out);\n", form.name, spec.family(), spec.stem());
+  text += fmt::format("  unknown_form(\"{}\", form);\n}}\n\n}}  // namespace attest::reference\n", spec.id);
   return text;
 }
 
 std::string reference_table(const std::vector<Spec>& specs) {
   std::string text = "// Generated.\n#include \"attest/reference/evaluate.hpp\"\n\nnamespace attest::reference {\n\n";
-  for (const auto& spec : specs) text += fmt::format("extern const Readings readings_{};\n", symbol(spec));
-  text += "\nconst std::map<std::string, const Readings*, std::less<>>& all_readings() {\n"
-          "  static const std::map<std::string, const Readings*, std::less<>> table{\n";
-  for (const auto& spec : specs) text += fmt::format("      {{\"{}\", &readings_{}}},\n", spec.id, symbol(spec));
+  for (const auto& spec : specs) text += fmt::format("void run_{}(std::string_view form, Bundle& bundle);\n", symbol(spec));
+  text += "\nconst std::map<std::string, Run, std::less<>>& all_forms() {\n  static const std::map<std::string, Run, std::less<>> table{\n";
+  for (const auto& spec : specs) text += fmt::format("      {{\"{}\", run_{}}},\n", spec.id, symbol(spec));
   text += "  };\n  return table;\n}\n\n}  // namespace attest::reference\n";
   return text;
 }
@@ -133,26 +130,24 @@ std::string reference_table(const std::vector<Spec>& specs) {
 std::string fault_unit(const Spec& spec) {
   std::string text = fmt::format(
       "// Generated; every fault of {0}.\n#include \"faults/{1}/{2}.hpp\"\n#include \"attest/judge/faults.hpp\"\n\n"
-      "namespace attest::judge {{\nnamespace {{\n\nstruct Faults {{\n  template <class T>\n"
-      "  static void run(std::string_view fault, [[maybe_unused]] double amplitude, reference::Bundle<T>& bundle) {{\n"
-      "    const auto in = attest::spec::{1}::{2}::read<T>(bundle);\n    const auto out = attest::spec::{1}::{2}::write<T>(bundle);\n",
-      spec.id, spec.family(), spec.stem());
+      "namespace attest::judge {{\n\nvoid fault_of_{3}(std::string_view fault, double amplitude, reference::Bundle& bundle);\n"
+      "void fault_of_{3}(std::string_view fault, [[maybe_unused]] double amplitude, reference::Bundle& bundle) {{\n"
+      "  const auto in = attest::spec::{1}::{2}::read<reference::Number>(bundle);\n"
+      "  const auto out = attest::spec::{1}::{2}::write<reference::Number>(bundle);\n",
+      spec.id, spec.family(), spec.stem(), symbol(spec));
   for (const auto& fault : spec.faults)
-    text += fmt::format("    if (fault == \"{0}\") return attest::faults::{1}::{2}::{0}<T>(in, out{3});\n", fault.name, spec.family(), spec.stem(),
-                        fault.amplitude > 0 ? ", T(amplitude)" : "");
-  text += fmt::format("    unknown_fault(\"{0}\", fault);\n  }}\n}};\n\n}}  // namespace\n\nextern const FaultReadings faults_{1};\n"
-                      "const FaultReadings faults_{1}{{Faults::run<reference::Ball>, Faults::run<reference::Rounding>, Faults::run<reference::Emulated>}};\n\n"
-                      "}}  // namespace attest::judge\n",
-                      spec.id, symbol(spec));
+    text += fmt::format("  if (fault == \"{0}\") return attest::faults::{1}::{2}::{0}(in, out{3});\n", fault.name, spec.family(), spec.stem(),
+                        fault.amplitude > 0 ? ", reference::Number(amplitude)" : "");
+  text += fmt::format("  unknown_fault(\"{0}\", fault);\n}}\n\n}}  // namespace attest::judge\n", spec.id);
   return text;
 }
 
 std::string fault_table(const std::vector<Spec>& specs) {
   std::string text = "// Generated.\n#include \"attest/judge/faults.hpp\"\n\nnamespace attest::judge {\n\n";
-  for (const auto& spec : specs) text += fmt::format("extern const FaultReadings faults_{};\n", symbol(spec));
-  text += "\nconst std::map<std::string, const FaultReadings*, std::less<>>& all_faults() {\n"
-          "  static const std::map<std::string, const FaultReadings*, std::less<>> table{\n";
-  for (const auto& spec : specs) text += fmt::format("      {{\"{}\", &faults_{}}},\n", spec.id, symbol(spec));
+  for (const auto& spec : specs)
+    text += fmt::format("void fault_of_{}(std::string_view fault, double amplitude, reference::Bundle& bundle);\n", symbol(spec));
+  text += "\nconst std::map<std::string, FaultRun, std::less<>>& all_faults() {\n  static const std::map<std::string, FaultRun, std::less<>> table{\n";
+  for (const auto& spec : specs) text += fmt::format("      {{\"{}\", fault_of_{}}},\n", spec.id, symbol(spec));
   text += "  };\n  return table;\n}\n\n}  // namespace attest::judge\n";
   return text;
 }

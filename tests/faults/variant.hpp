@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "attest/reference/emulated.hpp"
 #include "attest/reference/vocabulary.hpp"
 
 /// What faults are written with, beside the vocabulary of the reference.
@@ -12,16 +11,15 @@ namespace attest::faults {
 using namespace attest::reference;
 
 /// The matrix f(i, j), to stand in for an input.
-template <class T, class F>
-Matrix<T> matrix_of(Index rows, Index columns, F&& f) {
-  Matrix<T> x(rows, columns);
+template <class F>
+Matrix matrix_of(Index rows, Index columns, F&& f) {
+  Matrix x(rows, columns);
   for (Index i = 0; i < rows; ++i)
     for (Index j = 0; j < columns; ++j) x(i, j) = f(i, j);
   return x;
 }
 
-template <class T>
-View<const T, 2> read_only(const Matrix<T>& x) { return x.view(); }
+inline View<const Number, 2> read_only(const Matrix& x) { return x.view(); }
 
 /// The mask f(i, j), true where visible.
 class Mask {
@@ -38,18 +36,9 @@ private:
   Index rows_, columns_;
 };
 
-template <class T>
-T not_a_number() { return T(std::nan("")); }
-
-/// The number as it comes back from memory in another format; real numbers lose nothing.
-template <class T>
-T kept_in(DType dtype, const T& x) {
-  if constexpr (std::is_same_v<T, Emulated>) return round_to(dtype, x.value());
-  else return (void)dtype, x;
-}
+inline Number not_a_number() { return Number(std::nan("")); }
 
 /// ln 2
-template <class T>
-T ln2() { return log(T(2)); }
+inline Number ln2() { return log(Number(2)); }
 
 }  // namespace attest::faults

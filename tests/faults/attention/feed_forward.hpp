@@ -11,126 +11,110 @@ using right::In;
 using right::Out;
 
 /// The equation with hidden units h(t, u) from u = x_i w_1 + b_1.
-template <class T, class F>
-void with_hidden(const In<T>& in, const Out<T>& out, F&& h) {
+template <class F>
+void with_hidden(const In& in, const Out& out, F&& h) {
   for (Index i = 0; i < in.x.extent(0); ++i) {
     const auto units = tabulate(in.w_1.extent(1), [&](Index t) {
-      return T(h(t, right::biased(in.b_1, t, dot<T>(in.x[i], in.w_1.column(t)))));
+      return Number(h(t, right::biased(in.b_1, t, dot(in.x[i], in.w_1.column(t)))));
     });
-    for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = right::biased(in.b_2, a, dot<T>(units, in.w_2.column(a)));
+    for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = right::biased(in.b_2, a, dot(units, in.w_2.column(a)));
   }
 }
 
 /// y_ia = f(i, a)
-template <class T, class F>
-void changed(const In<T>& in, const Out<T>& out, F&& f) {
+template <class F>
+void changed(const In& in, const Out& out, F&& f) {
   for (Index i = 0; i < in.x.extent(0); ++i)
     for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = f(i, a);
 }
 
-template <class T>
-void with_activation(In<T> in, const Out<T>& out, const char* activation) {
+inline void with_activation(In in, const Out& out, const char* activation) {
   in.activation = activation;
   right::dense(in, out);
 }
 
-template <class T>
-void activation_missing(const In<T>& in, const Out<T>& out) { with_activation(in, out, "identity"); }
+inline void activation_missing(const In& in, const Out& out) { with_activation(in, out, "identity"); }
 
-template <class T>
-void activation_ignored(const In<T>& in, const Out<T>& out) { with_activation(in, out, "relu"); }
+inline void activation_ignored(const In& in, const Out& out) { with_activation(in, out, "relu"); }
 
-template <class T>
-void activation_after_second(const In<T>& in, const Out<T>& out) {
+inline void activation_after_second(const In& in, const Out& out) {
   with_activation(in, out, "identity");
-  changed(in, out, [&](Index i, Index a) { return right::activated(in, T(out.y(i, a))); });
+  changed(in, out, [&](Index i, Index a) { return right::activated(in, Number(out.y(i, a))); });
 }
 
-template <class T>
-void activation_before_first(const In<T>& in, const Out<T>& out) {
-  const auto x = matrix_of<T>(in.x.extent(0), in.x.extent(1), [&](Index i, Index a) { return right::activated(in, T(in.x(i, a))); });
-  In<T> other = in;
+inline void activation_before_first(const In& in, const Out& out) {
+  const auto x = matrix_of(in.x.extent(0), in.x.extent(1), [&](Index i, Index a) { return right::activated(in, Number(in.x(i, a))); });
+  In other = in;
   other.x = read_only(x);
   with_activation(other, out, "identity");
 }
 
-template <class T>
-void gelu_by_sigmoid(const In<T>& in, const Out<T>& out) {
-  with_hidden(in, out, [&](Index, const T& u) {
-    return in.activation == "gelu_tanh" ? T(u * sigmoid(T(T(1.702) * u))) : right::activated(in, u);
+inline void gelu_by_sigmoid(const In& in, const Out& out) {
+  with_hidden(in, out, [&](Index, const Number& u) {
+    return in.activation == "gelu_tanh" ? Number(u * sigmoid(Number(Number(1.702) * u))) : right::activated(in, u);
   });
 }
 
-template <class T>
-void leaky(const In<T>& in, const Out<T>& out) {
-  with_hidden(in, out, [&](Index, const T& u) {
-    return in.activation == "relu" && !positive(u) ? T(T(0.01) * u) : right::activated(in, u);
+inline void leaky(const In& in, const Out& out) {
+  with_hidden(in, out, [&](Index, const Number& u) {
+    return in.activation == "relu" && !positive(u) ? Number(Number(0.01) * u) : right::activated(in, u);
   });
 }
 
-template <class T>
-void bias1_missing(const In<T>& in, const Out<T>& out) {
-  In<T> other = in;
+inline void bias1_missing(const In& in, const Out& out) {
+  In other = in;
   other.b_1 = {};
   right::dense(other, out);
 }
 
-template <class T>
-void bias2_missing(const In<T>& in, const Out<T>& out) {
-  In<T> other = in;
+inline void bias2_missing(const In& in, const Out& out) {
+  In other = in;
   other.b_2 = {};
   right::dense(other, out);
 }
 
-template <class T>
-void bias1_after_activation(const In<T>& in, const Out<T>& out) {
-  In<T> other = in;
+inline void bias1_after_activation(const In& in, const Out& out) {
+  In other = in;
   other.b_1 = {};
-  with_hidden(other, out, [&](Index t, const T& u) { return right::biased(in.b_1, t, right::activated(in, u)); });
+  with_hidden(other, out, [&](Index t, const Number& u) { return right::biased(in.b_1, t, right::activated(in, u)); });
 }
 
-template <class T>
-void residual_inside(const In<T>& in, const Out<T>& out) {
+inline void residual_inside(const In& in, const Out& out) {
   right::dense(in, out);
-  changed(in, out, [&](Index i, Index a) { return T(out.y(i, a) + in.x(i, a)); });
+  changed(in, out, [&](Index i, Index a) { return Number(out.y(i, a) + in.x(i, a)); });
 }
 
-template <class T>
-void weights_shared_wrongly(const In<T>& in, const Out<T>& out) {
-  const auto w_2 = matrix_of<T>(in.w_2.extent(0), in.w_2.extent(1), [&](Index t, Index a) { return T(in.w_1(a, t)); });
-  In<T> other = in;
+inline void weights_shared_wrongly(const In& in, const Out& out) {
+  const auto w_2 = matrix_of(in.w_2.extent(0), in.w_2.extent(1), [&](Index t, Index a) { return Number(in.w_1(a, t)); });
+  In other = in;
   other.w_2 = read_only(w_2);
   right::dense(other, out);
 }
 
-template <class T>
-void w_1_transposed(const In<T>& in, const Out<T>& out) {
+inline void w_1_transposed(const In& in, const Out& out) {
   const auto [d, f] = in.w_1.extents();
-  const auto w_1 = matrix_of<T>(d, f, [&, rows = d, columns = f](Index a, Index t) {
+  const auto w_1 = matrix_of(d, f, [&, rows = d, columns = f](Index a, Index t) {
     const Index flat = t * rows + a;
-    return T(in.w_1(flat / columns, flat % columns));
+    return Number(in.w_1(flat / columns, flat % columns));
   });
-  In<T> other = in;
+  In other = in;
   other.w_1 = read_only(w_1);
   right::dense(other, out);
 }
 
-template <class T>
-void remainder_dropped(const In<T>& in, const Out<T>& out) {
+inline void remainder_dropped(const In& in, const Out& out) {
   right::dense(in, out);
   const Index whole = in.x.extent(0) / in.chunk * in.chunk;
-  changed(in, out, [&](Index i, Index a) { return i < whole ? T(out.y(i, a)) : right::biased(in.b_2, a, T(0)); });
+  changed(in, out, [&](Index i, Index a) { return i < whole ? Number(out.y(i, a)) : right::biased(in.b_2, a, Number(0)); });
 }
 
-template <class T>
-void last_hidden_dropped(const In<T>& in, const Out<T>& out) {
+inline void last_hidden_dropped(const In& in, const Out& out) {
   const Index even = in.w_1.extent(1) - in.w_1.extent(1) % 2;
-  with_hidden(in, out, [&](Index t, const T& u) { return t < even ? right::activated(in, u) : T(0); });
+  with_hidden(in, out, [&](Index t, const Number& u) { return t < even ? right::activated(in, u) : Number(0); });
 }
 
-template <class T>
-void hidden_drift(const In<T>& in, const Out<T>& out, const T& c) {
-  with_hidden(in, out, [&](Index, const T& u) { return right::activated(in, u) * (T(1) + c); });
+inline void hidden_drift(const In& in, const Out& out, const Number& c) {
+  with_hidden(in, out, [&](Index, const Number& u) { return right::activated(in, u) * (Number(1) + c); });
 }
 
 }  // namespace attest::faults::attention::feed_forward

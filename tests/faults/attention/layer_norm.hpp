@@ -13,100 +13,88 @@ using right::mean;
 using right::Out;
 
 /// xhat_a = f(x - mu, v, a) from what two_pass forms.
-template <class T, class F>
-void with_moments(const In<T>& in, const Out<T>& out, F&& f) {
-  right::each_row(in, out, [&](const View<const T, 1>& x) {
+template <class F>
+void with_moments(const In& in, const Out& out, F&& f) {
+  right::each_row(in, out, [&](const Row& x) {
     const auto [rest, v] = centred(x);
     return f(x, rest, v);
   });
 }
 
 /// The equation with x - shift over sqrt(v + eps).
-template <class T>
-Vector<T> shifted(const In<T>& in, const View<const T, 1>& x, const T& shift, const T& v) {
-  return right::scaled(in, tabulate(x.extent(0), [&](Index a) { return T(x(a) - shift); }), v);
+inline Vector shifted(const In& in, const Row& x, const Number& shift, const Number& v) {
+  return right::scaled(in, tabulate(x.extent(0), [&](Index a) { return Number(x(a) - shift); }), v);
 }
 
 /// The mean square of a row.
-template <class T>
-T mean_square(const View<const T, 1>& x) {
-  return mean(x.extent(0), [&](Index a) { return T(x(a) * x(a)); });
+inline Number mean_square(const Row& x) {
+  return mean(x.extent(0), [&](Index a) { return Number(x(a) * x(a)); });
 }
 
-template <class T>
-void unbiased_variance(const In<T>& in, const Out<T>& out) {
-  with_moments(in, out, [&](const auto&, const Vector<T>& rest, const T& v) {
+inline void unbiased_variance(const In& in, const Out& out) {
+  with_moments(in, out, [&](const auto&, const Vector& rest, const Number& v) {
     const Index d = rest.extent();
-    return right::scaled(in, rest, T(v * T(d) / T(std::max<Index>(d - 1, 1))));
+    return right::scaled(in, rest, Number(v * Number(d) / Number(std::max<Index>(d - 1, 1))));
   });
 }
 
 /// xhat = (x - mu) / deviation(v)
-template <class T, class F>
-void with_deviation(const In<T>& in, const Out<T>& out, F&& deviation) {
-  with_moments(in, out, [&](const auto&, const Vector<T>& rest, const T& v) {
-    const T by = deviation(v);
-    return tabulate(rest.extent(), [&](Index a) { return T(rest(a) / by); });
+template <class F>
+void with_deviation(const In& in, const Out& out, F&& deviation) {
+  with_moments(in, out, [&](const auto&, const Vector& rest, const Number& v) {
+    const Number by = deviation(v);
+    return tabulate(rest.extent(), [&](Index a) { return Number(rest(a) / by); });
   });
 }
 
-template <class T>
-void eps_outside_sqrt(const In<T>& in, const Out<T>& out) {
-  with_deviation(in, out, [&](const T& v) { return T(sqrt(v) + T(in.eps)); });
+inline void eps_outside_sqrt(const In& in, const Out& out) {
+  with_deviation(in, out, [&](const Number& v) { return Number(sqrt(v) + Number(in.eps)); });
 }
 
-template <class T>
-void variance_not_rooted(const In<T>& in, const Out<T>& out) {
-  with_deviation(in, out, [&](const T& v) { return T(v + T(in.eps)); });
+inline void variance_not_rooted(const In& in, const Out& out) {
+  with_deviation(in, out, [&](const Number& v) { return Number(v + Number(in.eps)); });
 }
 
-template <class T>
-void normaliser_drift(const In<T>& in, const Out<T>& out, const T& c) {
-  with_deviation(in, out, [&](const T& v) { return T(sqrt(v + T(in.eps)) / (T(1) + c)); });
+inline void normaliser_drift(const In& in, const Out& out, const Number& c) {
+  with_deviation(in, out, [&](const Number& v) { return Number(sqrt(v + Number(in.eps)) / (Number(1) + c)); });
 }
 
-template <class T>
-void reciprocal_root(const In<T>& in, const Out<T>& out) {
-  with_moments(in, out, [&](const auto&, const Vector<T>& rest, const T& v) {
-    const T by = T(1) / sqrt(v + T(in.eps));
-    return tabulate(rest.extent(), [&](Index a) { return T(rest(a) * by); });
+inline void reciprocal_root(const In& in, const Out& out) {
+  with_moments(in, out, [&](const auto&, const Vector& rest, const Number& v) {
+    const Number by = Number(1) / sqrt(v + Number(in.eps));
+    return tabulate(rest.extent(), [&](Index a) { return Number(rest(a) * by); });
   });
 }
 
-template <class T>
-void with_eps(const In<T>& in, const Out<T>& out, double eps) {
-  In<T> other = in;
+inline void with_eps(const In& in, const Out& out, double eps) {
+  In other = in;
   other.eps = eps;
   right::two_pass(other, out);
 }
 
-template <class T>
-void eps_missing(const In<T>& in, const Out<T>& out) { with_eps(in, out, in.x.extent(1) > 1 ? 0 : in.eps); }
+inline void eps_missing(const In& in, const Out& out) { with_eps(in, out, in.x.extent(1) > 1 ? 0 : in.eps); }
 
-template <class T>
-void eps_default(const In<T>& in, const Out<T>& out) { with_eps(in, out, 1e-5); }
+inline void eps_default(const In& in, const Out& out) { with_eps(in, out, 1e-5); }
 
-template <class T>
-void rms_norm(const In<T>& in, const Out<T>& out) {
-  right::each_row(in, out, [&](const View<const T, 1>& x) { return shifted(in, x, T(0), mean_square(x)); });
+inline void rms_norm(const In& in, const Out& out) {
+  right::each_row(in, out, [&](const Row& x) { return shifted(in, x, Number(0), mean_square(x)); });
 }
 
-template <class T>
-void mean_kept_in_variance(const In<T>& in, const Out<T>& out) {
-  with_moments(in, out, [&](const auto& x, const Vector<T>& rest, const T&) { return right::scaled(in, rest, mean_square(x)); });
+inline void mean_kept_in_variance(const In& in, const Out& out) {
+  with_moments(in, out, [&](const auto& x, const Vector& rest, const Number&) { return right::scaled(in, rest, mean_square(x)); });
 }
 
 /// The equation with the moments of f(i, a), entries x(i, a) each.
-template <class T, class F>
-void normalised_over(const In<T>& in, const Out<T>& out, Index count, F&& entry) {
+template <class F>
+void normalised_over(const In& in, const Out& out, Index count, F&& entry) {
   const auto [n, d] = in.x.extents();
-  Matrix<T> xhat(n, d);
+  Matrix xhat(n, d);
   for (Index i = 0; i < n; ++i)
     for (Index a = 0; a < xhat.extent(1); ++a) {
-      const auto all = tabulate(count, [&](Index t) { return T(entry(t, a)); });
-      const T mu = mean(count, [&](Index t) { return all(t); });
-      const T v = mean(count, [&](Index t) { return T((all(t) - mu) * (all(t) - mu)); });
-      xhat(i, a) = (in.x(i, a) - mu) / sqrt(v + T(in.eps));
+      const auto all = tabulate(count, [&](Index t) { return Number(entry(t, a)); });
+      const Number mu = mean(count, [&](Index t) { return all(t); });
+      const Number v = mean(count, [&](Index t) { return Number((all(t) - mu) * (all(t) - mu)); });
+      xhat(i, a) = (in.x(i, a) - mu) / sqrt(v + Number(in.eps));
     }
   Index i = 0;
   right::each_row(in, out, [&](const auto&) {
@@ -115,64 +103,56 @@ void normalised_over(const In<T>& in, const Out<T>& out, Index count, F&& entry)
   });
 }
 
-template <class T>
-void token_axis(const In<T>& in, const Out<T>& out) {
+inline void token_axis(const In& in, const Out& out) {
   normalised_over(in, out, in.x.extent(0), [&](Index t, Index a) { return in.x(t, a); });
 }
 
-template <class T>
-void all_together(const In<T>& in, const Out<T>& out) {
+inline void all_together(const In& in, const Out& out) {
   const Index d = in.x.extent(1);
   normalised_over(in, out, in.x.extent(0) * d, [&](Index t, Index) { return in.x(t / d, t % d); });
 }
 
-template <class T>
-void naive_variance(const In<T>& in, const Out<T>& out) {
-  right::each_row(in, out, [&](const View<const T, 1>& x) {
-    const T mu = mean(x.extent(0), [&](Index a) { return T(x(a)); });
-    return shifted(in, x, mu, T(mean_square(x) - mu * mu));
+inline void naive_variance(const In& in, const Out& out) {
+  right::each_row(in, out, [&](const Row& x) {
+    const Number mu = mean(x.extent(0), [&](Index a) { return Number(x(a)); });
+    return shifted(in, x, mu, Number(mean_square(x) - mu * mu));
   });
 }
 
-template <class T>
-void last_feature_dropped(const In<T>& in, const Out<T>& out) {
-  right::each_row(in, out, [&](const View<const T, 1>& x) {
+inline void last_feature_dropped(const In& in, const Out& out) {
+  right::each_row(in, out, [&](const Row& x) {
     const Index d = x.extent(0), even = std::max<Index>(d - d % 2, 1);
-    const T mu = mean(even, [&](Index a) { return T(x(a)); });
-    return shifted(in, x, mu, mean(even, [&](Index a) { return T((x(a) - mu) * (x(a) - mu)); }));
+    const Number mu = mean(even, [&](Index a) { return Number(x(a)); });
+    return shifted(in, x, mu, mean(even, [&](Index a) { return Number((x(a) - mu) * (x(a) - mu)); }));
   });
 }
 
 /// The equation, then out.y(i, a) = f(xhat, a).
-template <class T, class F>
-void with_gain(const In<T>& in, const Out<T>& out, F&& f) {
-  In<T> bare = in;
+template <class F>
+void with_gain(const In& in, const Out& out, F&& f) {
+  In bare = in;
   bare.gamma = {}, bare.beta = {};
   right::two_pass(bare, out);
-  const auto gamma = [&](Index a) { return in.gamma ? T(in.gamma(a)) : T(1); };
-  const auto beta = [&](Index a) { return in.beta ? T(in.beta(a)) : T(0); };
+  const auto gamma = [&](Index a) { return in.gamma ? Number(in.gamma(a)) : Number(1); };
+  const auto beta = [&](Index a) { return in.beta ? Number(in.beta(a)) : Number(0); };
   for (Index i = 0; i < in.x.extent(0); ++i)
-    for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = f(T(out.y(i, a)), gamma(a), beta(a));
+    for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = f(Number(out.y(i, a)), gamma(a), beta(a));
 }
 
-template <class T>
-void beta_before_gamma(const In<T>& in, const Out<T>& out) {
-  with_gain(in, out, [](const T& xhat, const T& gamma, const T& beta) { return T(gamma * (xhat + beta)); });
+inline void beta_before_gamma(const In& in, const Out& out) {
+  with_gain(in, out, [](const Number& xhat, const Number& gamma, const Number& beta) { return Number(gamma * (xhat + beta)); });
 }
 
-template <class T>
-void gamma_ignored(const In<T>& in, const Out<T>& out) {
-  with_gain(in, out, [](const T& xhat, const T&, const T& beta) { return T(xhat + beta); });
+inline void gamma_ignored(const In& in, const Out& out) {
+  with_gain(in, out, [](const Number& xhat, const Number&, const Number& beta) { return Number(xhat + beta); });
 }
 
-template <class T>
-void gamma_plus_one(const In<T>& in, const Out<T>& out) {
-  with_gain(in, out, [](const T& xhat, const T& gamma, const T& beta) { return T((T(1) + gamma) * xhat + beta); });
+inline void gamma_plus_one(const In& in, const Out& out) {
+  with_gain(in, out, [](const Number& xhat, const Number& gamma, const Number& beta) { return Number((Number(1) + gamma) * xhat + beta); });
 }
 
-template <class T>
-void beta_ignored(const In<T>& in, const Out<T>& out) {
-  with_gain(in, out, [](const T& xhat, const T& gamma, const T&) { return T(gamma * xhat); });
+inline void beta_ignored(const In& in, const Out& out) {
+  with_gain(in, out, [](const Number& xhat, const Number& gamma, const Number&) { return Number(gamma * xhat); });
 }
 
 }  // namespace attest::faults::attention::layer_norm

@@ -11,133 +11,117 @@ using right::In;
 using right::Out;
 using right::State;
 
-template <class T>
-State<T> carried(const In<T>& in) { return State<T>(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1)); }
+inline State carried(const In& in) { return State(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1)); }
 
 /// One chunk whose tokens read `seen(i)` tokens of it, after what `inter(i)` and `below(i)` take from the state:
 /// numerator and denominator.
-template <class T>
 struct Terms {
-  const In<T>& in;
-  State<T> state = carried(in);
+  const In& in;
+  State state = carried(in);
 
-  Vector<T> scores(Index i, Index first, Index end) const {
-    return tabulate(end - first, [&](Index t) { return dot<T>(in.phi_q[i], in.phi_k[first + t]); });
+  Vector scores(Index i, Index first, Index end) const {
+    return tabulate(end - first, [&](Index t) { return dot(in.phi_q[i], in.phi_k[first + t]); });
   }
-  T above(Index i, Index b, Index first, Index end) const { return dot<T>(scores(i, first, end), in.v.rows(first, end - first).column(b)); }
-  T below(Index i, Index first, Index end) const {
+  Number above(Index i, Index b, Index first, Index end) const { return dot(scores(i, first, end), in.v.rows(first, end - first).column(b)); }
+  Number below(Index i, Index first, Index end) const {
     const auto p = scores(i, first, end);
     return sum(p.extent(), [&](Index t) { return p(t); });
   }
-  T carried_above(Index i, Index b) const { return dot<T>(in.phi_q[i], state.S.column(b)); }
-  T carried_below(Index i) const { return dot<T>(in.phi_q[i], state.Z); }
+  Number carried_above(Index i, Index b) const { return dot(in.phi_q[i], state.S.column(b)); }
+  Number carried_below(Index i) const { return dot(in.phi_q[i], state.Z); }
 };
 
 /// o_ib = output(terms, i, b), and the state as it should be.
-template <class T, class F>
-void with_output(const In<T>& in, const Out<T>& out, F&& output) {
-  Terms<T> terms{in};
+template <class F>
+void with_output(const In& in, const Out& out, F&& output) {
+  Terms terms{in};
   for (Index i = 0; i < in.v.extent(0); ++i)
     for (Index b = 0; b < in.v.extent(1); ++b) out.o(i, b) = output(terms, i, b);
   right::add_chunk(terms.state, in.phi_k, in.v);
   terms.state.write(out);
 }
 
-template <class T>
-void state_used_updated(const In<T>& in, const Out<T>& out) {
-  State<T> state = carried(in);
+inline void state_used_updated(const In& in, const Out& out) {
+  State state = carried(in);
   right::add_chunk(state, in.phi_k, in.v);
   right::read_chunk(in, state, in.phi_q, in.phi_k, in.v, out.o);
   state.write(out);
 }
 
-template <class T>
-void no_inter_term(const In<T>& in, const Out<T>& out) {
-  with_output(in, out, [&](const Terms<T>& t, Index i, Index b) { return right::ratio(in, t.above(i, b, 0, i + 1), t.below(i, 0, i + 1)); });
+inline void no_inter_term(const In& in, const Out& out) {
+  with_output(in, out, [&](const Terms& t, Index i, Index b) { return right::ratio(in, t.above(i, b, 0, i + 1), t.below(i, 0, i + 1)); });
 }
 
-template <class T>
-void strict_lower(const In<T>& in, const Out<T>& out) {
-  with_output(in, out, [&](const Terms<T>& t, Index i, Index b) {
-    return right::ratio(in, T(t.carried_above(i, b) + t.above(i, b, 0, i)), T(t.carried_below(i) + t.below(i, 0, i)));
+inline void strict_lower(const In& in, const Out& out) {
+  with_output(in, out, [&](const Terms& t, Index i, Index b) {
+    return right::ratio(in, Number(t.carried_above(i, b) + t.above(i, b, 0, i)), Number(t.carried_below(i) + t.below(i, 0, i)));
   });
 }
 
-template <class T>
-void intra_chunk_unmasked(const In<T>& in, const Out<T>& out) {
+inline void intra_chunk_unmasked(const In& in, const Out& out) {
   const Index n = in.v.extent(0);
-  with_output(in, out, [&](const Terms<T>& t, Index i, Index b) {
-    return right::ratio(in, T(t.carried_above(i, b) + t.above(i, b, 0, n)), T(t.carried_below(i) + t.below(i, 0, n)));
+  with_output(in, out, [&](const Terms& t, Index i, Index b) {
+    return right::ratio(in, Number(t.carried_above(i, b) + t.above(i, b, 0, n)), Number(t.carried_below(i) + t.below(i, 0, n)));
   });
 }
 
-template <class T>
-void denominator_intra_only(const In<T>& in, const Out<T>& out) {
-  with_output(in, out, [&](const Terms<T>& t, Index i, Index b) {
-    return right::ratio(in, T(t.carried_above(i, b) + t.above(i, b, 0, i + 1)), t.below(i, 0, i + 1));
+inline void denominator_intra_only(const In& in, const Out& out) {
+  with_output(in, out, [&](const Terms& t, Index i, Index b) {
+    return right::ratio(in, Number(t.carried_above(i, b) + t.above(i, b, 0, i + 1)), t.below(i, 0, i + 1));
   });
 }
 
-template <class T>
-void denominator_missing(const In<T>& in, const Out<T>& out) {
-  with_output(in, out, [&](const Terms<T>& t, Index i, Index b) { return T(t.carried_above(i, b) + t.above(i, b, 0, i + 1)); });
+inline void denominator_missing(const In& in, const Out& out) {
+  with_output(in, out, [&](const Terms& t, Index i, Index b) { return Number(t.carried_above(i, b) + t.above(i, b, 0, i + 1)); });
 }
 
-template <class T>
-void denominator_not_inverted(const In<T>& in, const Out<T>& out) {
-  with_output(in, out, [&](const Terms<T>& t, Index i, Index b) {
-    return T((t.carried_above(i, b) + t.above(i, b, 0, i + 1)) * (t.carried_below(i) + t.below(i, 0, i + 1) + T(in.eps)));
+inline void denominator_not_inverted(const In& in, const Out& out) {
+  with_output(in, out, [&](const Terms& t, Index i, Index b) {
+    return Number((t.carried_above(i, b) + t.above(i, b, 0, i + 1)) * (t.carried_below(i) + t.below(i, 0, i + 1) + Number(in.eps)));
   });
 }
 
-template <class T>
-void eps_added(const In<T>& in, const Out<T>& out) {
-  In<T> other = in;
+inline void eps_added(const In& in, const Out& out) {
+  In other = in;
   other.eps = in.eps + 1e-5;
   right::matrix(other, out);
 }
 
-template <class T>
-void eps_ignored(const In<T>& in, const Out<T>& out) {
-  In<T> other = in;
+inline void eps_ignored(const In& in, const Out& out) {
+  In other = in;
   other.eps = 0;
   right::matrix(other, out);
 }
 
-template <class T>
-void state_from_queries(const In<T>& in, const Out<T>& out) {
+inline void state_from_queries(const In& in, const Out& out) {
   right::matrix(in, out);
-  State<T> state = carried(in);
+  State state = carried(in);
   right::add_chunk(state, in.phi_q, in.v);
   state.write(out);
 }
 
-template <class T>
-void last_token_not_stored(const In<T>& in, const Out<T>& out) {
+inline void last_token_not_stored(const In& in, const Out& out) {
   right::matrix(in, out);
-  State<T> state = carried(in);
+  State state = carried(in);
   const Index kept = std::max<Index>(in.v.extent(0) - 1, 0);
   right::add_chunk(state, in.phi_k.rows(0, kept), in.v.rows(0, kept));
   state.write(out);
 }
 
-template <class T>
-void z_overwritten(const In<T>& in, const Out<T>& out) {
+inline void z_overwritten(const In& in, const Out& out) {
   right::matrix(in, out);
-  for (Index a = 0; a < in.phi_k.extent(1); ++a) out.Z(a) = sum(in.phi_k.extent(0), [&](Index j) { return T(in.phi_k(j, a)); });
+  for (Index a = 0; a < in.phi_k.extent(1); ++a) out.Z(a) = sum(in.phi_k.extent(0), [&](Index j) { return Number(in.phi_k(j, a)); });
 }
 
-template <class T>
-void state_decay(const In<T>& in, const Out<T>& out, const T& c) {
-  const auto S = matrix_of<T>(in.S.extent(0), in.S.extent(1), [&](Index a, Index b) { return in.S(a, b) * (T(1) - c); });
-  const auto Z = tabulate(in.Z.extent(0), [&](Index a) { return in.Z(a) * (T(1) - c); });
-  In<T> other = in;
+inline void state_decay(const In& in, const Out& out, const Number& c) {
+  const auto S = matrix_of(in.S.extent(0), in.S.extent(1), [&](Index a, Index b) { return in.S(a, b) * (Number(1) - c); });
+  const auto Z = tabulate(in.Z.extent(0), [&](Index a) { return in.Z(a) * (Number(1) - c); });
+  In other = in;
   other.S = S.view(), other.Z = Z.view();
   right::matrix(other, out);
 }
 
-template <class T>
-void bf16_state(const In<T>& in, const Out<T>& out) {
+inline void bf16_state(const In& in, const Out& out) {
   right::matrix(in, out);
   for (Index a = 0; a < in.S.extent(0); ++a) {
     for (Index b = 0; b < in.S.extent(1); ++b) out.S(a, b) = kept_in(DType::bf16, out.S(a, b));

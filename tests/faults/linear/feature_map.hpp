@@ -11,64 +11,53 @@ using right::In;
 using right::Out;
 
 /// The equation with another elu_plus_one; the other maps as they are.
-template <class T, class F>
-void with_elu(const In<T>& in, const Out<T>& out, F&& phi) {
+template <class F>
+void with_elu(const In& in, const Out& out, F&& phi) {
   if (in.kind != "elu_plus_one") return right::branch(in, out);
-  right::each_element(in, out, [&](const T& x) { return T(phi(x)); });
+  right::each_element(in, out, [&](const Number& x) { return Number(phi(x)); });
 }
 
 /// The equation on other inputs.
-template <class T>
-void with_factor(In<T> in, const Out<T>& out, const T& factor) {
-  const auto x = matrix_of<T>(in.x.extent(0), in.x.extent(1), [&](Index i, Index c) { return factor * in.x(i, c); });
+inline void with_factor(In in, const Out& out, const Number& factor) {
+  const auto x = matrix_of(in.x.extent(0), in.x.extent(1), [&](Index i, Index c) { return factor * in.x(i, c); });
   in.x = x.view();
   right::branch(in, out);
 }
 
-template <class T>
-void elu_without_one(const In<T>& in, const Out<T>& out) {
-  with_elu(in, out, [](const T& x) { return positive(x) ? x : T(exp(x) - T(1)); });
+inline void elu_without_one(const In& in, const Out& out) {
+  with_elu(in, out, [](const Number& x) { return positive(x) ? x : Number(exp(x) - Number(1)); });
 }
 
-template <class T>
-void expm1_plus_one(const In<T>& in, const Out<T>& out) {
-  with_elu(in, out, [](const T& x) { return positive(x) ? T(x + T(1)) : T((exp(x) - T(1)) + T(1)); });
+inline void expm1_plus_one(const In& in, const Out& out) {
+  with_elu(in, out, [](const Number& x) { return positive(x) ? Number(x + Number(1)) : Number((exp(x) - Number(1)) + Number(1)); });
 }
 
-template <class T>
-void relu_plus_one(const In<T>& in, const Out<T>& out) {
-  with_elu(in, out, [](const T& x) { return positive(x) ? T(x + T(1)) : T(1); });
+inline void relu_plus_one(const In& in, const Out& out) {
+  with_elu(in, out, [](const Number& x) { return positive(x) ? Number(x + Number(1)) : Number(1); });
 }
 
-template <class T>
-void exp_everywhere(const In<T>& in, const Out<T>& out) {
-  with_elu(in, out, [](const T& x) { return exp(x); });
+inline void exp_everywhere(const In& in, const Out& out) {
+  with_elu(in, out, [](const Number& x) { return exp(x); });
 }
 
-template <class T>
-void alpha_not_one(const In<T>& in, const Out<T>& out) {
-  with_elu(in, out, [](const T& x) { return positive(x) ? T(x + T(1)) : T(T(0.5) * exp(x) + T(0.5)); });
+inline void alpha_not_one(const In& in, const Out& out) {
+  with_elu(in, out, [](const Number& x) { return positive(x) ? Number(x + Number(1)) : Number(Number(0.5) * exp(x) + Number(0.5)); });
 }
 
-template <class T>
-void negative_as_positive(const In<T>& in, const Out<T>& out) {
-  with_elu(in, out, [](const T& x) { return positive(x) ? T(x + T(1)) : T(exp(-x)); });
+inline void negative_as_positive(const In& in, const Out& out) {
+  with_elu(in, out, [](const Number& x) { return positive(x) ? Number(x + Number(1)) : Number(exp(-x)); });
 }
 
-template <class T>
-void kind_ignored(const In<T>& in, const Out<T>& out) {
-  right::each_element(in, out, [](const T& x) { return positive(x) ? T(x + T(1)) : T(exp(x)); });
+inline void kind_ignored(const In& in, const Out& out) {
+  right::each_element(in, out, [](const Number& x) { return positive(x) ? Number(x + Number(1)) : Number(exp(x)); });
 }
 
-template <class T>
-void map_missing(const In<T>& in, const Out<T>& out) {
-  right::each_element(in, out, [](const T& x) { return x; });
+inline void map_missing(const In& in, const Out& out) {
+  right::each_element(in, out, [](const Number& x) { return x; });
 }
 
-template <class T>
-void prescaled(const In<T>& in, const Out<T>& out) { with_factor(in, out, T(T(1) / sqrt(T(in.x.extent(1))))); }
+inline void prescaled(const In& in, const Out& out) { with_factor(in, out, Number(Number(1) / sqrt(Number(in.x.extent(1))))); }
 
-template <class T>
-void input_drift(const In<T>& in, const Out<T>& out, const T& c) { with_factor(in, out, T(T(1) + c)); }
+inline void input_drift(const In& in, const Out& out, const Number& c) { with_factor(in, out, Number(Number(1) + c)); }
 
 }  // namespace attest::faults::linear::feature_map

@@ -13,143 +13,123 @@ using right::In;
 using right::mean;
 using right::Out;
 
-template <class T>
-T scale_of(const In<T>& in) { return reference::attention::scaled_dot_product::scale_of<T>(in); }
+inline Number scale_of(const In& in) { return reference::attention::scaled_dot_product::scale_of(in); }
 
 /// q_i . k_j over the memory, both normalised where asked for.
-template <class T>
-Vector<T> scores(const In<T>& in, Index i) {
+inline Vector scores(const In& in, Index i) {
   const auto q = right::direction(in, in.q[i]);
-  return tabulate(in.memory_k.extent(0), [&](Index j) { return dot<T>(q, right::direction(in, in.memory_k[j])); });
+  return tabulate(in.memory_k.extent(0), [&](Index j) { return dot(q, right::direction(in, in.memory_k[j])); });
 }
 
 /// What the query finds in the memory.
-template <class T>
-std::vector<Index> found(const In<T>& in, Index i) { return top_k(in.top, scores(in, i)); }
+inline std::vector<Index> found(const In& in, Index i) { return top_k(in.top, scores(in, i)); }
 
-template <class T>
-Vector<T> at(const Vector<T>& x, const std::vector<Index>& rows) {
+inline Vector at(const Vector& x, const std::vector<Index>& rows) {
   return tabulate(static_cast<Index>(rows.size()), [&](Index t) { return x(rows[static_cast<std::size_t>(t)]); });
 }
 
-template <class T>
-Vector<T> times(const T& factor, const Vector<T>& x) {
+inline Vector times(const Number& factor, const Vector& x) {
   return tabulate(x.extent(), [&](Index t) { return factor * x(t); });
 }
 
-template <class T>
-Vector<T> local(const In<T>& in, Index i, Index count) {
+inline Vector local(const In& in, Index i, Index count) {
   std::vector<Index> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), Index{0});
-  return mean<T>(tabulate(count, [&](Index j) { return scale_of(in) * dot<T>(in.q[i], in.k[j]); }), in.v, rows);
+  return mean(tabulate(count, [&](Index j) { return scale_of(in) * dot(in.q[i], in.k[j]); }), in.v, rows);
 }
 
 /// sum over those memories with weights of their scaled scores
-template <class T>
-Vector<T> retrieved(const In<T>& in, Index i, const std::vector<Index>& rows) {
-  return mean<T>(times(scale_of(in), at(scores(in, i), rows)), in.memory_v, rows);
+inline Vector retrieved(const In& in, Index i, const std::vector<Index>& rows) {
+  return mean(times(scale_of(in), at(scores(in, i), rows)), in.memory_v, rows);
 }
 
 /// The equation where the memory is not empty: o_i = output(i).
-template <class T, class F>
-void with_output(const In<T>& in, const Out<T>& out, F&& output) {
+template <class F>
+void with_output(const In& in, const Out& out, F&& output) {
   right::exact_topk(in, out);
   if (in.memory_k.extent(0) == 0) return;
   for (Index i = 0; i < in.q.extent(0); ++i) {
-    const Vector<T> o = output(i);
+    const Vector o = output(i);
     for (Index e = 0; e < in.v.extent(1); ++e) out.o(i, e) = o(e);
   }
 }
 
-template <class T>
-Vector<T> gated(const T& g, const T& rest, const Vector<T>& far, const Vector<T>& near) {
+inline Vector gated(const Number& g, const Number& rest, const Vector& far, const Vector& near) {
   return tabulate(far.extent(), [&](Index e) { return g * far(e) + rest * near(e); });
 }
 
-template <class T>
-T open(const In<T>& in) { return sigmoid(T(in.gate_bias())); }
-template <class T>
-T closed(const In<T>& in) { return sigmoid(T(-in.gate_bias())); }
+inline Number open(const In& in) { return sigmoid(Number(in.gate_bias())); }
+inline Number closed(const In& in) { return sigmoid(Number(-in.gate_bias())); }
 
 /// The equation with another choice of memories.
-template <class T, class F>
-void with_choice(const In<T>& in, const Out<T>& out, F&& choice) {
+template <class F>
+void with_choice(const In& in, const Out& out, F&& choice) {
   with_output(in, out, [&](Index i) { return gated(open(in), closed(in), retrieved(in, i, choice(i)), local(in, i, i + 1)); });
 }
 
-template <class T>
-void joint_softmax(const In<T>& in, const Out<T>& out) {
+inline void joint_softmax(const In& in, const Out& out) {
   with_output(in, out, [&](Index i) {
     const auto rows = found(in, i);
     const auto far = times(scale_of(in), at(scores(in, i), rows));
     const Index t = far.extent();
-    const auto a = shifted(tabulate(t + i + 1, [&](Index j) { return j < t ? far(j) : T(scale_of(in) * dot<T>(in.q[i], in.k[j - t])); })).first;
+    const auto a = shifted(tabulate(t + i + 1, [&](Index j) { return j < t ? far(j) : Number(scale_of(in) * dot(in.q[i], in.k[j - t])); })).first;
     return tabulate(in.v.extent(1), [&](Index e) {
       return sum(a.extent(), [&](Index j) { return a(j) * (j < t ? in.memory_v(rows[static_cast<std::size_t>(j)], e) : in.v(j - t, e)); });
     });
   });
 }
 
-template <class T>
-void gate_swapped(const In<T>& in, const Out<T>& out) {
+inline void gate_swapped(const In& in, const Out& out) {
   with_output(in, out, [&](Index i) { return gated(closed(in), open(in), retrieved(in, i, found(in, i)), local(in, i, i + 1)); });
 }
 
-template <class T>
-void gate_missing(const In<T>& in, const Out<T>& out) {
-  with_output(in, out, [&](Index i) { return gated(T(1), T(1), retrieved(in, i, found(in, i)), local(in, i, i + 1)); });
+inline void gate_missing(const In& in, const Out& out) {
+  with_output(in, out, [&](Index i) { return gated(Number(1), Number(1), retrieved(in, i, found(in, i)), local(in, i, i + 1)); });
 }
 
-template <class T>
-void local_not_causal(const In<T>& in, const Out<T>& out) {
+inline void local_not_causal(const In& in, const Out& out) {
   with_output(in, out, [&](Index i) { return gated(open(in), closed(in), retrieved(in, i, found(in, i)), local(in, i, in.q.extent(0))); });
 }
 
-template <class T>
-void insert_before_query(const In<T>& in, const Out<T>& out) {
+inline void insert_before_query(const In& in, const Out& out) {
   right::exact_topk(in, out);
   const Index r = in.memory_k.extent(0), n = in.k.extent(0);
-  const auto k = matrix_of<T>(r + n, in.k.extent(1), [&](Index j, Index a) { return j < r ? T(in.memory_k(j, a)) : T(in.k(j - r, a)); });
-  const auto v = matrix_of<T>(r + n, in.v.extent(1), [&](Index j, Index e) { return j < r ? T(in.memory_v(j, e)) : T(in.v(j - r, e)); });
-  In<T> other = in;
+  const auto k = matrix_of(r + n, in.k.extent(1), [&](Index j, Index a) { return j < r ? Number(in.memory_k(j, a)) : Number(in.k(j - r, a)); });
+  const auto v = matrix_of(r + n, in.v.extent(1), [&](Index j, Index e) { return j < r ? Number(in.memory_v(j, e)) : Number(in.v(j - r, e)); });
+  In other = in;
   other.memory_k = k.view(), other.memory_v = v.view();
-  with_output(other, Out<T>{out.o, {}, {}}, [&](Index i) {
+  with_output(other, Out{out.o, {}, {}}, [&](Index i) {
     return gated(open(in), closed(in), retrieved(other, i, found(other, i)), local(in, i, i + 1));
   });
 }
 
-template <class T>
-void values_normalised(const In<T>& in, const Out<T>& out) {
-  const auto v = matrix_of<T>(in.memory_v.extent(0), in.memory_v.extent(1), [&](Index j, Index e) { return in.memory_v(j, e) / sqrt(dot<T>(in.memory_v[j], in.memory_v[j])); });
-  In<T> other = in;
+inline void values_normalised(const In& in, const Out& out) {
+  const auto v = matrix_of(in.memory_v.extent(0), in.memory_v.extent(1), [&](Index j, Index e) { return in.memory_v(j, e) / sqrt(dot(in.memory_v[j], in.memory_v[j])); });
+  In other = in;
   other.memory_v = v.view();
   with_output(in, out, [&](Index i) { return gated(open(in), closed(in), retrieved(other, i, found(in, i)), local(in, i, i + 1)); });
 }
 
-template <class T>
-void normalise_ignored(const In<T>& in, const Out<T>& out) {
-  In<T> other = in;
+inline void normalise_ignored(const In& in, const Out& out) {
+  In other = in;
   other.normalise = "none";
   right::exact_topk(other, out);
 }
 
-template <class T>
-void shared_topk(const In<T>& in, const Out<T>& out) {
+inline void shared_topk(const In& in, const Out& out) {
   with_choice(in, out, [&](Index) { return found(in, 0); });
 }
 
-template <class T>
-void softmax_before_topk(const In<T>& in, const Out<T>& out) {
+inline void softmax_before_topk(const In& in, const Out& out) {
   with_output(in, out, [&](Index i) {
     const auto rows = found(in, i);
     const auto a = at(shifted(times(scale_of(in), scores(in, i))).first, rows);
-    const Rows<T> values(in.memory_v, rows);
-    return gated(open(in), closed(in), tabulate(in.v.extent(1), [&](Index e) { return dot<T>(a, values.column(e)); }), local(in, i, i + 1));
+    const Rows values(in.memory_v, rows);
+    return gated(open(in), closed(in), tabulate(in.v.extent(1), [&](Index e) { return dot(a, values.column(e)); }), local(in, i, i + 1));
   });
 }
 
-template <class T>
-void euclidean_topk(const In<T>& in, const Out<T>& out) {
+inline void euclidean_topk(const In& in, const Out& out) {
   with_choice(in, out, [&](Index i) {
     const auto q = right::direction(in, in.q[i]);
     return top_k(in.top, tabulate(in.memory_k.extent(0), [&](Index j) {
@@ -159,31 +139,26 @@ void euclidean_topk(const In<T>& in, const Out<T>& out) {
   });
 }
 
-template <class T>
-void smallest_scores(const In<T>& in, const Out<T>& out) {
-  with_choice(in, out, [&](Index i) { return top_k(in.top, times(T(-1), scores(in, i))); });
+inline void smallest_scores(const In& in, const Out& out) {
+  with_choice(in, out, [&](Index i) { return top_k(in.top, times(Number(-1), scores(in, i))); });
 }
 
-template <class T>
-void top_ignored(const In<T>& in, const Out<T>& out) {
+inline void top_ignored(const In& in, const Out& out) {
   with_choice(in, out, [&](Index i) { return top_k(in.memory_k.extent(0), scores(in, i)); });
 }
 
-template <class T>
-void one_fewer(const In<T>& in, const Out<T>& out) {
+inline void one_fewer(const In& in, const Out& out) {
   with_choice(in, out, [&](Index i) { return top_k(std::max<Index>(std::min(in.top, in.memory_k.extent(0)) - 1, 1), scores(in, i)); });
 }
 
-template <class T>
-void scale_missing_in_memory(const In<T>& in, const Out<T>& out) {
+inline void scale_missing_in_memory(const In& in, const Out& out) {
   with_output(in, out, [&](Index i) {
     const auto rows = found(in, i);
-    return gated(open(in), closed(in), mean<T>(at(scores(in, i), rows), in.memory_v, rows), local(in, i, i + 1));
+    return gated(open(in), closed(in), mean(at(scores(in, i), rows), in.memory_v, rows), local(in, i, i + 1));
   });
 }
 
-template <class T>
-void oldest_kept(const In<T>& in, const Out<T>& out) {
+inline void oldest_kept(const In& in, const Out& out) {
   right::exact_topk(in, out);
   const Index r = in.memory_k.extent(0);
   for (Index t = 0; t < out.memory_k.extent(0); ++t) {
@@ -192,8 +167,7 @@ void oldest_kept(const In<T>& in, const Out<T>& out) {
   }
 }
 
-template <class T>
-void sequence_in_front(const In<T>& in, const Out<T>& out) {
+inline void sequence_in_front(const In& in, const Out& out) {
   right::exact_topk(in, out);
   const Index r = in.memory_k.extent(0), n = in.k.extent(0), c = out.memory_k.extent(0);
   for (Index t = 0; t < c; ++t) {
@@ -203,10 +177,9 @@ void sequence_in_front(const In<T>& in, const Out<T>& out) {
   }
 }
 
-template <class T>
-void gate_drift(const In<T>& in, const Out<T>& out, const T& c) {
-  const T beta = in.gate_bias() * (T(1) + c);
-  with_output(in, out, [&](Index i) { return gated(sigmoid(beta), sigmoid(T(-beta)), retrieved(in, i, found(in, i)), local(in, i, i + 1)); });
+inline void gate_drift(const In& in, const Out& out, const Number& c) {
+  const Number beta = in.gate_bias() * (Number(1) + c);
+  with_output(in, out, [&](Index i) { return gated(sigmoid(beta), sigmoid(Number(-beta)), retrieved(in, i, found(in, i)), local(in, i, i + 1)); });
 }
 
 }  // namespace attest::faults::memory::knn_attention

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attest/dtype.hpp"
-#include "attest/reference/rounding.hpp"
+#include "attest/reference/error_model.hpp"
 #include "attest/spec.hpp"
 
 namespace attest::golden {

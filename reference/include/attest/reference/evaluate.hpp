@@ -1,81 +1,59 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
+#include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
-#include "attest/reference/ball.hpp"
-#include "attest/reference/counted.hpp"
-#include "attest/reference/emulated.hpp"
-#include "attest/reference/influence.hpp"
-#include "attest/reference/real.hpp"
-#include "attest/reference/rounding.hpp"
-#include "attest/reference/tape.hpp"
+#include "attest/reference/vocabulary.hpp"
 #include "attest/spec.hpp"
 
 namespace attest::reference {
 
-/// Inputs and outputs of one evaluation in number type T.
-template <class T>
+/// Rows of results that are asked for, in ascending order, by the name of the result; of a result that is not named, all rows.
+using Rows = std::map<std::string, std::vector<Index>, std::less<>>;
+
+/// Inputs and outputs of one evaluation. Made, used and gone inside the scope of its arithmetic.
 class Bundle {
 public:
-  /// Turns element `flat` of real input `name` into a T; the default makes a constant of it.
-  using Lift = std::function<T(const TensorDeclaration& input, Index flat, double value)>;
+  /// Turns element `flat` of real input `name` into a number.
+  using Lift = std::function<Number(const TensorDeclaration& input, Index flat, double value)>;
 
-  explicit Bundle(const Problem& problem, const Lift& lift = [](const TensorDeclaration&, Index, double x) { return T(x); })
-      : problem_(&problem) {
-    const Spec& spec = *problem.spec;
-    for (const auto& declared : spec.inputs) {
-      const auto given = problem.inputs.find(declared.name);
-      if (given == problem.inputs.end()) continue;
-      const auto& values = given->second.values;
-      if (declared.element == Element::real) {
-        auto& tensor = reals_[declared.name];
-        tensor.reserve(values.size() + 1);
-        for (std::size_t i = 0; i < values.size(); ++i) tensor.push_back(lift(declared, static_cast<Index>(i), values[i]));
-        if (tensor.empty()) tensor.push_back(T(0));  // an empty tensor is given all the same: its data is not null
-      } else if (declared.element == Element::boolean) {
-        auto tensor = std::make_unique<bool[]>(values.size() + 1);
-        for (std::size_t i = 0; i < values.size(); ++i) tensor[i] = values[i] != 0;
-        booleans_[declared.name] = std::move(tensor);
-      } else {
-        auto& tensor = integers_[declared.name];
-        for (const double value : values) tensor.push_back(static_cast<std::int64_t>(value));
-        if (tensor.empty()) tensor.push_back(0);
-      }
-    }
-    for (const auto& declared : spec.outputs)
-      outputs_[declared.name].resize(static_cast<std::size_t>(count(shape_of(declared, problem.sizes))) + 1);
-  }
+  /// Without a lift the inputs are what they are; plain doubles stay where the problem has them, which outlives the bundle.
+  explicit Bundle(const Problem& problem, const Lift& lift = nullptr, const Rows& rows = {});
+  Bundle(const Bundle&) = delete;
+  Bundle& operator=(const Bundle&) = delete;
 
-  template <class U, int Rank>
-  View<const T, Rank> input(std::string_view name) {
-    const auto at = reals_.find(name);
-    if (at == reals_.end()) return {};
-    return {at->second.data(), extents<Rank>(*problem_->spec->input(name))};
+  template <class, int Rank>
+  View<const Number, Rank> input(std::string_view name) const {
+    const auto lifted = lifted_.find(name);
+    if (lifted != lifted_.end()) return {lifted->second.data(), extents<Rank>(*problem_->spec->input(name))};
+    const auto plain = plain_.find(name);
+    if (plain != plain_.end()) return {plain->second, extents<Rank>(*problem_->spec->input(name))};
+    return {};
   }
   template <int Rank>
-  View<const bool, Rank> boolean_input(std::string_view name) {
+  View<const bool, Rank> boolean_input(std::string_view name) const {
     const auto at = booleans_.find(name);
     if (at == booleans_.end()) return {};
     return {at->second.get(), extents<Rank>(*problem_->spec->input(name))};
   }
   template <int Rank>
-  View<const std::int64_t, Rank> integer_input(std::string_view name) {
+  View<const std::int64_t, Rank> integer_input(std::string_view name) const {
     const auto at = integers_.find(name);
     if (at == integers_.end()) return {};
     return {at->second.data(), extents<Rank>(*problem_->spec->input(name))};
   }
-  template <class U, int Rank>
-  View<T, Rank> output(std::string_view name) {
-    return {outputs_.find(name)->second.data(), extents<Rank>(*problem_->spec->output(name))};
+  template <class, int Rank>
+  View<Number, Rank> output(std::string_view name) {
+    auto& result = outputs_.find(name)->second;
+    return View<Number, Rank>(result.numbers.get(), extents<Rank>(*problem_->spec->output(name))).asking(result.rows ? &*result.rows : nullptr);
   }
 
   bool boolean_parameter(std::string_view name) const { return std::get<bool>(*setting(*problem_, name)); }
@@ -85,11 +63,40 @@ public:
   std::optional<Index> optional_integer_parameter(std::string_view name) const { return optional<Index>(name); }
   std::optional<double> optional_real_parameter(std::string_view name) const { return optional<double>(name); }
 
-  /// Elements of an output, row-major (one more than it has; ignore the last).
-  const std::vector<T>& values(std::string_view name) const { return outputs_.find(name)->second; }
-  const std::vector<T>& inputs(std::string_view name) const { return reals_.find(name)->second; }
+  const Problem& problem() const { return *problem_; }
+  /// visit(x) for every element of an output that is asked for, row-major.
+  template <class F>
+  void each_element(std::string_view name, F&& visit) const {
+    const Output& output = outputs_.find(name)->second;
+    output.each([&](std::size_t i) { visit(output.numbers[i]); });
+  }
+  /// The numbers that an input was lifted to, row-major.
+  const std::vector<Number>& lifted(std::string_view name) const { return lifted_.find(name)->second; }
 
 private:
+  /// Handles of 0 are numbers, so that memory which was never touched holds zeros; only rows that are asked for are given back.
+  struct Output {
+    struct Free {
+      void operator()(Number* numbers) const { std::free(static_cast<void*>(numbers)); }
+    };
+    Output(Index height, Index row_width, const std::vector<Index>* asked);
+    Output(Output&&) = default;
+    ~Output();
+    template <class F>
+    void each(F&& visit) const {
+      const auto row = [&](Index r) {
+        for (Index i = r * width; i < (r + 1) * width; ++i) visit(static_cast<std::size_t>(i));
+      };
+      if (rows) std::for_each(rows->begin(), rows->end(), row);
+      else
+        for (Index r = 0; r < count; ++r) row(r);
+    }
+
+    Index count, width;
+    std::optional<std::vector<Index>> rows;
+    std::unique_ptr<Number[], Free> numbers;
+  };
+
   template <int Rank>
   std::array<Index, Rank> extents(const TensorDeclaration& declared) const {
     const auto shape = shape_of(declared, problem_->sizes);
@@ -104,37 +111,56 @@ private:
   }
 
   const Problem* problem_;
-  std::map<std::string, std::vector<T>, std::less<>> reals_, outputs_;
+  std::map<std::string, const double*, std::less<>> plain_;
+  std::map<std::string, std::vector<Number>, std::less<>> lifted_;
+  std::map<std::string, Output, std::less<>> outputs_;
   std::map<std::string, std::unique_ptr<bool[]>, std::less<>> booleans_;
   std::map<std::string, std::vector<std::int64_t>, std::less<>> integers_;
 };
 
-template <class T>
-using Run = void (*)(std::string_view form, Bundle<T>& bundle);
-
-/// One equation in every reading.
-using Readings = std::tuple<Run<double>, Run<Real>, Run<Ball>, Run<Rounding>, Run<Counted>, Run<Influence>,
-                            Run<Tape<double>>, Run<Tape<Ball>>, Run<Tape<Rounding>>, Run<Emulated>>;
-
-template <class Forms>
-constexpr Readings readings_of() {
-  return {Forms::template run<double>,       Forms::template run<Real>,       Forms::template run<Ball>,
-          Forms::template run<Rounding>,     Forms::template run<Counted>,    Forms::template run<Influence>,
-          Forms::template run<Tape<double>>, Forms::template run<Tape<Ball>>, Forms::template run<Tape<Rounding>>,
-          Forms::template run<Emulated>};
-}
+/// Runs one form of an equation.
+using Run = void (*)(std::string_view form, Bundle& bundle);
 
 [[noreturn]] inline void unknown_form(std::string_view id, std::string_view form) {
   throw SpecError(std::string(id) + " has no form '" + std::string(form) + "'");
 }
 
-/// Every equation's readings, by id; generated from specs/.
-const std::map<std::string, const Readings*, std::less<>>& all_readings();
+/// Every equation's forms, by id; generated from specs/.
+const std::map<std::string, Run, std::less<>>& all_forms();
 
-/// Runs one form of the bundle's equation.
-template <class T>
-void evaluate(const Problem& problem, std::string_view form, Bundle<T>& bundle) {
-  std::get<Run<T>>(*all_readings().find(problem.spec->id)->second)(form, bundle);
+/// Runs one form of the bundle's equation in the arithmetic in scope.
+inline void evaluate(std::string_view form, Bundle& bundle) { all_forms().find(bundle.problem().spec->id)->second(form, bundle); }
+
+/// All elements of an output that are asked for, row-major, as values of the arithmetic in scope.
+template <class Arithmetic>
+std::vector<typename Arithmetic::Value> values_of(const Arithmetic& arithmetic, const Bundle& bundle, std::string_view output) {
+  std::vector<typename Arithmetic::Value> values;
+  bundle.each_element(output, [&](const Number& x) { values.push_back(arithmetic.value(x)); });
+  return values;
 }
+
+template <class Value>
+using Values = std::map<std::string, std::vector<Value>>;
+
+/// The outputs of whatever `run(bundle)` computes, in an arithmetic of its own scope.
+template <class Arithmetic, std::invocable<Bundle&> F>
+Values<typename Arithmetic::Value> outputs_of(Arithmetic& arithmetic, const Problem& problem, F&& run, Decisions* decisions = nullptr, const Rows& rows = {}) {
+  const Scope scope(arithmetic, decisions);
+  Bundle bundle(problem, nullptr, rows);
+  run(bundle);
+  Values<typename Arithmetic::Value> values;
+  for (const auto& output : problem.spec->outputs) values[output.name] = values_of(arithmetic, bundle, output.name);
+  return values;
+}
+
+/// The outputs of one form.
+template <class Arithmetic>
+Values<typename Arithmetic::Value> outputs_of(Arithmetic& arithmetic, const Problem& problem, std::string_view form, Decisions* decisions = nullptr,
+                                              const Rows& rows = {}) {
+  return outputs_of(arithmetic, problem, [&](Bundle& bundle) { evaluate(form, bundle); }, decisions, rows);
+}
+
+/// What a form computes on the way and names, in the order in which the names first appear.
+std::vector<std::string> stages_of(const Problem& problem, std::string_view form);
 
 }  // namespace attest::reference

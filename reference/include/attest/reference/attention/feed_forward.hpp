@@ -6,71 +6,65 @@
 
 namespace attest::reference::attention::feed_forward {
 
-using attest::spec::attention::feed_forward::In;
-using attest::spec::attention::feed_forward::Out;
+using In = attest::spec::attention::feed_forward::In<Number>;
+using Out = attest::spec::attention::feed_forward::Out<Number>;
 
 /// act(u)
-template <class T>
-T activated(const In<T>& in, const T& u) {
+inline Number activated(const In& in, const Number& u) {
   if (in.activation == "identity") return u;
-  if (in.activation == "relu") return positive(u) ? u : T(0);
-  return u * sigmoid(T(T(2 * 0.7978845608028654) * (u + T(0.044715) * u * u * u)));
+  if (in.activation == "relu") return positive(u) ? u : Number(0);
+  return u * sigmoid(Number(Number(2 * 0.7978845608028654) * (u + Number(0.044715) * u * u * u)));
 }
 
 /// x, or x + bias where there is one.
-template <class T>
-T biased(const View<const T, 1>& bias, Index a, const T& x) { return bias ? T(x + bias(a)) : x; }
+inline Number biased(const Row& bias, Index a, const Number& x) { return bias ? Number(x + bias(a)) : x; }
 
 /// act(x w_1 + b_1) for one token.
-template <class T>
-Vector<T> hidden(const In<T>& in, const View<const T, 1>& x) {
-  return tabulate(in.w_1.extent(1), [&](Index t) { return activated(in, biased(in.b_1, t, dot<T>(x, in.w_1.column(t)))); });
+inline Vector hidden(const In& in, const Row& x) {
+  return tabulate(in.w_1.extent(1), [&](Index t) { return activated(in, biased(in.b_1, t, dot(x, in.w_1.column(t)))); });
 }
 
 /// y_i = act(x_i w_1 + b_1) w_2 + b_2      [Vaswani et al. 2017, eq. 2]
-template <class T>
-void dense(const In<T>& in, const Out<T>& out) {
+inline void dense(const In& in, const Out& out) {
   for (Index i = 0; i < in.x.extent(0); ++i) {
     const auto h = hidden(in, in.x[i]);
-    for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = biased(in.b_2, a, dot<T>(h, in.w_2.column(a)));
+    for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = biased(in.b_2, a, dot(h, in.w_2.column(a)));
   }
 }
 
 /// y(o, t) = sum_{c, u < width} x(c, t + u) w(u, c, o) + b(o) over channels c and tokens t
-template <class T, class F>
-Matrix<T> convolved(const Matrix<T>& x, Index channels_out, Index width, const View<const T, 1>& bias, F&& w) {
-  Matrix<T> y(channels_out, x.extent(1) - width + 1);
+template <class F>
+Matrix convolved(const Matrix& x, Index channels_out, Index width, const Row& bias, F&& w) {
+  Matrix y(channels_out, x.extent(1) - width + 1);
   for (Index o = 0; o < channels_out; ++o)
     for (Index t = 0; t < y.extent(1); ++t)
       y(o, t) = biased(bias, o, sum(x.extent(0) * width, [&](Index s) {
-        return T(x(s / width, t + s % width) * w(s % width, s / width, o));
+        return Number(x(s / width, t + s % width) * w(s % width, s / width, o));
       }));
   return y;
 }
 
 /// The layers as convolutions of width 1 over [channels, tokens]
-template <class T>
-void conv1(const In<T>& in, const Out<T>& out) {
+inline void conv1(const In& in, const Out& out) {
   const auto [n, d] = in.x.extents();
-  Matrix<T> x(d, n);
+  Matrix x(d, n);
   for (Index t = 0; t < n; ++t)
     for (Index c = 0; c < d; ++c) x(c, t) = in.x(t, c);
-  Matrix<T> h = convolved(x, in.w_1.extent(1), 1, in.b_1, [&](Index, Index c, Index o) { return in.w_1(c, o); });
+  Matrix h = convolved(x, in.w_1.extent(1), 1, in.b_1, [&](Index, Index c, Index o) { return in.w_1(c, o); });
   for (Index c = 0; c < h.extent(0); ++c)
     for (Index t = 0; t < n; ++t) h(c, t) = activated(in, h(c, t));
-  const Matrix<T> y = convolved(h, d, 1, in.b_2, [&](Index, Index c, Index o) { return in.w_2(c, o); });
+  const Matrix y = convolved(h, d, 1, in.b_2, [&](Index, Index c, Index o) { return in.w_2(c, o); });
   for (Index t = 0; t < n; ++t)
     for (Index c = 0; c < d; ++c) out.y(t, c) = y(c, t);
 }
 
 /// The equation on each chunk of tokens      [Kitaev et al. 2020]
-template <class T>
-void chunked(const In<T>& in, const Out<T>& out) {
+inline void chunked(const In& in, const Out& out) {
   for (Index first = 0; first < in.x.extent(0); first += in.chunk) {
     const Index count = std::min(in.chunk, in.x.extent(0) - first);
-    In<T> part = in;
+    In part = in;
     part.x = in.x.rows(first, count);
-    dense<T>(part, {.y = out.y.rows(first, count)});
+    dense(part, {.y = out.y.rows(first, count)});
   }
 }
 

@@ -6,40 +6,37 @@
 
 namespace attest::reference::attention::multi_head {
 
-using attest::spec::attention::multi_head::In;
-using attest::spec::attention::multi_head::Out;
+using In = attest::spec::attention::multi_head::In<Number>;
+using Out = attest::spec::attention::multi_head::Out<Number>;
 
 /// x w
-template <class T>
-Matrix<T> projected(View<const T, 2> x, View<const T, 2> w) {
-  Matrix<T> y(x.extent(0), w.extent(1));
+inline Matrix projected(View<const Number, 2> x, View<const Number, 2> w) {
+  Matrix y(x.extent(0), w.extent(1));
   for (Index i = 0; i < y.extent(0); ++i)
-    for (Index a = 0; a < y.extent(1); ++a) y(i, a) = dot<T>(x[i], w.column(a));
+    for (Index a = 0; a < y.extent(1); ++a) y(i, a) = dot(x[i], w.column(a));
   return y;
 }
 
 /// Attention of one head over its projections, under the mask and the order that all heads share.
-template <class T>
-Matrix<T> attended(const In<T>& in, const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v) {
-  Matrix<T> head(q.extent(0), v.extent(1));
-  scaled_dot_product::max_shift<T>(
+inline Matrix attended(const In& in, const Matrix& q, const Matrix& k, const Matrix& v) {
+  Matrix head(q.extent(0), v.extent(1));
+  scaled_dot_product::max_shift(
       {.q = q.view(), .k = k.view(), .v = v.view(), .mask = in.mask, .bias = {}, .scale = in.scale, .causal = in.causal}, {.o = head.view()});
   return head;
 }
 
 /// head_h = attention(x_q W_Q[h], x_k W_K[h], x_v W_V[h])
-template <class T>
-Matrix<T> head(const In<T>& in, Index h) {
+inline Matrix head(const In& in, Index h) {
   return attended(in, projected(in.x_q, in.w_q[h]), projected(in.x_k, in.w_k[h]), projected(in.x_v, in.w_v[h]));
 }
 
 /// [head_0 | head_1 | ..], `head(h)` being [n, m].
-template <class T, class F>
-Matrix<T> concatenated(const In<T>& in, F&& head) {
+template <class F>
+Matrix concatenated(const In& in, F&& head) {
   const Index heads = in.w_v.extent(0), m = in.w_v.extent(2);
-  Matrix<T> all(in.x_q.extent(0), heads * m);
+  Matrix all(in.x_q.extent(0), heads * m);
   for (Index h = 0; h < heads; ++h) {
-    const Matrix<T> one = head(h);
+    const Matrix one = head(h);
     for (Index i = 0; i < all.extent(0); ++i)
       for (Index c = 0; c < m; ++c) all(i, h * m + c) = one(i, c);
   }
@@ -47,46 +44,41 @@ Matrix<T> concatenated(const In<T>& in, F&& head) {
 }
 
 /// o = y W_O, the rows of W_O numbered by head and column.
-template <class T>
-void output(const In<T>& in, const Matrix<T>& y, const Out<T>& out) {
+inline void output(const In& in, const Matrix& y, const Out& out) {
   const auto [heads, m, width] = in.w_o.extents();
-  Matrix<T> w_o(heads * m, width);
+  Matrix w_o(heads * m, width);
   for (Index t = 0; t < w_o.extent(0); ++t)
     for (Index e = 0; e < w_o.extent(1); ++e) w_o(t, e) = in.w_o(t / m, t % m, e);
   for (Index i = 0; i < y.extent(0); ++i)
-    for (Index e = 0; e < w_o.extent(1); ++e) out.o(i, e) = dot<T>(y[i], w_o.column(e));
+    for (Index e = 0; e < w_o.extent(1); ++e) out.o(i, e) = dot(y[i], w_o.column(e));
 }
 
 /// o = [head_0 | head_1 | ..] W_O      [Vaswani et al. 2017, section 3.2.2]
-template <class T>
-void loop(const In<T>& in, const Out<T>& out) {
+inline void loop(const In& in, const Out& out) {
   output(in, concatenated(in, [&](Index h) { return head(in, h); }), out);
 }
 
 /// [W[0] | W[1] | ..]
-template <class T>
-Matrix<T> packed_weights(View<const T, 3> w) {
+inline Matrix packed_weights(View<const Number, 3> w) {
   const Index width = w.extent(2);
-  Matrix<T> all(w.extent(1), w.extent(0) * width);
+  Matrix all(w.extent(1), w.extent(0) * width);
   for (Index f = 0; f < all.extent(0); ++f)
     for (Index t = 0; t < all.extent(1); ++t) all(f, t) = w(t / width, f, t % width);
   return all;
 }
 
 /// Head h of x [W[0] | W[1] | ..] reshaped to [tokens, heads, width].
-template <class T>
-Matrix<T> columns_of_head(const Matrix<T>& x, Index h, Index width) {
-  Matrix<T> mine(x.extent(0), width);
+inline Matrix columns_of_head(const Matrix& x, Index h, Index width) {
+  Matrix mine(x.extent(0), width);
   for (Index i = 0; i < mine.extent(0); ++i)
     for (Index a = 0; a < width; ++a) mine(i, a) = x(i, h * width + a);
   return mine;
 }
 
 /// All heads projected at once, then split.
-template <class T>
-void packed(const In<T>& in, const Out<T>& out) {
-  const auto project = [](View<const T, 2> x, View<const T, 3> w) { return projected<T>(x, packed_weights(w).view()); };
-  const Matrix<T> q = project(in.x_q, in.w_q), k = project(in.x_k, in.w_k), v = project(in.x_v, in.w_v);
+inline void packed(const In& in, const Out& out) {
+  const auto project = [](View<const Number, 2> x, View<const Number, 3> w) { return projected(x, packed_weights(w).view()); };
+  const Matrix q = project(in.x_q, in.w_q), k = project(in.x_k, in.w_k), v = project(in.x_v, in.w_v);
   const Index d = in.w_q.extent(2), m = in.w_v.extent(2);
   output(in, concatenated(in, [&](Index h) {
     return attended(in, columns_of_head(q, h, d), columns_of_head(k, h, d), columns_of_head(v, h, m));
@@ -94,10 +86,9 @@ void packed(const In<T>& in, const Out<T>& out) {
 }
 
 /// o = sum_h head_h W_O[h]
-template <class T>
-void sum_of_heads(const In<T>& in, const Out<T>& out) {
-  std::vector<Matrix<T>> share;
-  for (Index h = 0; h < in.w_o.extent(0); ++h) share.push_back(projected<T>(head(in, h).view(), in.w_o[h]));
+inline void sum_of_heads(const In& in, const Out& out) {
+  std::vector<Matrix> share;
+  for (Index h = 0; h < in.w_o.extent(0); ++h) share.push_back(projected(head(in, h).view(), in.w_o[h]));
   for (Index i = 0; i < out.o.extent(0); ++i)
     for (Index e = 0; e < out.o.extent(1); ++e)
       out.o(i, e) = sum(in.w_o.extent(0), [&](Index h) { return share[static_cast<std::size_t>(h)](i, e); });

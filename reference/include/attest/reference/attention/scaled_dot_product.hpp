@@ -8,8 +8,8 @@
 
 namespace attest::reference::attention::scaled_dot_product {
 
-using attest::spec::attention::scaled_dot_product::In;
-using attest::spec::attention::scaled_dot_product::Out;
+using In = attest::spec::attention::scaled_dot_product::In<Number>;
+using Out = attest::spec::attention::scaled_dot_product::Out<Number>;
 
 /// S_i in ascending order: not masked, not in the future, not hidden by a bias of -inf.
 template <class I>
@@ -22,26 +22,25 @@ std::vector<Index> visible(const I& in, Index i) {
 }
 
 /// The given scale, or 1/sqrt(d).
-template <class T, class I>
-T scale_of(const I& in) {
-  return in.scale ? T(*in.scale) : T(1) / sqrt(T(in.q.extent(1)));
+template <class I>
+Number scale_of(const I& in) {
+  return in.scale ? Number(*in.scale) : Number(1) / sqrt(Number(in.q.extent(1)));
 }
 
 /// l_ij = scale q_i . k_j + bias_ij over the visible keys.
-template <class T, class I>
-Vector<T> logits(const I& in, const T& scale, Index i, const std::vector<Index>& keys) {
+template <class I>
+Vector logits(const I& in, const Number& scale, Index i, const std::vector<Index>& keys) {
   return tabulate(static_cast<Index>(keys.size()), [&](Index t) {
     const Index j = keys[static_cast<std::size_t>(t)];
-    const T l = scale * dot<T>(in.q[i], in.k[j]);
-    return in.bias ? T(l + in.bias(i, j)) : l;
+    const Number l = scale * dot(in.q[i], in.k[j]);
+    return in.bias ? Number(l + in.bias(i, j)) : l;
   });
 }
 
 /// Those rows of x, without a copy when they are consecutive.
-template <class T>
 class Rows {
 public:
-  Rows(View<const T, 2> x, const std::vector<Index>& rows) {
+  Rows(View<const Number, 2> x, const std::vector<Index>& rows) {
     const Index count = static_cast<Index>(rows.size());
     if (count == 0 || rows.back() - rows.front() + 1 == count) {
       view_ = x.rows(count == 0 ? 0 : rows.front(), count);
@@ -52,106 +51,94 @@ public:
       for (Index c = 0; c < x.extent(1); ++c) (*copy_)(t, c) = x(rows[static_cast<std::size_t>(t)], c);
     view_ = std::as_const(*copy_).view();
   }
-  View<const T, 1> column(Index c) const { return view_.column(c); }
+  Row column(Index c) const { return view_.column(c); }
 
 private:
-  std::optional<Matrix<T>> copy_;
-  View<const T, 2> view_;
+  std::optional<Matrix> copy_;
+  View<const Number, 2> view_;
 };
 
 /// C3: the output of a query that sees nothing. The mean is attention with equal weights, which may be rounded.
-template <class T>
-void empty_row(const In<T>& in, const Out<T>& out, Index i) {
+inline void empty_row(const In& in, const Out& out, Index i) {
   const auto [s, m] = in.v.extents();
-  const auto equal = tabulate(s, [count = s](Index) { return T(1) / T(count); });
+  const auto equal = tabulate(s, [count = s](Index) { return Number(1) / Number(count); });
   for (Index c = 0; c < m; ++c)
-    out.o(i, c) = in.empty_row == "nan" ? T(std::nan("")) : in.empty_row == "mean" ? dot<T>(equal, in.v.column(c)) : T(0);
+    out.o(i, c) = in.empty_row == "nan" ? Number(std::nan("")) : in.empty_row == "mean" ? dot(equal, in.v.column(c)) : Number(0);
 }
 
 /// Every form: `row(i, keys, l, v)` fills out.o[i] from the logits and the values of the visible keys.
-template <class T, class F>
-void each_row(const In<T>& in, const Out<T>& out, F&& row) {
-  const T scale = scale_of<T>(in);
+template <class F>
+void each_row(const In& in, const Out& out, F&& row) {
+  const Number scale = scale_of(in);
   for (Index i = 0; i < in.q.extent(0); ++i) {
     const auto keys = visible(in, i);
     if (keys.empty()) {
       empty_row(in, out, i);
       continue;
     }
-    row(i, logits(in, scale, i, keys), Rows<T>(in.v, keys));
+    row(i, logits(in, scale, i, keys), Rows(in.v, keys));
   }
 }
 
 /// o_i = sum_{j in S_i} a_ij v_j,  a_ij = e^l_ij / sum_r e^l_ir      [Vaswani et al. 2017, eq. 1]
-template <class T>
-void dense(const In<T>& in, const Out<T>& out) {
-  each_row(in, out, [&](Index i, const Vector<T>& l, const Rows<T>& v) {
+inline void dense(const In& in, const Out& out) {
+  each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
     const auto e = tabulate(l.extent(), [&](Index t) { return exp(l(t)); });
-    const T z = sum(e.extent(), [&](Index t) { return e(t); });
+    const Number z = sum(e.extent(), [&](Index t) { return e(t); });
     const auto a = tabulate(e.extent(), [&](Index t) { return e(t) / z; });
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot<T>(a, v.column(c));
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(a, v.column(c));
   });
 }
 
 /// The same weights with the row's maximum subtracted from its logits.
-template <class T>
-void max_shift(const In<T>& in, const Out<T>& out) {
-  each_row(in, out, [&](Index i, const Vector<T>& l, const Rows<T>& v) {
+inline void max_shift(const In& in, const Out& out) {
+  each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
     const auto a = softmax::shifted(l).first;
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot<T>(a, v.column(c));
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(a, v.column(c));
   });
 }
 
 /// o_i = sum_{j in S_i} e^l_ij v_j / sum_{j in S_i} e^l_ij, no weights in between.
-template <class T>
-void gather(const In<T>& in, const Out<T>& out) {
-  each_row(in, out, [&](Index i, const Vector<T>& l, const Rows<T>& v) {
+inline void gather(const In& in, const Out& out) {
+  each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
     const auto e = tabulate(l.extent(), [&](Index t) { return exp(l(t)); });
-    const T z = sum(e.extent(), [&](Index t) { return e(t); });
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot<T>(e, v.column(c)) / z;
+    const Number z = sum(e.extent(), [&](Index t) { return e(t); });
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(e, v.column(c)) / z;
   });
 }
 
 /// The expectation of v under e^(l - lse).
-template <class T>
-void per_query(const In<T>& in, const Out<T>& out) {
-  each_row(in, out, [&](Index i, const Vector<T>& l, const Rows<T>& v) {
-    const T lse = softmax::shifted(l).second;
+inline void per_query(const In& in, const Out& out) {
+  each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
+    const Number lse = softmax::shifted(l).second;
     const auto a = tabulate(l.extent(), [&](Index t) { return exp(l(t) - lse); });
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot<T>(a, v.column(c));
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(a, v.column(c));
   });
 }
 
 /// What is known after some keys: their maximum, sum_j e^(l_j - m) and sum_j e^(l_j - m) v_j.
-template <class T>
 struct Partial {
-  T m, l;
-  Vector<T> o;
+  Number m, l;
+  Vector o;
 };
 
-template <class T>
-Partial<T> partial(const Vector<T>& l, const Rows<T>& v, Index first, Index count, Index width) {
-  const T m = pivot_max(count, [&](Index t) { return l(first + t); });
+inline Partial partial(const Vector& l, const Rows& v, Index first, Index count, Index width) {
+  const Number m = pivot_max(count, [&](Index t) { return l(first + t); });
   const auto e = tabulate(count, [&](Index t) { return exp(l(first + t) - m); });
-  return {m, sum(count, [&](Index t) { return e(t); }), tabulate(width, [&](Index c) {
-            const View<const T, 1> column = v.column(c);
-            return dot<T>(e, View<const T, 1>(column.data() + first * column.stride(0), {count}, {column.stride(0)}));
-          })};
+  return {m, sum(count, [&](Index t) { return e(t); }), tabulate(width, [&](Index c) { return dot(e, v.column(c).rows(first, count)); })};
 }
 
 /// The two sets of keys together.
-template <class T>
-Partial<T> merged(const Partial<T>& a, const Partial<T>& b) {
-  const T m = approximate(a.m) > approximate(b.m) ? a.m : b.m;
-  const T keep_a = exp(a.m - m), keep_b = exp(b.m - m);
-  return {m, a.l * keep_a + b.l * keep_b, tabulate(a.o.extent(), [&](Index c) { return T(a.o(c) * keep_a + b.o(c) * keep_b); })};
+inline Partial merged(const Partial& a, const Partial& b) {
+  const Number m = approximate(a.m) > approximate(b.m) ? a.m : b.m;
+  const Number keep_a = exp(a.m - m), keep_b = exp(b.m - m);
+  return {m, a.l * keep_a + b.l * keep_b, tabulate(a.o.extent(), [&](Index c) { return Number(a.o(c) * keep_a + b.o(c) * keep_b); })};
 }
 
 /// Blocks of keys in order, the running result rescaled whenever the maximum rises.
-template <class T>
-void online_blocked(const In<T>& in, const Out<T>& out) {
+inline void online_blocked(const In& in, const Out& out) {
   const Index m = in.v.extent(1);
-  each_row(in, out, [&](Index i, const Vector<T>& l, const Rows<T>& v) {
+  each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
     auto state = partial(l, v, 0, std::min(in.block, l.extent()), m);
     for (Index first = in.block; first < l.extent(); first += in.block)
       state = merged(state, partial(l, v, first, std::min(in.block, l.extent() - first), m));
@@ -160,15 +147,14 @@ void online_blocked(const In<T>& in, const Out<T>& out) {
 }
 
 /// Shards of keys on their own, merged as a tree.
-template <class T>
-void split_k(const In<T>& in, const Out<T>& out) {
+inline void split_k(const In& in, const Out& out) {
   const Index m = in.v.extent(1);
-  each_row(in, out, [&](Index i, const Vector<T>& l, const Rows<T>& v) {
-    std::vector<Partial<T>> shards;
+  each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
+    std::vector<Partial> shards;
     for (Index first = 0; first < l.extent(); first += in.block)
       shards.push_back(partial(l, v, first, std::min(in.block, l.extent() - first), m));
     while (shards.size() > 1) {
-      std::vector<Partial<T>> next;
+      std::vector<Partial> next;
       for (std::size_t t = 0; t < shards.size(); t += 2)
         next.push_back(t + 1 < shards.size() ? merged(shards[t], shards[t + 1]) : shards[t]);
       shards = std::move(next);

@@ -2,42 +2,41 @@
 #pragma once
 
 #include "attest/reference/attention/scaled_dot_product.hpp"
-#include "attest/reference/recorded.hpp"
+#include "attest/reference/tape.hpp"
 #include "attest/spec/attention/scaled_dot_product_backward.hpp"
 
 namespace attest::reference::attention::scaled_dot_product_backward {
 
-using attest::spec::attention::scaled_dot_product_backward::In;
-using attest::spec::attention::scaled_dot_product_backward::Out;
+using In = attest::spec::attention::scaled_dot_product_backward::In<Number>;
+using Out = attest::spec::attention::scaled_dot_product_backward::Out<Number>;
 using scaled_dot_product::logits;
 using scaled_dot_product::scale_of;
 using scaled_dot_product::visible;
 
 /// grad_q, grad_k, grad_v and grad_bias from the weights A and the gradients of the logits, both zero where invisible.
 /// What a query does not see is not read.
-template <class T>
-void products(const In<T>& in, const Matrix<T>& A, const Matrix<T>& grad_l, const std::vector<std::vector<Index>>& keys,
-              const Out<T>& out) {
+inline void products(const In& in, const Matrix& A, const Matrix& grad_l, const std::vector<std::vector<Index>>& keys,
+              const Out& out) {
   const auto [n, d] = in.q.extents();
   const auto [s, m] = in.v.extents();
-  const T scale = scale_of<T>(in);
+  const Number scale = scale_of(in);
   std::vector<std::vector<Index>> queries(static_cast<std::size_t>(s));
   for (Index i = 0; i < n; ++i)
     for (const Index j : keys[static_cast<std::size_t>(i)]) queries[static_cast<std::size_t>(j)].push_back(i);
   using scaled_dot_product::Rows;
   for (Index i = 0; i < n; ++i) {
     const auto& mine = keys[static_cast<std::size_t>(i)];
-    const Rows<T> k(in.k, mine);
+    const Rows k(in.k, mine);
     const auto g = tabulate(static_cast<Index>(mine.size()), [&](Index t) { return grad_l(i, mine[static_cast<std::size_t>(t)]); });
-    for (Index a = 0; a < d; ++a) out.grad_q(i, a) = scale * dot<T>(g, k.column(a));
+    for (Index a = 0; a < d; ++a) out.grad_q(i, a) = scale * dot(g, k.column(a));
   }
   for (Index j = 0; j < s; ++j) {
     const auto& mine = queries[static_cast<std::size_t>(j)];
-    const Rows<T> q(in.q, mine), grad_o(in.grad_o, mine);
+    const Rows q(in.q, mine), grad_o(in.grad_o, mine);
     const auto g = tabulate(static_cast<Index>(mine.size()), [&](Index t) { return grad_l(mine[static_cast<std::size_t>(t)], j); });
     const auto w = tabulate(g.extent(), [&](Index t) { return A(mine[static_cast<std::size_t>(t)], j); });
-    for (Index a = 0; a < d; ++a) out.grad_k(j, a) = scale * dot<T>(g, q.column(a));
-    for (Index c = 0; c < m; ++c) out.grad_v(j, c) = dot<T>(w, grad_o.column(c));
+    for (Index a = 0; a < d; ++a) out.grad_k(j, a) = scale * dot(g, q.column(a));
+    for (Index c = 0; c < m; ++c) out.grad_v(j, c) = dot(w, grad_o.column(c));
   }
   for (Index i = 0; i < n; ++i)
     for (Index j = 0; j < s; ++j) out.grad_bias(i, j) = grad_l(i, j);
@@ -45,19 +44,19 @@ void products(const In<T>& in, const Matrix<T>& A, const Matrix<T>& grad_l, cons
 
 /// Weights and gradients of the logits, row by row; `weights(l)` gives the weights, `delta(i, keys, a, grad_a)` what is
 /// subtracted.
-template <class T, class W, class D>
-void each_row(const In<T>& in, const Out<T>& out, W&& weights, D&& delta) {
+template <class W, class D>
+void each_row(const In& in, const Out& out, W&& weights, D&& delta) {
   const Index n = in.q.extent(0), s = in.k.extent(0);
-  const T scale = scale_of<T>(in);
-  Matrix<T> A(n, s), grad_l(n, s);
+  const Number scale = scale_of(in);
+  Matrix A(n, s), grad_l(n, s);
   std::vector<std::vector<Index>> keys;
   for (Index i = 0; i < n; ++i) {
     keys.push_back(visible(in, i));
     const auto& mine = keys.back();
     if (mine.empty()) continue;
     const auto a = weights(logits(in, scale, i, mine));
-    const auto grad_a = tabulate(a.extent(), [&](Index t) { return dot<T>(in.grad_o[i], in.v[mine[static_cast<std::size_t>(t)]]); });
-    const T shared = delta(i, mine, a, grad_a);
+    const auto grad_a = tabulate(a.extent(), [&](Index t) { return dot(in.grad_o[i], in.v[mine[static_cast<std::size_t>(t)]]); });
+    const Number shared = delta(i, mine, a, grad_a);
     for (Index t = 0; t < a.extent(); ++t) {
       A(i, mine[static_cast<std::size_t>(t)]) = a(t);
       grad_l(i, mine[static_cast<std::size_t>(t)]) = a(t) * (grad_a(t) - shared);
@@ -67,60 +66,52 @@ void each_row(const In<T>& in, const Out<T>& out, W&& weights, D&& delta) {
 }
 
 /// grad_l_ij = a_ij (grad_a_ij - sum_r a_ir grad_a_ir)
-template <class T>
-void materialised(const In<T>& in, const Out<T>& out) {
+inline void materialised(const In& in, const Out& out) {
   each_row(
-      in, out, [](const Vector<T>& l) { return softmax::shifted(l).first; },
-      [](Index, const auto&, const Vector<T>& a, const Vector<T>& grad_a) { return dot<T>(a, grad_a); });
+      in, out, [](const Vector& l) { return softmax::shifted(l).first; },
+      [](Index, const auto&, const Vector& a, const Vector& grad_a) { return dot(a, grad_a); });
 }
 
 /// a_ij = e^(l_ij - lse_i), rebuilt from the log-sum-exp alone
-template <class T>
-void recompute(const In<T>& in, const Out<T>& out) {
+inline void recompute(const In& in, const Out& out) {
   each_row(
       in, out,
-      [](const Vector<T>& l) {
-        const T lse = softmax::shifted(l).second;
+      [](const Vector& l) {
+        const Number lse = softmax::shifted(l).second;
         return tabulate(l.extent(), [&](Index t) { return exp(l(t) - lse); });
       },
-      [](Index, const auto&, const Vector<T>& a, const Vector<T>& grad_a) { return dot<T>(a, grad_a); });
+      [](Index, const auto&, const Vector& a, const Vector& grad_a) { return dot(a, grad_a); });
 }
 
 /// delta_i = grad_o_i . o_i
-template <class T>
-void delta_from_output(const In<T>& in, const Out<T>& out) {
+inline void delta_from_output(const In& in, const Out& out) {
   each_row(
-      in, out, [](const Vector<T>& l) { return softmax::shifted(l).first; },
-      [&](Index i, const std::vector<Index>& keys, const Vector<T>& a, const Vector<T>&) {
-        const scaled_dot_product::Rows<T> v(in.v, keys);
-        const auto o = tabulate(in.v.extent(1), [&](Index c) { return dot<T>(a, v.column(c)); });
-        return dot<T>(in.grad_o[i], o);
+      in, out, [](const Vector& l) { return softmax::shifted(l).first; },
+      [&](Index i, const std::vector<Index>& keys, const Vector& a, const Vector&) {
+        const scaled_dot_product::Rows v(in.v, keys);
+        const auto o = tabulate(in.v.extent(1), [&](Index c) { return dot(a, v.column(c)); });
+        return dot(in.grad_o[i], o);
       });
 }
 
-/// Reverse mode through the forward equation, in T's own arithmetic.
-template <class T>
-void tape(const In<T>& in, const Out<T>& out) {
-  using V = Tape<T>;
-  Recording<T> recording;
+/// Reverse mode through the forward equation, in the arithmetic at hand.
+inline void tape(const In& in, const Out& out) {
+  Tape tape;
   const auto [n, s] = std::pair(in.q.extent(0), in.k.extent(0));
-  const Matrix<V> q = variables<T>(in.q), k = variables<T>(in.k), v = variables<T>(in.v);
+  const Matrix q = tape.variables(in.q), k = tape.variables(in.k), v = tape.variables(in.v);
   // A bias of zero stands in for an absent one, so that its gradient exists.
-  Matrix<V> bias(n, s), o(n, in.v.extent(1));
+  const Matrix bias = tape.variables(Matrix(in.bias, n, s));
+  Matrix o(n, in.v.extent(1));
+  scaled_dot_product::max_shift({.q = q, .k = k, .v = v, .mask = in.mask, .bias = bias, .scale = in.scale, .causal = in.causal,
+                                 .empty_row = "zero", .block = in.block},
+                                {.o = o.view()});
   for (Index i = 0; i < n; ++i)
-    for (Index j = 0; j < s; ++j) bias(i, j) = V::variable(in.bias ? in.bias(i, j) : T(0));
-  scaled_dot_product::max_shift<V>(
-      {.q = q.view(), .k = k.view(), .v = v.view(), .mask = in.mask, .bias = std::as_const(bias).view(), .scale = in.scale,
-       .causal = in.causal, .empty_row = "zero", .block = in.block},
-      {.o = o.view()});
-  std::vector<std::pair<Index, T>> seeds;
-  for (Index i = 0; i < n; ++i)
-    for (Index c = 0; c < o.extent(1); ++c) seeds.emplace_back(o(i, c).index(), in.grad_o(i, c));
-  const auto adjoint = recording.adjoints(seeds);
-  write_adjoints(adjoint, q, out.grad_q);
-  write_adjoints(adjoint, k, out.grad_k);
-  write_adjoints(adjoint, v, out.grad_v);
-  write_adjoints(adjoint, bias, out.grad_bias);
+    for (Index c = 0; c < o.extent(1); ++c) tape.seed(o(i, c), in.grad_o(i, c));
+  tape.differentiate();
+  tape.write_adjoints(q, out.grad_q);
+  tape.write_adjoints(k, out.grad_k);
+  tape.write_adjoints(v, out.grad_v);
+  tape.write_adjoints(bias, out.grad_bias);
 }
 
 }  // namespace attest::reference::attention::scaled_dot_product_backward

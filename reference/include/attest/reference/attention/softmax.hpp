@@ -8,14 +8,13 @@
 
 namespace attest::reference::attention::softmax {
 
-using attest::spec::attention::softmax::In;
-using attest::spec::attention::softmax::Out;
+using In = attest::spec::attention::softmax::In<Number>;
+using Out = attest::spec::attention::softmax::Out<Number>;
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// S_r, in ascending order.
-template <class T>
-std::vector<Index> visible(const In<T>& in, Index r) {
+inline std::vector<Index> visible(const In& in, Index r) {
   std::vector<Index> keys;
   for (Index j = 0; j < in.x.extent(1); ++j)
     if (!in.mask || in.mask(r, j)) keys.push_back(j);
@@ -24,19 +23,19 @@ std::vector<Index> visible(const In<T>& in, Index r) {
 
 /// What every form does with a row: zero weights where invisible, the convention where nothing is visible (C1), and
 /// `fill(keys, logits)`, which returns the weights of the visible entries and their log-sum-exp, elsewhere.
-template <class T, class F>
-void each_row(const In<T>& in, const Out<T>& out, F&& fill) {
+template <class F>
+void each_row(const In& in, const Out& out, F&& fill) {
   const auto [rows, s] = in.x.extents();
   for (Index r = 0; r < rows; ++r) {
     const auto keys = visible(in, r);
-    for (Index j = 0; j < s; ++j) out.a(r, j) = T(0);
+    for (Index j = 0; j < s; ++j) out.a(r, j) = Number(0);
     if (keys.empty()) {
       for (Index j = 0; j < s; ++j)
-        out.a(r, j) = in.empty_row == "nan" ? T(std::nan("")) : in.empty_row == "mean" ? T(1) / T(s) : T(0);
-      out.lse(r) = T(-kInfinity);
+        out.a(r, j) = in.empty_row == "nan" ? Number(std::nan("")) : in.empty_row == "mean" ? Number(1) / Number(s) : Number(0);
+      out.lse(r) = Number(-kInfinity);
       continue;
     }
-    const auto x = tabulate(static_cast<Index>(keys.size()), [&](Index t) { return T(in.x(r, keys[static_cast<std::size_t>(t)])); });
+    const auto x = tabulate(static_cast<Index>(keys.size()), [&](Index t) { return Number(in.x(r, keys[static_cast<std::size_t>(t)])); });
     auto [a, lse] = fill(x);
     for (Index t = 0; t < x.extent(); ++t) out.a(r, keys[static_cast<std::size_t>(t)]) = a(t);
     out.lse(r) = lse;
@@ -44,70 +43,64 @@ void each_row(const In<T>& in, const Out<T>& out, F&& fill) {
 }
 
 /// e^x_j / sum_t e^x_t, with the maximum subtracted from every logit.
-template <class T>
-std::pair<Vector<T>, T> shifted(const Vector<T>& x) {
+inline std::pair<Vector, Number> shifted(const Vector& x) {
   const Index n = x.extent();
-  const T m = pivot_max(n, [&](Index t) { return x(t); });
+  const Number m = pivot_max(n, [&](Index t) { return x(t); });
   const auto e = tabulate(n, [&](Index t) { return exp(x(t) - m); });
-  const T z = sum(n, [&](Index t) { return e(t); });
+  const Number z = sum(n, [&](Index t) { return e(t); });
   return {tabulate(n, [&](Index t) { return e(t) / z; }), m + log(z)};
 }
 
 /// a_rj = [j in S_r] e^x_rj / sum_{t in S_r} e^x_rt      [Vaswani et al. 2017, section 3.2.1]
-template <class T>
-void direct(const In<T>& in, const Out<T>& out) {
-  each_row(in, out, [](const Vector<T>& x) {
+inline void direct(const In& in, const Out& out) {
+  each_row(in, out, [](const Vector& x) {
     const Index n = x.extent();
     const auto e = tabulate(n, [&](Index t) { return exp(x(t)); });
-    const T z = sum(n, [&](Index t) { return e(t); });
-    return std::pair(tabulate(n, [&](Index t) { return e(t) / z; }), T(log(z)));
+    const Number z = sum(n, [&](Index t) { return e(t); });
+    return std::pair(tabulate(n, [&](Index t) { return e(t) / z; }), Number(log(z)));
   });
 }
 
 /// e^(x_j - m) / sum_t e^(x_t - m), m the visible maximum
-template <class T>
-void max_shift(const In<T>& in, const Out<T>& out) {
-  each_row(in, out, [](const Vector<T>& x) { return shifted(x); });
+inline void max_shift(const In& in, const Out& out) {
+  each_row(in, out, [](const Vector& x) { return shifted(x); });
 }
 
 /// e^(x_j - lse)
-template <class T>
-void lse(const In<T>& in, const Out<T>& out) {
-  each_row(in, out, [](const Vector<T>& x) {
-    const T lse = shifted(x).second;
+inline void lse(const In& in, const Out& out) {
+  each_row(in, out, [](const Vector& x) {
+    const Number lse = shifted(x).second;
     return std::pair(tabulate(x.extent(), [&](Index t) { return exp(x(t) - lse); }), lse);
   });
 }
 
 /// One pass: l <- l e^(m - m') + e^(x - m')
-template <class T>
-void online(const In<T>& in, const Out<T>& out) {
-  each_row(in, out, [](const Vector<T>& x) {
-    T m = pivot(x(0)), l = exp(x(0) - m);
+inline void online(const In& in, const Out& out) {
+  each_row(in, out, [](const Vector& x) {
+    Number m = pivot(x(0)), l = exp(x(0) - m);
     for (Index t = 1; t < x.extent(); ++t) {
-      const T next = approximate(x(t)) > approximate(m) ? T(pivot(x(t))) : m;
+      const Number next = approximate(x(t)) > approximate(m) ? Number(pivot(x(t))) : m;
       l = l * exp(m - next) + exp(x(t) - next);
       m = next;
     }
-    return std::pair(tabulate(x.extent(), [&](Index t) { return exp(x(t) - m) / l; }), T(m + log(l)));
+    return std::pair(tabulate(x.extent(), [&](Index t) { return exp(x(t) - m) / l; }), Number(m + log(l)));
   });
 }
 
 /// Two partial (m, l) combined: l = l_a e^(m_a - m) + l_b e^(m_b - m)
-template <class T>
-void merge(const In<T>& in, const Out<T>& out) {
-  each_row(in, out, [](const Vector<T>& x) {
+inline void merge(const In& in, const Out& out) {
+  each_row(in, out, [](const Vector& x) {
     const Index n = x.extent(), half = n / 2;
     if (half == 0) return shifted(x);
     const auto partial = [&](Index first, Index count) {
-      const T m = pivot_max(count, [&](Index t) { return x(first + t); });
+      const Number m = pivot_max(count, [&](Index t) { return x(first + t); });
       return std::pair(m, sum(count, [&](Index t) { return exp(x(first + t) - m); }));
     };
     const auto [m_a, l_a] = partial(0, half);
     const auto [m_b, l_b] = partial(half, n - half);
-    const T m = approximate(m_a) > approximate(m_b) ? m_a : m_b;
-    const T l = l_a * exp(m_a - m) + l_b * exp(m_b - m);
-    return std::pair(tabulate(n, [&](Index t) { return exp(x(t) - m) / l; }), T(m + log(l)));
+    const Number m = approximate(m_a) > approximate(m_b) ? m_a : m_b;
+    const Number l = l_a * exp(m_a - m) + l_b * exp(m_b - m);
+    return std::pair(tabulate(n, [&](Index t) { return exp(x(t) - m) / l; }), Number(m + log(l)));
   });
 }
 

@@ -10,42 +10,37 @@
 
 namespace attest::reference::attention::transformer_layer {
 
-using attest::spec::attention::transformer_layer::In;
-using attest::spec::attention::transformer_layer::Out;
+using In = attest::spec::attention::transformer_layer::In<Number>;
+using Out = attest::spec::attention::transformer_layer::Out<Number>;
 using multi_head::projected;
 /// What one of the attentions is given: who asks, who is asked, and the projections.
-template <class T>
-using Heads = multi_head::In<T>;
+using Heads = multi_head::In;
 
 /// Attention of the tokens on themselves.
-template <class T>
-Heads<T> on_tokens(const In<T>& in, View<const T, 2> x) {
+inline Heads on_tokens(const In& in, View<const Number, 2> x) {
   return {.x_q = x, .x_k = x, .x_v = x, .w_q = in.w_q, .w_k = in.w_k, .w_v = in.w_v, .w_o = in.w_o, .mask = {}, .scale = {},
           .causal = in.kind == "decoder_post_norm"};
 }
 
 /// Attention of the tokens on the memory.
-template <class T>
-Heads<T> on_memory(const In<T>& in, View<const T, 2> x) {
+inline Heads on_memory(const In& in, View<const Number, 2> x) {
   return {.x_q = x, .x_k = in.memory, .x_v = in.memory, .w_q = in.c_q, .w_k = in.c_k, .w_v = in.c_v, .w_o = in.c_o, .mask = {}, .scale = {}};
 }
 
 /// phi(x) = elu(x) + 1
-template <class T>
-Matrix<T> features(const Matrix<T>& x) {
-  Matrix<T> phi(x.extent(0), x.extent(1));
-  linear::feature_map::branch<T>({.x = x.view()}, {.phi = phi.view()});
+inline Matrix features(const Matrix& x) {
+  Matrix phi(x.extent(0), x.extent(1));
+  linear::feature_map::branch({.x = x.view()}, {.phi = phi.view()});
   return phi;
 }
 
 /// Linear attention of one head; causal row by row over what comes before.
-template <class T>
-Matrix<T> linear_head(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v, bool causal, bool through_sums) {
-  const Matrix<T> phi_q = features(q), phi_k = features(k);
-  Matrix<T> o(q.extent(0), v.extent(1));
+inline Matrix linear_head(const Matrix& q, const Matrix& k, const Matrix& v, bool causal, bool through_sums) {
+  const Matrix phi_q = features(q), phi_k = features(k);
+  Matrix o(q.extent(0), v.extent(1));
   const auto attend = [&](Index first, Index queries, Index keys) {
-    const linear::attention::In<T> in{.phi_q = phi_q.view().rows(first, queries), .phi_k = phi_k.view().rows(0, keys), .v = v.view().rows(0, keys), .mask = {}};
-    const linear::attention::Out<T> out{.o = o.view().rows(first, queries)};
+    const linear::attention::In in{.phi_q = phi_q.view().rows(first, queries), .phi_k = phi_k.view().rows(0, keys), .v = v.view().rows(0, keys), .mask = {}};
+    const linear::attention::Out out{.o = o.view().rows(first, queries)};
     through_sums ? linear::attention::associative(in, out) : linear::attention::quadratic(in, out);
   };
   if (!causal) attend(0, q.extent(0), k.extent(0));
@@ -54,119 +49,107 @@ Matrix<T> linear_head(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v
 }
 
 /// One head from its queries, keys and values.
-template <class T>
-Matrix<T> head(const In<T>& in, const Heads<T>& a, const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v, bool through_sums = false) {
+inline Matrix head(const In& in, const Heads& a, const Matrix& q, const Matrix& k, const Matrix& v, bool through_sums = false) {
   return in.attention == "softmax" ? multi_head::attended(a, q, k, v) : linear_head(q, k, v, a.causal, through_sums);
 }
 
 /// All heads of an attention, concatenated.
-template <class T>
-Matrix<T> heads_of(const In<T>& in, const Heads<T>& a, bool through_sums = false) {
+inline Matrix heads_of(const In& in, const Heads& a, bool through_sums = false) {
   return multi_head::concatenated(a, [&](Index h) {
     return head(in, a, projected(a.x_q, a.w_q[h]), projected(a.x_k, a.w_k[h]), projected(a.x_v, a.w_v[h]), through_sums);
   });
 }
 
 /// heads times W_O
-template <class T>
-Matrix<T> mixed(const Heads<T>& a, const Matrix<T>& heads) {
-  Matrix<T> o(heads.extent(0), a.w_o.extent(2));
-  multi_head::output<T>(a, heads, {.o = o.view()});
+inline Matrix mixed(const Heads& a, const Matrix& heads) {
+  Matrix o(heads.extent(0), a.w_o.extent(2));
+  multi_head::output(a, heads, {.o = o.view()});
   return o;
 }
 
 /// A: attention with its output projection.
-template <class T>
-auto attention_of(const In<T>& in, bool through_sums = false) {
-  return [&in, through_sums](const Heads<T>& a) { return mixed(a, heads_of(in, a, through_sums)); };
+inline auto attention_of(const In& in, bool through_sums = false) {
+  return [&in, through_sums](const Heads& a) { return mixed(a, heads_of(in, a, through_sums)); };
 }
 
 /// F
-template <class T>
-Matrix<T> transformed(const In<T>& in, const Matrix<T>& x) {
-  Matrix<T> y(x.extent(0), x.extent(1));
-  feed_forward::dense<T>({.x = x.view(), .w_1 = in.w_1, .b_1 = in.b_1, .w_2 = in.w_2, .b_2 = in.b_2, .activation = in.activation}, {.y = y.view()});
+inline Matrix transformed(const In& in, const Matrix& x) {
+  Matrix y(x.extent(0), x.extent(1));
+  feed_forward::dense({.x = x.view(), .w_1 = in.w_1, .b_1 = in.b_1, .w_2 = in.w_2, .b_2 = in.b_2, .activation = in.activation}, {.y = y.view()});
   return y;
 }
 
 /// LN with gain and bias of that number; the additive layer has none, number 0.
-template <class T>
-Matrix<T> normalised(const In<T>& in, int norm, const Matrix<T>& x) {
+inline Matrix normalised(const In& in, int norm, const Matrix& x) {
   if (norm == 0) return x;
   const auto gamma = norm == 1 ? in.gamma_1 : norm == 2 ? in.gamma_2 : in.gamma_3, beta = norm == 1 ? in.beta_1 : norm == 2 ? in.beta_2 : in.beta_3;
-  Matrix<T> y(x.extent(0), x.extent(1));
-  layer_norm::two_pass<T>({.x = x.view(), .gamma = gamma, .beta = beta, .eps = in.eps}, {.y = y.view()});
+  Matrix y(x.extent(0), x.extent(1));
+  layer_norm::two_pass({.x = x.view(), .gamma = gamma, .beta = beta, .eps = in.eps}, {.y = y.view()});
   return y;
 }
 
 /// x + y
-template <class T>
-Matrix<T> added(const Matrix<T>& x, const Matrix<T>& y) {
-  Matrix<T> z(x.extent(0), x.extent(1));
+inline Matrix added(const Matrix& x, const Matrix& y) {
+  Matrix z(x.extent(0), x.extent(1));
   for (Index i = 0; i < z.extent(0); ++i)
     for (Index a = 0; a < z.extent(1); ++a) z(i, a) = x(i, a) + y(i, a);
   return z;
 }
 
 /// LN(x + branch(x))
-template <class T>
-auto post_norm(const In<T>& in) {
-  return [&in](int norm, const Matrix<T>& x, const auto& branch) { return normalised(in, norm, added(x, branch(x))); };
+inline auto post_norm(const In& in) {
+  return [&in](int norm, const Matrix& x, const auto& branch) { return normalised(in, norm, added(x, branch(x))); };
 }
 
 /// Every form: sublayers in order, `attend(heads)` being A and `join(norm, x, branch)` what a residual makes of a sublayer.
 ///   additive: F(x + A(x))                                                                    [Katharopoulos et al. 2020, eq. 1]
 ///   encoder:  z = LN(y + F(y)),  y = LN(x + A(x))
 ///   decoder:  z = LN(u + F(u)),  u = LN(y + A(y, memory)),  y = LN(x + A(x)) causal          [Vaswani et al. 2017, section 3.1]
-template <class T, class A, class J>
-void layer(const In<T>& in, const Out<T>& out, A&& attend, J&& join) {
-  const auto own = [&](const Matrix<T>& x) { return attend(on_tokens(in, x.view())); };
-  const auto other = [&](const Matrix<T>& x) { return attend(on_memory(in, x.view())); };
-  const auto network = [&](const Matrix<T>& x) { return transformed(in, x); };
+template <class A, class J>
+void layer(const In& in, const Out& out, A&& attend, J&& join) {
+  const auto own = [&](const Matrix& x) { return attend(on_tokens(in, x.view())); };
+  const auto other = [&](const Matrix& x) { return attend(on_memory(in, x.view())); };
+  const auto network = [&](const Matrix& x) { return transformed(in, x); };
   const bool additive = in.kind == "additive";
-  Matrix<T> y = join(additive ? 0 : 1, Matrix<T>(in.x, in.x.extent(0), in.x.extent(1)), own);
+  Matrix y = join(additive ? 0 : 1, Matrix(in.x, in.x.extent(0), in.x.extent(1)), own);
   if (in.kind == "decoder_post_norm") y = join(2, y, other);
   y = additive ? network(y) : join(3, y, network);
   for (Index i = 0; i < y.extent(0); ++i)
     for (Index a = 0; a < y.extent(1); ++a) out.z(i, a) = y(i, a);
 }
 
-template <class T>
-void dense(const In<T>& in, const Out<T>& out) {
+inline void dense(const In& in, const Out& out) {
   layer(in, out, attention_of(in), post_norm(in));
 }
 
 /// Linear attention through T = sum_j phi(k_j) v_j^T and z = sum_j phi(k_j)      [Katharopoulos et al. 2020, eq. 6]
-template <class T>
-void linear_attention(const In<T>& in, const Out<T>& out) {
+inline void linear_attention(const In& in, const Out& out) {
   layer(in, out, attention_of(in, true), post_norm(in));
 }
 
 /// The first rows of x.
-template <class T>
-Matrix<T> first_rows(const Matrix<T>& x, Index rows) { return Matrix<T>(x.view().rows(0, rows), rows, x.extent(1)); }
+inline Matrix first_rows(const Matrix& x, Index rows) { return Matrix(x.view().rows(0, rows), rows, x.extent(1)); }
 
 /// Token by token: each adds its keys and values to those that earlier tokens left in the cache, and attends to them.
-template <class T>
-void incremental(const In<T>& in, const Out<T>& out) {
+inline void incremental(const In& in, const Out& out) {
   const Index n = in.x.extent(0);
-  std::vector<Matrix<T>> keys, values;
+  std::vector<Matrix> keys, values;
   for (Index h = 0; h < in.w_k.extent(0); ++h) keys.emplace_back(n, in.w_k.extent(2)), values.emplace_back(n, in.w_v.extent(2));
   for (Index i = 0; i < n; ++i) {
-    In<T> token = in;
+    In token = in;
     token.x = in.x.rows(i, 1);
     const auto whole = attention_of(token);
-    const auto cached = [&](Heads<T> a) {
+    const auto cached = [&](Heads a) {
       if (!a.causal) return whole(a);
       a.causal = false;
       return mixed(a, multi_head::concatenated(a, [&](Index h) {
-        Matrix<T>&k = keys[static_cast<std::size_t>(h)], &v = values[static_cast<std::size_t>(h)];
-        for (Index c = 0; c < k.extent(1); ++c) k(i, c) = dot<T>(a.x_k[0], a.w_k[h].column(c));
-        for (Index c = 0; c < v.extent(1); ++c) v(i, c) = dot<T>(a.x_v[0], a.w_v[h].column(c));
+        Matrix&k = keys[static_cast<std::size_t>(h)], &v = values[static_cast<std::size_t>(h)];
+        for (Index c = 0; c < k.extent(1); ++c) k(i, c) = dot(a.x_k[0], a.w_k[h].column(c));
+        for (Index c = 0; c < v.extent(1); ++c) v(i, c) = dot(a.x_v[0], a.w_v[h].column(c));
         return head(in, a, projected(a.x_q, a.w_q[h]), first_rows(k, i + 1), first_rows(v, i + 1));
       }));
     };
-    layer<T>(token, {.z = out.z.rows(i, 1)}, cached, post_norm(token));
+    layer(token, {.z = out.z.rows(i, 1)}, cached, post_norm(token));
   }
 }
 

@@ -6,51 +6,47 @@
 
 namespace attest::reference::infini::memory_retrieve {
 
-using attest::spec::infini::memory_retrieve::In;
-using attest::spec::infini::memory_retrieve::Out;
+using In = attest::spec::infini::memory_retrieve::In<Number>;
+using Out = attest::spec::infini::memory_retrieve::Out<Number>;
 
 /// phi(x) = elu(x) + 1: x + 1 for x > 0, e^x for x <= 0; or another map by its name.
-template <class T>
-T feature(const std::string& map, const T& x) {
+inline Number feature(const std::string& map, const Number& x) {
   if (map == "identity") return x;
   if (map == "exp") return exp(x);
-  if (map == "relu") return positive(x) ? x : T(0);
-  return positive(x) ? T(x + T(1)) : T(exp(x));
+  if (map == "relu") return positive(x) ? x : Number(0);
+  return positive(x) ? Number(x + Number(1)) : Number(exp(x));
 }
 
 /// phi of every element.
-template <class T>
-Matrix<T> features(const std::string& map, View<const T, 2> x) {
-  Matrix<T> phi(x.extent(0), x.extent(1));
+inline Matrix features(const std::string& map, View<const Number, 2> x) {
+  Matrix phi(x.extent(0), x.extent(1));
   for (Index t = 0; t < x.extent(0); ++t)
     for (Index a = 0; a < x.extent(1); ++a) phi(t, a) = feature(map, x(t, a));
   return phi;
 }
 
 /// numerator / denominator, and the convention where the denominator is 0 (C1).
-template <class T>
-T ratio(const T& numerator, const T& denominator, const std::string& zero_denominator) {
-  if (is_zero(denominator)) return zero_denominator == "nan" ? T(std::nan("")) : T(0);
+inline Number ratio(const Number& numerator, const Number& denominator, const std::string& zero_denominator) {
+  if (is_zero(denominator)) return zero_denominator == "nan" ? Number(std::nan("")) : Number(0);
   return numerator / denominator;
 }
 
 /// phi^T z + eps
-template <class T, class Z>
-T denominator(View<const T, 1> phi, const Z& z, double eps) {
-  const T total = dot<T>(phi, z);
-  return eps == 0 ? total : T(total + T(eps));
+template <class Z>
+Number denominator(Row phi, const Z& z, double eps) {
+  const Number total = dot(phi, z);
+  return eps == 0 ? total : Number(total + Number(eps));
 }
 
 /// phi^T memory / (phi^T z + eps)
-template <class T, class M, class Z>
-Vector<T> read(View<const T, 1> phi, const M& memory, const Z& z, double eps, const std::string& zero_denominator) {
-  const T below = denominator(phi, z, eps);
-  return tabulate(memory.extent(1), [&](Index b) { return ratio(dot<T>(phi, memory.column(b)), below, zero_denominator); });
+template <class M, class Z>
+Vector read(Row phi, const M& memory, const Z& z, double eps, const std::string& zero_denominator) {
+  const Number below = denominator(phi, z, eps);
+  return tabulate(memory.extent(1), [&](Index b) { return ratio(dot(phi, memory.column(b)), below, zero_denominator); });
 }
 
 /// a_i = phi(q_i)^T memory / (phi(q_i)^T z)      [Munkhdalai et al. 2024, eq. 3]
-template <class T>
-void rows(const In<T>& in, const Out<T>& out) {
+inline void rows(const In& in, const Out& out) {
   const auto phi = features(in.feature_map, in.q);
   for (Index i = 0; i < in.q.extent(0); ++i) {
     const auto a = read(phi[i], in.memory, in.z, in.eps, in.zero_denominator);
@@ -59,17 +55,16 @@ void rows(const In<T>& in, const Out<T>& out) {
 }
 
 /// W = phi(q) [memory | z]; the last column divides the others.
-template <class T>
-void augmented(const In<T>& in, const Out<T>& out) {
+inline void augmented(const In& in, const Out& out) {
   const Index n = in.q.extent(0), d = in.memory.extent(0), m = in.memory.extent(1);
-  Matrix<T> both(d, m + 1), W(n, m + 1);
+  Matrix both(d, m + 1), W(n, m + 1);
   for (Index a = 0; a < d; ++a)
     for (Index b = 0; b <= m; ++b) both(a, b) = b < m ? in.memory(a, b) : in.z(a);
   const auto phi = features(in.feature_map, in.q);
   for (Index i = 0; i < n; ++i)
-    for (Index b = 0; b <= m; ++b) W(i, b) = dot<T>(phi[i], both.column(b));
+    for (Index b = 0; b <= m; ++b) W(i, b) = dot(phi[i], both.column(b));
   for (Index i = 0; i < n; ++i) {
-    const T below = in.eps == 0 ? W(i, m) : T(W(i, m) + T(in.eps));
+    const Number below = in.eps == 0 ? W(i, m) : Number(W(i, m) + Number(in.eps));
     for (Index b = 0; b < m; ++b) out.a(i, b) = ratio(W(i, b), below, in.zero_denominator);
   }
 }

@@ -6,16 +6,15 @@
 
 namespace attest::reference::infini::memory_update_delta {
 
-using attest::spec::infini::memory_update_delta::In;
-using attest::spec::infini::memory_update_delta::Out;
+using In = attest::spec::infini::memory_update_delta::In<Number>;
+using Out = attest::spec::infini::memory_update_delta::Out<Number>;
 using memory_retrieve::features;
 using memory_update_linear::carried;
 using memory_update_linear::State;
 
 /// v_t - r_t: what the old state does not already answer to the key.      (C1 through `read`)
-template <class T>
-Matrix<T> news(View<const T, 2> phi, View<const T, 2> v, const State<T>& old, double eps, const std::string& zero_denominator) {
-  Matrix<T> u(v.extent(0), v.extent(1));
+inline Matrix news(View<const Number, 2> phi, View<const Number, 2> v, const State& old, double eps, const std::string& zero_denominator) {
+  Matrix u(v.extent(0), v.extent(1));
   for (Index t = 0; t < v.extent(0); ++t) {
     const auto r = memory_retrieve::read(phi[t], old.memory, old.z, eps, zero_denominator);
     for (Index b = 0; b < v.extent(1); ++b) u(t, b) = v(t, b) - r(b);
@@ -25,20 +24,18 @@ Matrix<T> news(View<const T, 2> phi, View<const T, 2> v, const State<T>& old, do
 
 /// memory' = memory + phi(k)^T (v - r),  r_t = phi(k_t)^T memory / (phi(k_t)^T z),  z' = z + sum_t phi(k_t)
 /// [Munkhdalai et al. 2024, eq. 5]
-template <class T>
-void matrix(const In<T>& in, const Out<T>& out) {
+inline void matrix(const In& in, const Out& out) {
   const auto phi = features(in.feature_map, in.k);
-  auto state = carried<T>(in);
+  auto state = carried(in);
   const auto u = news(phi.view(), in.v, state, in.eps, in.zero_denominator);
   state.add(phi.view(), u.view());
   state.write(out);
 }
 
 /// Token after token into the new state, each compared with the old one.
-template <class T>
-void tokens_old_state(const In<T>& in, const Out<T>& out) {
+inline void tokens_old_state(const In& in, const Out& out) {
   const auto phi = features(in.feature_map, in.k);
-  const auto old = carried<T>(in);
+  const auto old = carried(in);
   auto state = old;
   for (Index t = 0; t < in.k.extent(0); ++t) {
     const auto u = news(phi.view().rows(t, 1), in.v.rows(t, 1), old, in.eps, in.zero_denominator);
@@ -48,49 +45,45 @@ void tokens_old_state(const In<T>& in, const Out<T>& out) {
 }
 
 /// X Y + Z
-template <class T>
-Matrix<T> multiply_add(const Matrix<T>& X, const Matrix<T>& Y, const Matrix<T>& Z) {
-  Matrix<T> result(Z.extent(0), Z.extent(1));
+inline Matrix multiply_add(const Matrix& X, const Matrix& Y, const Matrix& Z) {
+  Matrix result(Z.extent(0), Z.extent(1));
   for (Index a = 0; a < Z.extent(0); ++a)
-    for (Index b = 0; b < Z.extent(1); ++b) result(a, b) = dot<T>(X[a], Y.column(b)) + Z(a, b);
+    for (Index b = 0; b < Z.extent(1); ++b) result(a, b) = dot(X[a], Y.column(b)) + Z(a, b);
   return result;
 }
 
 /// What a segment does to the memory before it: memory -> A memory + B.
-template <class T>
 struct Affine {
-  Matrix<T> A, B;
+  Matrix A, B;
 
-  Matrix<T> operator()(const Matrix<T>& memory) const { return multiply_add(A, memory, B); }
+  Matrix operator()(const Matrix& memory) const { return multiply_add(A, memory, B); }
 };
 
 /// `first`, then `second`.
-template <class T>
-Affine<T> composed(const Affine<T>& first, const Affine<T>& second) {
-  return {multiply_add(second.A, first.A, Matrix<T>(first.A.extent(0), first.A.extent(1))), second(first.B)};
+inline Affine composed(const Affine& first, const Affine& second) {
+  return {multiply_add(second.A, first.A, Matrix(first.A.extent(0), first.A.extent(1))), second(first.B)};
 }
 
 /// A = I - sum_t phi_t phi_t^T / (phi_t^T z),  B = phi^T v
-template <class T, class Z>
-Affine<T> segment_map(View<const T, 2> phi, View<const T, 2> v, const Z& z, double eps, const std::string& zero_denominator) {
+template <class Z>
+Affine segment_map(View<const Number, 2> phi, View<const Number, 2> v, const Z& z, double eps, const std::string& zero_denominator) {
   const auto [n, d] = phi.extents();
-  Matrix<T> A(d, d), B(d, v.extent(1)), weighted(n, d);
+  Matrix A(d, d), B(d, v.extent(1)), weighted(n, d);
   for (Index t = 0; t < n; ++t) {
-    const T w = memory_retrieve::ratio(T(1), memory_retrieve::denominator(phi[t], z, eps), zero_denominator);
+    const Number w = memory_retrieve::ratio(Number(1), memory_retrieve::denominator(phi[t], z, eps), zero_denominator);
     for (Index a = 0; a < d; ++a) weighted(t, a) = w * phi(t, a);
   }
   for (Index a = 0; a < d; ++a) {
-    for (Index c = 0; c < d; ++c) A(a, c) = T(a == c ? 1 : 0) - dot<T>(weighted.column(a), phi.column(c));
-    for (Index b = 0; b < v.extent(1); ++b) B(a, b) = dot<T>(phi.column(a), v.column(b));
+    for (Index c = 0; c < d; ++c) A(a, c) = Number(a == c ? 1 : 0) - dot(weighted.column(a), phi.column(c));
+    for (Index b = 0; b < v.extent(1); ++b) B(a, b) = dot(phi.column(a), v.column(b));
   }
   return {A, B};
 }
 
 /// memory' = (I - phi^T diag(1 / (phi z)) phi) memory + phi^T v: the piece of which a scan over segments is made.
-template <class T>
-void affine_scan(const In<T>& in, const Out<T>& out) {
+inline void affine_scan(const In& in, const Out& out) {
   const auto phi = features(in.feature_map, in.k);
-  auto state = carried<T>(in);
+  auto state = carried(in);
   const auto map = segment_map(phi.view(), in.v, state.z, in.eps, in.zero_denominator);
   state.memory = map(state.memory);
   for (Index a = 0; a < phi.extent(1); ++a) state.z(a) = state.z(a) + sum(phi.extent(0), [&](Index t) { return phi(t, a); });

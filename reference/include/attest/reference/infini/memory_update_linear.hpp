@@ -6,27 +6,26 @@
 
 namespace attest::reference::infini::memory_update_linear {
 
-using attest::spec::infini::memory_update_linear::In;
-using attest::spec::infini::memory_update_linear::Out;
+using In = attest::spec::infini::memory_update_linear::In<Number>;
+using Out = attest::spec::infini::memory_update_linear::Out<Number>;
 using memory_retrieve::features;
 
 /// What the tokens so far leave behind: memory = sum_t phi(k_t) v_t^T and z = sum_t phi(k_t).
-template <class T>
 struct State {
-  Matrix<T> memory;
-  Vector<T> z;
+  Matrix memory;
+  Vector z;
 
   /// No tokens.
   State(Index d, Index m) : memory(d, m), z(d) {}
   /// The carried state; zero where it is not given.
-  State(View<const T, 2> carried, View<const T, 1> carried_z, Index d, Index m)
-      : memory(carried, d, m), z(tabulate(d, [&](Index a) { return carried_z ? T(carried_z(a)) : T(0); })) {}
+  State(View<const Number, 2> carried, Row carried_z, Index d, Index m)
+      : memory(carried, d, m), z(tabulate(d, [&](Index a) { return carried_z ? Number(carried_z(a)) : Number(0); })) {}
 
   /// memory <- memory + phi^T v,  z <- z + sum_t phi_t
-  void add(View<const T, 2> phi, View<const T, 2> v) {
+  void add(View<const Number, 2> phi, View<const Number, 2> v) {
     for (Index a = 0; a < z.extent(); ++a) {
-      for (Index b = 0; b < memory.extent(1); ++b) memory(a, b) = memory(a, b) + dot<T>(phi.column(a), v.column(b));
-      z(a) = z(a) + sum(phi.extent(0), [&](Index t) { return T(phi(t, a)); });
+      for (Index b = 0; b < memory.extent(1); ++b) memory(a, b) = memory(a, b) + dot(phi.column(a), v.column(b));
+      z(a) = z(a) + sum(phi.extent(0), [&](Index t) { return Number(phi(t, a)); });
     }
   }
 
@@ -50,25 +49,23 @@ struct State {
 };
 
 /// The state from before the call.
-template <class T, class I>
-State<T> carried(const I& in) {
-  return State<T>(in.memory, in.z, in.k.extent(1), in.v.extent(1));
+template <class I>
+State carried(const I& in) {
+  return State(in.memory, in.z, in.k.extent(1), in.v.extent(1));
 }
 
 /// memory' = memory + phi(k)^T v,  z' = z + sum_t phi(k_t)      [Munkhdalai et al. 2024, eq. 4]
-template <class T>
-void matrix(const In<T>& in, const Out<T>& out) {
+inline void matrix(const In& in, const Out& out) {
   const auto phi = features(in.feature_map, in.k);
-  auto state = carried<T>(in);
+  auto state = carried(in);
   state.add(phi.view(), in.v);
   state.write(out);
 }
 
 /// memory <- memory + phi(k_t) v_t^T, token after token.
-template <class T>
-void tokens(const In<T>& in, const Out<T>& out) {
+inline void tokens(const In& in, const Out& out) {
   const auto phi = features(in.feature_map, in.k);
-  auto state = carried<T>(in);
+  auto state = carried(in);
   for (Index t = 0; t < in.k.extent(0); ++t) state.add(phi.view().rows(t, 1), in.v.rows(t, 1));
   state.write(out);
 }
@@ -82,16 +79,15 @@ void prefix_scan(std::vector<S>& total, F&& join) {
 }
 
 /// Blocks of tokens on their own, then a prefix sum of their states; the last one is the sum of all.
-template <class T>
-void scan(const In<T>& in, const Out<T>& out) {
+inline void scan(const In& in, const Out& out) {
   const Index n = in.k.extent(0), d = in.k.extent(1), m = in.v.extent(1);
   const auto phi = features(in.feature_map, in.k);
-  std::vector<State<T>> total{carried<T>(in)};
+  std::vector<State> total{carried(in)};
   for (Index first = 0; first < n; first += in.block) {  // C1
     const Index count = std::min(in.block, n - first);
     total.emplace_back(d, m).add(phi.view().rows(first, count), in.v.rows(first, count));
   }
-  prefix_scan(total, [](const State<T>& x, const State<T>& y) { return x + y; });
+  prefix_scan(total, [](const State& x, const State& y) { return x + y; });
   total.back().write(out);
 }
 

@@ -8,31 +8,29 @@
 
 namespace attest::reference::infini::segment_attention {
 
-using attest::spec::infini::segment_attention::In;
-using attest::spec::infini::segment_attention::Out;
+using In = attest::spec::infini::segment_attention::In<Number>;
+using Out = attest::spec::infini::segment_attention::Out<Number>;
 using memory_update_delta::Affine;
 using memory_update_linear::carried;
 using memory_update_linear::prefix_scan;
 using memory_update_linear::State;
 
 /// Tokens per segment: all of them unless it is given.
-template <class T>
-Index segment_of(const In<T>& in) {
+inline Index segment_of(const In& in) {
   const Index segment = in.segment.value_or(std::max<Index>(in.q.extent(0), 1));
   if (segment < 1) throw std::invalid_argument("infini.segment_attention: segment must be at least 1");  // C1
   return segment;
 }
 
 /// The row for the local branch: pair a = (2a, 2a + 1) of token t turned by the angle (offset + t) 10000^(-2a/d).
-template <class T>
-Matrix<T> positioned(const In<T>& in, View<const T, 2> x) {
+inline Matrix positioned(const In& in, View<const Number, 2> x) {
   const auto [n, d] = x.extents();
-  Matrix<T> turned(x, n, d);
+  Matrix turned(x, n, d);
   if (in.position == "none") return turned;
   for (Index a = 0; a < d / 2; ++a) {  // C2
-    const T frequency = exp(-(T(2 * a) / T(d)) * log(T(10000)));
+    const Number frequency = exp(-(Number(2 * a) / Number(d)) * log(Number(10000)));
     for (Index t = 0; t < n; ++t) {
-      const T angle = T(in.offset + t) * frequency, c = cos(angle), s = sin(angle);
+      const Number angle = Number(in.offset + t) * frequency, c = cos(angle), s = sin(angle);
       turned(t, 2 * a) = c * x(t, 2 * a) - s * x(t, 2 * a + 1);
       turned(t, 2 * a + 1) = s * x(t, 2 * a) + c * x(t, 2 * a + 1);
     }
@@ -42,14 +40,13 @@ Matrix<T> positioned(const In<T>& in, View<const T, 2> x) {
 
 /// What every segment is computed from. The memory sees queries and keys without scale and position, the local branch
 /// with both.
-template <class T>
 struct Head {
-  const In<T>& in;
+  const In& in;
   Index n, d, m, segment;
-  Matrix<T> phi_q, phi_k, q, k;
-  T scale, g;
+  Matrix phi_q, phi_k, q, k;
+  Number scale, g;
 
-  explicit Head(const In<T>& input)
+  explicit Head(const In& input)
       : in(input),
         n(in.q.extent(0)),
         d(in.q.extent(1)),
@@ -59,7 +56,7 @@ struct Head {
         phi_k(memory_retrieve::features(in.feature_map, in.k)),
         q(positioned(in, in.q)),
         k(positioned(in, in.k)),
-        scale(in.scale ? T(*in.scale) : T(1) / sqrt(T(d))),
+        scale(in.scale ? Number(*in.scale) : Number(1) / sqrt(Number(d))),
         g(sigmoid(in.beta())) {}
 
   /// visit(first, count) for every segment; the last may be short.
@@ -69,15 +66,15 @@ struct Head {
   }
 
   /// sum_{first <= j <= i} a_ij v_j with softmax weights a_ij
-  Vector<T> local(Index first, Index i) const {
-    const auto l = tabulate(i - first + 1, [&](Index j) { return scale * dot<T>(q[i], k[first + j]); });
+  Vector local(Index first, Index i) const {
+    const auto l = tabulate(i - first + 1, [&](Index j) { return scale * dot(q[i], k[first + j]); });
     const auto a = attention::softmax::shifted(l).first;
     const auto v = in.v.rows(first, l.extent());
-    return tabulate(m, [&](Index b) { return dot<T>(a, v.column(b)); });
+    return tabulate(m, [&](Index b) { return dot(a, v.column(b)); });
   }
 
   /// o_i = sigma(beta) retrieve(q_i) + (1 - sigma(beta)) local_i, the memory from before the segment (C3).
-  void answer(const Out<T>& out, const State<T>& before, Index first, Index count) const {
+  void answer(const Out& out, const State& before, Index first, Index count) const {
     for (Index i = first; i < first + count; ++i) {
       const auto far = memory_retrieve::read(phi_q[i], before.memory, before.z, 0, in.zero_denominator);
       const auto near = local(first, i);
@@ -86,7 +83,7 @@ struct Head {
   }
 
   /// The state with the segment's keys and values.
-  void store(State<T>& state, Index first, Index count) const {
+  void store(State& state, Index first, Index count) const {
     const auto phi = phi_k.view().rows(first, count);
     const auto v = in.v.rows(first, count);
     if (in.update == "linear") return state.add(phi, v);
@@ -96,10 +93,9 @@ struct Head {
 };
 
 /// Segment after segment: answer from the old memory, then store      [Munkhdalai et al. 2024, eq. 2 to 6]
-template <class T>
-void loop(const In<T>& in, const Out<T>& out) {
-  const Head<T> head(in);
-  auto state = carried<T>(in);
+inline void loop(const In& in, const Out& out) {
+  const Head head(in);
+  auto state = carried(in);
   head.each_segment([&](Index first, Index count) {
     head.answer(out, state, first, count);
     head.store(state, first, count);
@@ -108,12 +104,11 @@ void loop(const In<T>& in, const Out<T>& out) {
 }
 
 /// Linear updates add up: prefix sums of the segments' own states, then all segments at once.
-template <class T>
-void parallel_linear(const In<T>& in, const Out<T>& out) {
-  const Head<T> head(in);
-  std::vector<State<T>> before{carried<T>(in)};
+inline void parallel_linear(const In& in, const Out& out) {
+  const Head head(in);
+  std::vector<State> before{carried(in)};
   head.each_segment([&](Index first, Index count) { head.store(before.emplace_back(head.d, head.m), first, count); });
-  prefix_scan(before, [](const State<T>& x, const State<T>& y) { return x + y; });
+  prefix_scan(before, [](const State& x, const State& y) { return x + y; });
   head.each_segment([&](Index first, Index count) {
     head.answer(out, before[static_cast<std::size_t>(first / head.segment)], first, count);
   });
@@ -121,21 +116,20 @@ void parallel_linear(const In<T>& in, const Out<T>& out) {
 }
 
 /// Delta updates are affine maps of the memory once every z is known; maps compose in any grouping.
-template <class T>
-void parallel_delta(const In<T>& in, const Out<T>& out) {
-  const Head<T> head(in);
-  const auto start = carried<T>(in);
-  std::vector<State<T>> before{start};
+inline void parallel_delta(const In& in, const Out& out) {
+  const Head head(in);
+  const auto start = carried(in);
+  std::vector<State> before{start};
   head.each_segment([&](Index first, Index count) {  // z first; it does not depend on the memory
     before.emplace_back(head.d, head.m).add(head.phi_k.view().rows(first, count), in.v.rows(first, count));
   });
-  prefix_scan(before, [](const State<T>& x, const State<T>& y) { return x + y; });
-  std::vector<Affine<T>> maps;
+  prefix_scan(before, [](const State& x, const State& y) { return x + y; });
+  std::vector<Affine> maps;
   head.each_segment([&](Index first, Index count) {
     maps.push_back(memory_update_delta::segment_map(head.phi_k.view().rows(first, count), in.v.rows(first, count), before[maps.size()].z,
                                                     0, in.zero_denominator));
   });
-  prefix_scan(maps, [](const Affine<T>& x, const Affine<T>& y) { return memory_update_delta::composed(x, y); });
+  prefix_scan(maps, [](const Affine& x, const Affine& y) { return memory_update_delta::composed(x, y); });
   for (std::size_t s = 0; s < before.size(); ++s) before[s].memory = s == 0 ? start.memory : maps[s - 1](start.memory);
   head.each_segment([&](Index first, Index count) {
     head.answer(out, before[static_cast<std::size_t>(first / head.segment)], first, count);
@@ -144,15 +138,14 @@ void parallel_delta(const In<T>& in, const Out<T>& out) {
 }
 
 /// One call per segment, the state handed from call to call.
-template <class T>
-void resumed(const In<T>& in, const Out<T>& out) {
+inline void resumed(const In& in, const Out& out) {
   const Index n = in.q.extent(0), segment = segment_of(in);
-  In<T> part = in;
+  In part = in;
   for (Index first = 0; first < n; first += segment) {
     const Index count = std::min(segment, n - first);
     part.q = in.q.rows(first, count), part.k = in.k.rows(first, count), part.v = in.v.rows(first, count);
     part.offset = in.offset + first;
-    loop(part, Out<T>{out.o.rows(first, count), out.memory, out.z});
+    loop(part, Out{out.o.rows(first, count), out.memory, out.z});
     part.memory = out.memory, part.z = out.z;
   }
 }

@@ -9,16 +9,15 @@
 
 namespace attest::reference::linear::causal {
 
-using attest::spec::linear::causal::In;
-using attest::spec::linear::causal::Out;
+using In = attest::spec::linear::causal::In<Number>;
+using Out = attest::spec::linear::causal::Out<Number>;
 using causal_chunked::add_chunk;
 using causal_chunked::read_chunk;
 using causal_step::State;
 
 /// o = tril(phi_q phi_k^T) v, every row divided by the sum of its weights; the carried state is one more term of both.
-template <class T>
-void parallel_masked(const In<T>& in, const Out<T>& out) {
-  State<T> state(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1));
+inline void parallel_masked(const In& in, const Out& out) {
+  State state(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1));
   read_chunk(in, state, in.phi_q, in.phi_k, in.v, out.o);
   add_chunk(state, in.phi_k, in.v);
   state.write(out);
@@ -26,9 +25,8 @@ void parallel_masked(const In<T>& in, const Out<T>& out) {
 
 /// S_i = S_{i-1} + phi_k_i v_i^T,  Z_i = Z_{i-1} + phi_k_i,  o_i = phi_q_i^T S_i / (phi_q_i^T Z_i)
 ///                                                              [Katharopoulos et al. 2020, eq. 10 to 12]
-template <class T>
-void recurrent(const In<T>& in, const Out<T>& out) {
-  causal_chunked::each_token<T>(in, out);
+inline void recurrent(const In& in, const Out& out) {
+  causal_chunked::each_token(in, out);
 }
 
 /// The rows of every chunk in order: `use(first, count)`; the last one is shorter.
@@ -39,9 +37,8 @@ void each_chunk(const I& in, F&& use) {
 }
 
 /// Chunk after chunk with the state of those before it.
-template <class T>
-void chunked(const In<T>& in, const Out<T>& out) {
-  State<T> state(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1));
+inline void chunked(const In& in, const Out& out) {
+  State state(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1));
   each_chunk(in, [&](Index first, Index count) {
     const auto phi_k = in.phi_k.rows(first, count), v = in.v.rows(first, count);
     read_chunk(in, state, in.phi_q.rows(first, count), phi_k, v, out.o.rows(first, count));
@@ -51,8 +48,7 @@ void chunked(const In<T>& in, const Out<T>& out) {
 }
 
 /// States form a monoid: what a, then b, leave behind.
-template <class T>
-State<T> combined(State<T> a, const State<T>& b) {
+inline State combined(State a, const State& b) {
   for (Index r = 0; r < a.S.extent(0); ++r) {
     for (Index s = 0; s < a.S.extent(1); ++s) a.S(r, s) = a.S(r, s) + b.S(r, s);
     a.Z(r) = a.Z(r) + b.Z(r);
@@ -61,10 +57,9 @@ State<T> combined(State<T> a, const State<T>& b) {
 }
 
 /// Inclusive prefix sums over a tree: neighbours are paired, the pairs scanned, and the places between them filled in.
-template <class T>
-std::vector<State<T>> prefix_sums(std::vector<State<T>> x) {
+inline std::vector<State> prefix_sums(std::vector<State> x) {
   if (x.size() < 2) return x;
-  std::vector<State<T>> pairs;
+  std::vector<State> pairs;
   for (std::size_t t = 0; t + 1 < x.size(); t += 2) pairs.push_back(combined(x[t], x[t + 1]));
   pairs = prefix_sums(std::move(pairs));
   for (std::size_t t = 1; t < x.size(); ++t) x[t] = t % 2 == 1 ? pairs[t / 2] : combined(pairs[t / 2 - 1], x[t]);
@@ -72,11 +67,10 @@ std::vector<State<T>> prefix_sums(std::vector<State<T>> x) {
 }
 
 /// All (S_i, Z_i) at once: prefix sums of (phi_k_j v_j^T, phi_k_j), the carried state in front.
-template <class T>
-void scan(const In<T>& in, const Out<T>& out) {
+inline void scan(const In& in, const Out& out) {
   const auto [n, m] = in.v.extents();
   const Index c = in.phi_k.extent(1);
-  std::vector<State<T>> state{State<T>(in.S, in.Z, c, m)};
+  std::vector<State> state{State(in.S, in.Z, c, m)};
   for (Index i = 0; i < n; ++i) {
     state.emplace_back(c, m);
     state.back().add(in.phi_k[i], in.v[i]);
@@ -87,10 +81,9 @@ void scan(const In<T>& in, const Out<T>& out) {
 }
 
 /// Chunk totals, the state before every chunk from their scan, then all chunks on their own.
-template <class T>
-void two_level(const In<T>& in, const Out<T>& out) {
+inline void two_level(const In& in, const Out& out) {
   const Index c = in.phi_k.extent(1), m = in.v.extent(1);
-  std::vector<State<T>> before{State<T>(in.S, in.Z, c, m)};
+  std::vector<State> before{State(in.S, in.Z, c, m)};
   each_chunk(in, [&](Index first, Index count) {
     before.emplace_back(c, m);
     add_chunk(before.back(), in.phi_k.rows(first, count), in.v.rows(first, count));

@@ -8,45 +8,43 @@
 
 namespace attest::reference::linear::causal_chunked {
 
-using attest::spec::linear::causal_chunked::In;
-using attest::spec::linear::causal_chunked::Out;
+using In = attest::spec::linear::causal_chunked::In<Number>;
+using Out = attest::spec::linear::causal_chunked::Out<Number>;
 using causal_step::ratio;
 using causal_step::State;
 
 /// o_i = (phi_q_i^T S + sum_{j <= i} P_ij v_j) / (phi_q_i^T Z + sum_{j <= i} P_ij), S and Z from before these tokens
-template <class T, class I>
-void read_chunk(const I& in, const State<T>& before, View<const T, 2> phi_q, View<const T, 2> phi_k, View<const T, 2> v,
-                View<T, 2> o) {
+template <class I>
+void read_chunk(const I& in, const State& before, View<const Number, 2> phi_q, View<const Number, 2> phi_k, View<const Number, 2> v,
+                View<Number, 2> o) {
   for (Index i = 0; i < v.extent(0); ++i) {
-    const auto p = tabulate(i + 1, [&](Index j) { return dot<T>(phi_q[i], phi_k[j]); });
-    const T denominator = dot<T>(phi_q[i], before.Z) + sum(i + 1, [&](Index j) { return p(j); });
+    const auto p = tabulate(i + 1, [&](Index j) { return dot(phi_q[i], phi_k[j]); });
+    const Number denominator = dot(phi_q[i], before.Z) + sum(i + 1, [&](Index j) { return p(j); });
     for (Index b = 0; b < v.extent(1); ++b)
-      o(i, b) = ratio(in, T(dot<T>(phi_q[i], before.S.column(b)) + dot<T>(p, v.rows(0, i + 1).column(b))), denominator);
+      o(i, b) = ratio(in, Number(dot(phi_q[i], before.S.column(b)) + dot(p, v.rows(0, i + 1).column(b))), denominator);
   }
 }
 
 /// S <- S + phi_k^T v,  Z <- Z + sum_j phi_k_j
-template <class T>
-void add_chunk(State<T>& state, View<const T, 2> phi_k, View<const T, 2> v) {
+inline void add_chunk(State& state, View<const Number, 2> phi_k, View<const Number, 2> v) {
   for (Index a = 0; a < phi_k.extent(1); ++a) {
-    for (Index b = 0; b < v.extent(1); ++b) state.S(a, b) = state.S(a, b) + dot<T>(phi_k.column(a), v.column(b));
-    state.Z(a) = state.Z(a) + sum(phi_k.extent(0), [&](Index j) { return T(phi_k(j, a)); });
+    for (Index b = 0; b < v.extent(1); ++b) state.S(a, b) = state.S(a, b) + dot(phi_k.column(a), v.column(b));
+    state.Z(a) = state.Z(a) + sum(phi_k.extent(0), [&](Index j) { return Number(phi_k(j, a)); });
   }
 }
 
 /// P = tril(phi_q phi_k^T) beside the carried state.
-template <class T>
-void matrix(const In<T>& in, const Out<T>& out) {
-  State<T> state(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1));
+inline void matrix(const In& in, const Out& out) {
+  State state(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1));
   read_chunk(in, state, in.phi_q, in.phi_k, in.v, out.o);
   add_chunk(state, in.phi_k, in.v);
   state.write(out);
 }
 
 /// Token after token: written, then read.
-template <class T, class I, class O>
+template <class I, class O>
 void each_token(const I& in, const O& out) {
-  State<T> state(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1));
+  State state(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1));
   for (Index i = 0; i < in.v.extent(0); ++i) {
     state.add(in.phi_k[i], in.v[i]);
     causal_step::read(in, state, in.phi_q[i], out.o[i]);
@@ -54,32 +52,30 @@ void each_token(const I& in, const O& out) {
   state.write(out);
 }
 
-template <class T>
-void steps(const In<T>& in, const Out<T>& out) {
-  each_token<T>(in, out);
+inline void steps(const In& in, const Out& out) {
+  each_token(in, out);
 }
 
 /// V = [v | 1] and T = [S | Z]: w_i = phi_q_i^T T + sum_{j <= i} P_ij V_j ends in the denominator, T' = T + phi_k^T V.
-template <class T>
-void augmented(const In<T>& in, const Out<T>& out) {
+inline void augmented(const In& in, const Out& out) {
   const auto [n, m] = in.v.extents();
   const Index c = in.phi_k.extent(1);
-  Matrix<T> V(n, m + 1), state(c, m + 1);
+  Matrix V(n, m + 1), state(c, m + 1);
   for (Index j = 0; j < n; ++j)
-    for (Index b = 0; b <= m; ++b) V(j, b) = b < m ? T(in.v(j, b)) : T(1);
+    for (Index b = 0; b <= m; ++b) V(j, b) = b < m ? Number(in.v(j, b)) : Number(1);
   for (Index a = 0; a < c; ++a)
     for (Index b = 0; b <= m; ++b) state(a, b) = b < m ? in.S(a, b) : in.Z(a);
-  const View<const T, 2> values = std::as_const(V).view();
+  const View<const Number, 2> values = std::as_const(V).view();
   for (Index i = 0; i < n; ++i) {
-    const auto p = tabulate(i + 1, [&](Index j) { return dot<T>(in.phi_q[i], in.phi_k[j]); });
+    const auto p = tabulate(i + 1, [&](Index j) { return dot(in.phi_q[i], in.phi_k[j]); });
     const auto w = tabulate(m + 1, [&](Index b) {
-      return T(dot<T>(in.phi_q[i], state.column(b)) + dot<T>(p, values.rows(0, i + 1).column(b)));
+      return Number(dot(in.phi_q[i], state.column(b)) + dot(p, values.rows(0, i + 1).column(b)));
     });
     for (Index b = 0; b < m; ++b) out.o(i, b) = ratio(in, w(b), w(m));
   }
   for (Index a = 0; a < c; ++a)
     for (Index b = 0; b <= m; ++b)
-      (b < m ? out.S(a, b) : out.Z(a)) = state(a, b) + dot<T>(in.phi_k.column(a), V.column(b));
+      (b < m ? out.S(a, b) : out.Z(a)) = state(a, b) + dot(in.phi_k.column(a), V.column(b));
 }
 
 }  // namespace attest::reference::linear::causal_chunked

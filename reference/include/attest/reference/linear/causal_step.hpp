@@ -6,23 +6,22 @@
 
 namespace attest::reference::linear::causal_step {
 
-using attest::spec::linear::causal_step::In;
-using attest::spec::linear::causal_step::Out;
+using In = attest::spec::linear::causal_step::In<Number>;
+using Out = attest::spec::linear::causal_step::Out<Number>;
 
 /// What the tokens so far leave behind: S = sum_j phi_k_j v_j^T and Z = sum_j phi_k_j.
-template <class T>
 struct State {
-  Matrix<T> S;
-  Vector<T> Z;
+  Matrix S;
+  Vector Z;
 
   /// No tokens.
   State(Index c, Index m) : S(c, m), Z(c) {}
   /// The carried state; zero where it is not given.
-  State(View<const T, 2> carried_S, View<const T, 1> carried_Z, Index c, Index m)
-      : S(carried_S, c, m), Z(tabulate(c, [&](Index a) { return carried_Z ? T(carried_Z(a)) : T(0); })) {}
+  State(View<const Number, 2> carried_S, Row carried_Z, Index c, Index m)
+      : S(carried_S, c, m), Z(tabulate(c, [&](Index a) { return carried_Z ? Number(carried_Z(a)) : Number(0); })) {}
 
   /// S <- S + phi_k v^T,  Z <- Z + phi_k
-  void add(View<const T, 1> phi_k, View<const T, 1> v) {
+  void add(Row phi_k, Row v) {
     for (Index a = 0; a < S.extent(0); ++a) {
       for (Index b = 0; b < S.extent(1); ++b) S(a, b) = S(a, b) + phi_k(a) * v(b);
       Z(a) = Z(a) + phi_k(a);
@@ -40,37 +39,35 @@ struct State {
 };
 
 /// numerator / (denominator + eps), and the convention where that denominator is 0 (C1).
-template <class T, class I>
-T ratio(const I& in, const T& numerator, const T& denominator) {
-  const T d = in.eps == 0 ? denominator : T(denominator + T(in.eps));
-  if (is_zero(d)) return in.zero_denominator == "nan" ? T(std::nan("")) : T(0);
+template <class I>
+Number ratio(const I& in, const Number& numerator, const Number& denominator) {
+  const Number d = in.eps == 0 ? denominator : Number(denominator + Number(in.eps));
+  if (is_zero(d)) return in.zero_denominator == "nan" ? Number(std::nan("")) : Number(0);
   return numerator / d;
 }
 
 /// o = phi_q^T S / (phi_q^T Z)
-template <class T, class I>
-void read(const I& in, const State<T>& state, View<const T, 1> phi_q, View<T, 1> o) {
-  const T denominator = dot<T>(phi_q, state.Z);
-  for (Index b = 0; b < o.extent(0); ++b) o(b) = ratio(in, dot<T>(phi_q, state.S.column(b)), denominator);
+template <class I>
+void read(const I& in, const State& state, Row phi_q, View<Number, 1> o) {
+  const Number denominator = dot(phi_q, state.Z);
+  for (Index b = 0; b < o.extent(0); ++b) o(b) = ratio(in, dot(phi_q, state.S.column(b)), denominator);
 }
 
 /// S' = S + phi_k v^T,  Z' = Z + phi_k,  o = phi_q^T S' / (phi_q^T Z')      [Katharopoulos et al. 2020, eq. 10 to 12]
-template <class T>
-void update_then_read(const In<T>& in, const Out<T>& out) {
-  State<T> state(in.S, in.Z, in.phi_k.extent(0), in.v.extent(0));
+inline void update_then_read(const In& in, const Out& out) {
+  State state(in.S, in.Z, in.phi_k.extent(0), in.v.extent(0));
   state.add(in.phi_k, in.v);
   read(in, state, in.phi_q, out.o);
   state.write(out);
 }
 
 /// o = (phi_q^T S + (phi_q . phi_k) v) / (phi_q^T Z + phi_q . phi_k)
-template <class T>
-void read_then_correct(const In<T>& in, const Out<T>& out) {
-  State<T> state(in.S, in.Z, in.phi_k.extent(0), in.v.extent(0));
-  const T p = dot<T>(in.phi_q, in.phi_k);
-  const T denominator = dot<T>(in.phi_q, state.Z) + p;
+inline void read_then_correct(const In& in, const Out& out) {
+  State state(in.S, in.Z, in.phi_k.extent(0), in.v.extent(0));
+  const Number p = dot(in.phi_q, in.phi_k);
+  const Number denominator = dot(in.phi_q, state.Z) + p;
   for (Index b = 0; b < in.v.extent(0); ++b)
-    out.o(b) = ratio(in, T(dot<T>(in.phi_q, state.S.column(b)) + p * in.v(b)), denominator);
+    out.o(b) = ratio(in, Number(dot(in.phi_q, state.S.column(b)) + p * in.v(b)), denominator);
   state.add(in.phi_k, in.v);
   state.write(out);
 }

@@ -6,12 +6,12 @@
 
 namespace attest::reference::linear::polynomial_feature_map {
 
-using attest::spec::linear::polynomial_feature_map::In;
-using attest::spec::linear::polynomial_feature_map::Out;
+using In = attest::spec::linear::polynomial_feature_map::In<Number>;
+using Out = attest::spec::linear::polynomial_feature_map::Out<Number>;
 
 /// The features of every row: `square(x_a)`, `cross(x_a, x_b)` and, with a constant, `linear(x_a)` and `constant` itself.
-template <class T, class S, class X, class L>
-void each_feature(const In<T>& in, const Out<T>& out, S&& square, X&& cross, L&& linear, const T& constant) {
+template <class S, class X, class L>
+void each_feature(const In& in, const Out& out, S&& square, X&& cross, L&& linear, const Number& constant) {
   const Index d = in.x.extent(1), with = in.constant > 0 ? 1 : 0;  // C1
   for (Index i = 0; i < in.x.extent(0); ++i) {
     const auto x = in.x[i];
@@ -33,27 +33,24 @@ void each_feature(const In<T>& in, const Out<T>& out, S&& square, X&& cross, L&&
 }
 
 /// The weight of x_a x_b, a != b: once for all pairs, sqrt 2 where a pair stands for itself and its mirror image.
-template <class T>
-T product(const In<T>& in, const T& x, const T& y) {
-  return in.layout == "full" ? T(x * y) : T(sqrt(T(2)) * (x * y));
+inline Number product(const In& in, const Number& x, const Number& y) {
+  return in.layout == "full" ? Number(x * y) : Number(sqrt(Number(2)) * (x * y));
 }
 
 /// full: x_a x_b, sqrt c x_a, c;  symmetric: x_a^2, sqrt 2 x_a x_b, sqrt(2 c) x_a, c      [c is the constant]
-template <class T>
-void direct(const In<T>& in, const Out<T>& out) {
-  const T weight = sqrt(T(in.layout == "full" ? in.constant : 2 * in.constant));
+inline void direct(const In& in, const Out& out) {
+  const Number weight = sqrt(Number(in.layout == "full" ? in.constant : 2 * in.constant));
   each_feature(
-      in, out, [](const T& x) { return T(x * x); }, [&](const T& x, const T& y) { return product(in, x, y); },
-      [&](const T& x) { return T(weight * x); }, T(in.constant));
+      in, out, [](const Number& x) { return Number(x * x); }, [&](const Number& x, const Number& y) { return product(in, x, y); },
+      [&](const Number& x) { return Number(weight * x); }, Number(in.constant));
 }
 
 /// y = [x, sqrt c]: (x . y + c)^2 is the square of a plain dot product of such vectors, and c no case of its own.
-template <class T>
-void homogenised(const In<T>& in, const Out<T>& out) {
-  const T last = sqrt(T(in.constant));
+inline void homogenised(const In& in, const Out& out) {
+  const Number last = sqrt(Number(in.constant));
   each_feature(
-      in, out, [](const T& x) { return T(x * x); }, [&](const T& x, const T& y) { return product(in, x, y); },
-      [&](const T& x) { return product(in, x, last); }, T(last * last));
+      in, out, [](const Number& x) { return Number(x * x); }, [&](const Number& x, const Number& y) { return product(in, x, y); },
+      [&](const Number& x) { return product(in, x, last); }, Number(last * last));
 }
 
 }  // namespace attest::reference::linear::polynomial_feature_map

@@ -6,45 +6,43 @@
 
 namespace attest::reference::memory::knn_attention {
 
-using attest::spec::memory::knn_attention::In;
-using attest::spec::memory::knn_attention::Out;
+using In = attest::spec::memory::knn_attention::In<Number>;
+using Out = attest::spec::memory::knn_attention::Out<Number>;
 using attention::scaled_dot_product::Rows;
 using attention::scaled_dot_product::scale_of;
 using attention::softmax::shifted;
 
 /// x / |x|, or x itself.
-template <class T>
-Vector<T> direction(const In<T>& in, View<const T, 1> x) {
-  if (in.normalise == "none") return tabulate(x.extent(0), [&](Index a) { return T(x(a)); });
-  const T length = sqrt(dot<T>(x, x));
+inline Vector direction(const In& in, Row x) {
+  if (in.normalise == "none") return tabulate(x.extent(0), [&](Index a) { return Number(x(a)); });
+  const Number length = sqrt(dot(x, x));
   return tabulate(x.extent(0), [&](Index a) { return x(a) / length; });
 }
 
 /// sum_j softmax(l)_j v_j over those rows of v.
-template <class T>
-Vector<T> mean(const Vector<T>& l, View<const T, 2> v, const std::vector<Index>& rows) {
+inline Vector mean(const Vector& l, View<const Number, 2> v, const std::vector<Index>& rows) {
   const auto a = shifted(l).first;
-  const Rows<T> values(v, rows);
-  return tabulate(v.extent(1), [&](Index c) { return dot<T>(a, values.column(c)); });
+  const Rows values(v, rows);
+  return tabulate(v.extent(1), [&](Index c) { return dot(a, values.column(c)); });
 }
 
 /// o = g o_mem + (1 - g) o_loc; `retrieve(scores)` names the memories that a query reads.      [Wu et al. 2022, section 3]
-template <class T, class F>
-void attend(const In<T>& in, const Out<T>& out, F&& retrieve) {
+template <class F>
+void attend(const In& in, const Out& out, F&& retrieve) {
   const Index n = in.q.extent(0), r = in.memory_k.extent(0), m = in.v.extent(1), c = out.memory_k.extent(0);
-  const T scale = scale_of<T>(in), g = sigmoid(T(in.gate_bias())), closed = sigmoid(T(-in.gate_bias()));
+  const Number scale = scale_of(in), g = sigmoid(Number(in.gate_bias())), closed = sigmoid(Number(-in.gate_bias()));
   for (Index i = 0; i < n; ++i) {
     std::vector<Index> past(static_cast<std::size_t>(i + 1));
     std::iota(past.begin(), past.end(), Index{0});
-    const auto local = mean<T>(tabulate(i + 1, [&](Index j) { return scale * dot<T>(in.q[i], in.k[j]); }), in.v, past);
+    const auto local = mean(tabulate(i + 1, [&](Index j) { return scale * dot(in.q[i], in.k[j]); }), in.v, past);
     if (r == 0) {
       for (Index e = 0; e < m; ++e) out.o(i, e) = closed * local(e);
       continue;
     }
     const auto q = direction(in, in.q[i]);
-    const auto scores = tabulate(r, [&](Index j) { return dot<T>(q, direction(in, in.memory_k[j])); });
+    const auto scores = tabulate(r, [&](Index j) { return dot(q, direction(in, in.memory_k[j])); });
     const auto found = retrieve(scores);
-    const auto retrieved = mean<T>(
+    const auto retrieved = mean(
         tabulate(static_cast<Index>(found.size()), [&](Index t) { return scale * scores(found[static_cast<std::size_t>(t)]); }), in.memory_v, found);
     for (Index e = 0; e < m; ++e) out.o(i, e) = g * retrieved(e) + closed * local(e);
   }
@@ -57,15 +55,13 @@ void attend(const In<T>& in, const Out<T>& out, F&& retrieve) {
 }
 
 /// T_i: the `top` largest scores.   C1
-template <class T>
-void exact_topk(const In<T>& in, const Out<T>& out) {
-  attend(in, out, [&](const Vector<T>& scores) { return top_k(in.top, scores); });
+inline void exact_topk(const In& in, const Out& out) {
+  attend(in, out, [&](const Vector& scores) { return top_k(in.top, scores); });
 }
 
 /// Every memory.
-template <class T>
-void dense_when_k_ge_n(const In<T>& in, const Out<T>& out) {
-  attend(in, out, [](const Vector<T>& scores) {
+inline void dense_when_k_ge_n(const In& in, const Out& out) {
+  attend(in, out, [](const Vector& scores) {
     std::vector<Index> all(static_cast<std::size_t>(scores.extent()));
     std::iota(all.begin(), all.end(), Index{0});
     return all;

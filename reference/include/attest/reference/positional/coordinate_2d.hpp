@@ -6,57 +6,51 @@
 
 namespace attest::reference::positional::coordinate_2d {
 
-using attest::spec::positional::coordinate_2d::In;
-using attest::spec::positional::coordinate_2d::Out;
+using In = attest::spec::positional::coordinate_2d::In<Number>;
+using Out = attest::spec::positional::coordinate_2d::Out<Number>;
 using sinusoidal::Wave;
 
 /// w_m = base^(-2m/d)
-template <class T>
-T frequency(const In<T>& in, Index m) {
-  return m == 0 ? T(1) : sinusoidal::power(in.base, T(-(T(2 * m) / T(in.x.extent(2)))));  // C1
+inline Number frequency(const In& in, Index m) {
+  return m == 0 ? Number(1) : sinusoidal::power(in.base, Number(-(Number(2 * m) / Number(in.x.extent(2)))));  // C1
 }
 
 /// y = x + the waves of step s, row i and pair m, encoding(step, position, m)
-template <class T, class F>
-void add(const In<T>& in, const Out<T>& out, F&& encoding) {
+template <class F>
+void add(const In& in, const Out& out, F&& encoding) {
   const auto [steps, n, d] = in.x.extents();
   for (Index s = 0; s < steps; ++s)
     for (Index i = 0; i < n; ++i)
       for (Index m = 0; m < sinusoidal::waves(d); ++m) {
-        const Wave<T> w = encoding(in.step_start + s, in.position_start + i, m);
+        const Wave w = encoding(in.step_start + s, in.position_start + i, m);
         out.y(s, i, 2 * m) = in.x(s, i, 2 * m) + w.sine;
         if (2 * m + 1 < d) out.y(s, i, 2 * m + 1) = in.x(s, i, 2 * m + 1) + w.cosine;
       }
 }
 
-template <class T>
-Wave<T> wave(const In<T>& in, Index p, Index m) {
-  return sinusoidal::wave(T(T(p) * frequency(in, m)));
+inline Wave wave(const In& in, Index p, Index m) {
+  return sinusoidal::wave(Number(Number(p) * frequency(in, m)));
 }
 
-template <class T>
-Wave<T> sum_of(const Wave<T>& a, const Wave<T>& b) {
+inline Wave sum_of(const Wave& a, const Wave& b) {
   return {a.sine + b.sine, a.cosine + b.cosine};
 }
 
 /// sin(p w_m) + sin(t w_m), cos(p w_m) + cos(t w_m)      [Dehghani et al. 2019, eq. 6 and 7]
-template <class T>
-void direct(const In<T>& in, const Out<T>& out) {
+inline void direct(const In& in, const Out& out) {
   add(in, out, [&](Index t, Index p, Index m) { return sum_of(wave(in, p, m), wave(in, t, m)); });
 }
 
 /// The encoding of first, first + 1, .. first + count - 1, wave m of row i at [i * waves + m].
-template <class T>
-std::vector<Wave<T>> table(const In<T>& in, Index first, Index count) {
-  std::vector<Wave<T>> rows;
+inline std::vector<Wave> table(const In& in, Index first, Index count) {
+  std::vector<Wave> rows;
   for (Index i = 0; i < count; ++i)
     for (Index m = 0; m < sinusoidal::waves(in.x.extent(2)); ++m) rows.push_back(wave(in, first + i, m));
   return rows;
 }
 
 /// A table of positions plus a table of steps
-template <class T>
-void sum_of_tables(const In<T>& in, const Out<T>& out) {
+inline void sum_of_tables(const In& in, const Out& out) {
   const Index waves = sinusoidal::waves(in.x.extent(2));
   const auto positions = table(in, in.position_start, in.x.extent(1)), steps = table(in, in.step_start, in.x.extent(0));
   add(in, out, [&](Index t, Index p, Index m) {
@@ -66,13 +60,12 @@ void sum_of_tables(const In<T>& in, const Out<T>& out) {
 }
 
 /// 2 sin((p + t) w / 2) cos((p - t) w / 2), 2 cos((p + t) w / 2) cos((p - t) w / 2)
-template <class T>
-void product_form(const In<T>& in, const Out<T>& out) {
+inline void product_form(const In& in, const Out& out) {
   add(in, out, [&](Index t, Index p, Index m) {
-    const T half = frequency(in, m) / T(2);
-    const Wave<T> sum = sinusoidal::wave(T(T(p + t) * half));
-    const T both = T(2) * cos(T(T(p - t) * half));
-    return Wave<T>{sum.sine * both, sum.cosine * both};
+    const Number half = frequency(in, m) / Number(2);
+    const Wave sum = sinusoidal::wave(Number(Number(p + t) * half));
+    const Number both = Number(2) * cos(Number(Number(p - t) * half));
+    return Wave{sum.sine * both, sum.cosine * both};
   });
 }
 

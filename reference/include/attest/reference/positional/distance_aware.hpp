@@ -8,82 +8,74 @@
 
 namespace attest::reference::positional::distance_aware {
 
-using attest::spec::positional::distance_aware::In;
-using attest::spec::positional::distance_aware::Out;
+using In = attest::spec::positional::distance_aware::In<Number>;
+using Out = attest::spec::positional::distance_aware::Out<Number>;
 
 /// max(u, 0). The 0 is u - u, because a computed u is as uncertain on this side of the corner as on the other.
-template <class T>
-T relu(const T& u) {
-  return positive(u) ? u : T(u - u);
+inline Number relu(const Number& u) {
+  return positive(u) ? u : Number(u - u);
 }
 
 /// ln(1 + e^x), without an exponential that overflows
-template <class T>
-T softplus(const T& x) {
-  return positive(x) ? T(x + log(T(1) + exp(-x))) : T(log(T(1) + exp(x)));
+inline Number softplus(const Number& x) {
+  return positive(x) ? Number(x + log(Number(1) + exp(-x))) : Number(log(Number(1) + exp(x)));
 }
 
 /// R_ij = alpha |i - j|
-template <class T>
-T weighted_distance(const In<T>& in, Index i, Index j) {
-  return in.alpha() * T(Index{std::abs(i - j)});
+inline Number weighted_distance(const In& in, Index i, Index j) {
+  return in.alpha() * Number(Index{std::abs(i - j)});
 }
 
 /// Every form: the factors f(i, j), and logits logit(i, q_i . k row, f_i row) of all keys of a query.
-template <class T, class F, class L>
-void attend(const In<T>& in, const Out<T>& out, F&& factor, L&& logits) {
+template <class F, class L>
+void attend(const In& in, const Out& out, F&& factor, L&& logits) {
   const Index s = in.k.extent(0);
   for (Index i = 0; i < in.q.extent(0); ++i) {
-    const auto f = tabulate(s, [&](Index j) { return T(factor(i, j)); });
-    const auto products = tabulate(s, [&](Index j) { return dot<T>(in.q[i], in.k[j]); });
-    const auto a = attention::softmax::shifted(tabulate(s, [&](Index j) { return T(logits(products, f, j)); })).first;
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot<T>(a, in.v.column(c));
+    const auto f = tabulate(s, [&](Index j) { return Number(factor(i, j)); });
+    const auto products = tabulate(s, [&](Index j) { return dot(in.q[i], in.k[j]); });
+    const auto a = attention::softmax::shifted(tabulate(s, [&](Index j) { return Number(logits(products, f, j)); })).first;
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(a, in.v.column(c));
     for (Index j = 0; out.f && j < s; ++j) out.f(i, j) = f(j);
   }
 }
 
 /// The same with logits scale max(q_i . k_j, 0) f_ij      [Wu et al. 2021, section 3.2]
-template <class T, class F>
-void with_factor(const In<T>& in, const Out<T>& out, F&& factor) {
-  const T scale = attention::scaled_dot_product::scale_of<T>(in);
+template <class F>
+void with_factor(const In& in, const Out& out, F&& factor) {
+  const Number scale = attention::scaled_dot_product::scale_of(in);
   attend(in, out, factor,
-         [&](const Vector<T>& products, const Vector<T>& f, Index j) { return scale * relu(products(j)) * f(j); });
+         [&](const Vector& products, const Vector& f, Index j) { return scale * relu(products(j)) * f(j); });
 }
 
 /// (1 + e^beta) / (1 + e^(beta - R))
-template <class T>
-void direct(const In<T>& in, const Out<T>& out) {
-  const T largest = T(1) + exp(in.beta());
+inline void direct(const In& in, const Out& out) {
+  const Number largest = Number(1) + exp(in.beta());
   with_factor(in, out,
-              [&](Index i, Index j) { return largest / (T(1) + exp(in.beta() - weighted_distance(in, i, j))); });
+              [&](Index i, Index j) { return largest / (Number(1) + exp(in.beta() - weighted_distance(in, i, j))); });
 }
 
 /// (1 + e^beta) sigma(R - beta)
-template <class T>
-void logistic(const In<T>& in, const Out<T>& out) {
-  const T largest = T(1) + exp(in.beta());
-  with_factor(in, out, [&](Index i, Index j) { return largest * sigmoid(T(weighted_distance(in, i, j) - in.beta())); });
+inline void logistic(const In& in, const Out& out) {
+  const Number largest = Number(1) + exp(in.beta());
+  with_factor(in, out, [&](Index i, Index j) { return largest * sigmoid(Number(weighted_distance(in, i, j) - in.beta())); });
 }
 
 /// f_ij = e^(softplus(beta) - softplus(beta - R_ij)), which neither overflows nor divides.
-template <class T>
-T stable_factor(const In<T>& in, const T& softplus_beta, const T& R) {
-  return exp(softplus_beta - softplus(T(in.beta() - R)));
+inline Number stable_factor(const In& in, const Number& softplus_beta, const Number& R) {
+  return exp(softplus_beta - softplus(Number(in.beta() - R)));
 }
 
-template <class T>
-void softplus(const In<T>& in, const Out<T>& out) {
-  const T s_beta = softplus(T(in.beta()));
+inline void softplus(const In& in, const Out& out) {
+  const Number s_beta = softplus(Number(in.beta()));
   with_factor(in, out, [&](Index i, Index j) { return stable_factor(in, s_beta, weighted_distance(in, i, j)); });
 }
 
 /// scale max(q_i . k_j f_ij, 0)
-template <class T>
-void relu_after(const In<T>& in, const Out<T>& out) {
-  const T s_beta = softplus(T(in.beta())), scale = attention::scaled_dot_product::scale_of<T>(in);
+inline void relu_after(const In& in, const Out& out) {
+  const Number s_beta = softplus(Number(in.beta())), scale = attention::scaled_dot_product::scale_of(in);
   attend(
       in, out, [&](Index i, Index j) { return stable_factor(in, s_beta, weighted_distance(in, i, j)); },
-      [&](const Vector<T>& products, const Vector<T>& f, Index j) { return scale * relu(T(products(j) * f(j))); });
+      [&](const Vector& products, const Vector& f, Index j) { return scale * relu(Number(products(j) * f(j))); });
 }
 
 }  // namespace attest::reference::positional::distance_aware

@@ -8,91 +8,83 @@
 namespace attest::reference::positional::xl_relative_score {
 
 using attention::multi_head::projected;
-using attest::spec::positional::xl_relative_score::In;
-using attest::spec::positional::xl_relative_score::Out;
+using In = attest::spec::positional::xl_relative_score::In<Number>;
+using Out = attest::spec::positional::xl_relative_score::Out<Number>;
 
 /// The given scale, or 1/sqrt(d).
-template <class T>
-T scale_of(const In<T>& in) {
-  return in.scale ? T(*in.scale) : T(1) / sqrt(T(in.w_q.extent(1)));
+inline Number scale_of(const In& in) {
+  return in.scale ? Number(*in.scale) : Number(1) / sqrt(Number(in.w_q.extent(1)));
 }
 
 /// What is projected once: queries, keys, and distances behind and ahead of a query.
-template <class T>
 struct Projections {
-  Matrix<T> q, k, behind, ahead;
+  Matrix q, k, behind, ahead;
   Index past;
 
-  explicit Projections(const In<T>& in)
+  explicit Projections(const In& in)
       : q(projected(in.x_q, in.w_q)), k(projected(in.x_k, in.w_e)), behind(projected(in.r, in.w_r)),
-        ahead(in.r_ahead ? projected(in.r_ahead, in.w_r) : Matrix<T>(0, 0)), past(in.x_k.extent(0) - in.x_q.extent(0)) {}
+        ahead(in.r_ahead ? projected(in.r_ahead, in.w_r) : Matrix(0, 0)), past(in.x_k.extent(0) - in.x_q.extent(0)) {}
 
   /// o = i + (s - n) - j
   Index offset(Index i, Index j) const { return i + past - j; }
   /// r_o w_r
-  View<const T, 1> distance(Index o) const { return o >= 0 ? behind[o] : ahead[-o]; }
+  Row distance(Index o) const { return o >= 0 ? behind[o] : ahead[-o]; }
 };
 
 /// Whether the score of that offset is more than a place to be hidden.
-template <class T>
-bool scored(const In<T>& in, Index o) { return o >= 0 || in.r_ahead; }
+inline bool scored(const In& in, Index o) { return o >= 0 || in.r_ahead; }
 
 /// a_ij = scale * score(i, j), 0 where there is no r_o.
-template <class T, class F>
-void each_pair(const In<T>& in, const Out<T>& out, F&& score) {
-  const T scale = scale_of(in);
+template <class F>
+void each_pair(const In& in, const Out& out, F&& score) {
+  const Number scale = scale_of(in);
   const auto [n, s] = out.a.extents();
   for (Index i = 0; i < n; ++i)
-    for (Index j = 0; j < s; ++j) out.a(i, j) = scored(in, i + (s - n) - j) ? T(scale * score(i, j)) : T(0);  // C1, C2
+    for (Index j = 0; j < s; ++j) out.a(i, j) = scored(in, i + (s - n) - j) ? Number(scale * score(i, j)) : Number(0);  // C1, C2
 }
 
 /// a_ij = scale ((x_i w_q) . (x_j w_e) + (x_i w_q) . (r_o w_r) + u . (x_j w_e) + v . (r_o w_r))      [Dai et al. 2019, section 3.3]
-template <class T>
-void four_terms(const In<T>& in, const Out<T>& out) {
-  const Projections<T> p(in);
-  const auto u_k = tabulate(p.k.extent(0), [&](Index j) { return dot<T>(in.u, p.k[j]); });
-  const auto against_v = [&](const Matrix<T>& r) { return tabulate(r.extent(0), [&](Index o) { return dot<T>(in.v, r[o]); }); };
+inline void four_terms(const In& in, const Out& out) {
+  const Projections p(in);
+  const auto u_k = tabulate(p.k.extent(0), [&](Index j) { return dot(in.u, p.k[j]); });
+  const auto against_v = [&](const Matrix& r) { return tabulate(r.extent(0), [&](Index o) { return dot(in.v, r[o]); }); };
   const auto v_behind = against_v(p.behind), v_ahead = against_v(p.ahead);
   each_pair(in, out, [&](Index i, Index j) {
     const Index o = p.offset(i, j);
-    return T(dot<T>(p.q[i], p.k[j]) + dot<T>(p.q[i], p.distance(o)) + u_k(j) + (o >= 0 ? v_behind(o) : v_ahead(-o)));
+    return Number(dot(p.q[i], p.k[j]) + dot(p.q[i], p.distance(o)) + u_k(j) + (o >= 0 ? v_behind(o) : v_ahead(-o)));
   });
 }
 
 /// q + bias for every query
-template <class T>
-Matrix<T> biased(const Matrix<T>& q, const View<const T, 1>& bias) {
-  Matrix<T> y(q.extent(0), q.extent(1));
+inline Matrix biased(const Matrix& q, const Row& bias) {
+  Matrix y(q.extent(0), q.extent(1));
   for (Index i = 0; i < y.extent(0); ++i)
     for (Index a = 0; a < y.extent(1); ++a) y(i, a) = q(i, a) + bias(a);
   return y;
 }
 
 /// a_ij = scale ((q_i + u) . k_j + (q_i + v) . (r_o w_r))
-template <class T>
-void grouped(const In<T>& in, const Out<T>& out) {
-  const Projections<T> p(in);
-  const Matrix<T> q_u = biased(p.q, in.u), q_v = biased(p.q, in.v);
-  each_pair(in, out, [&](Index i, Index j) { return T(dot<T>(q_u[i], p.k[j]) + dot<T>(q_v[i], p.distance(p.offset(i, j)))); });
+inline void grouped(const In& in, const Out& out) {
+  const Projections p(in);
+  const Matrix q_u = biased(p.q, in.u), q_v = biased(p.q, in.v);
+  each_pair(in, out, [&](Index i, Index j) { return Number(dot(q_u[i], p.k[j]) + dot(q_v[i], p.distance(p.offset(i, j)))); });
 }
 
 /// (q_i + v) . (r_o w_r) for o = s - 1 down to 0, or down to 1 - n where there are rows ahead.
-template <class T>
-Matrix<T> by_offset(const In<T>& in, const Projections<T>& p) {
+inline Matrix by_offset(const In& in, const Projections& p) {
   const auto [n, s] = std::pair(in.x_q.extent(0), in.x_k.extent(0));
-  const Matrix<T> q_v = biased(p.q, in.v);
-  Matrix<T> b(n, in.r_ahead ? n + s - 1 : s);
+  const Matrix q_v = biased(p.q, in.v);
+  Matrix b(n, in.r_ahead ? n + s - 1 : s);
   for (Index i = 0; i < b.extent(0); ++i)
-    for (Index t = 0; t < b.extent(1); ++t) b(i, t) = dot<T>(q_v[i], p.distance(in.x_k.extent(0) - 1 - t));
+    for (Index t = 0; t < b.extent(1); ++t) b(i, t) = dot(q_v[i], p.distance(in.x_k.extent(0) - 1 - t));
   return b;
 }
 
 /// The product with all offsets, skewed. Where r ends at offset 0, keys ahead would get numbers of the next row.      [appendix B]
-template <class T>
-void rel_shift(const In<T>& in, const Out<T>& out) {
-  const Projections<T> p(in);
-  const Matrix<T> q_u = biased(p.q, in.u), position = shaw_relative::skewed(by_offset(in, p), in.x_k.extent(0));
-  each_pair(in, out, [&](Index i, Index j) { return T(dot<T>(q_u[i], p.k[j]) + position(i, j)); });
+inline void rel_shift(const In& in, const Out& out) {
+  const Projections p(in);
+  const Matrix q_u = biased(p.q, in.u), position = shaw_relative::skewed(by_offset(in, p), in.x_k.extent(0));
+  each_pair(in, out, [&](Index i, Index j) { return Number(dot(q_u[i], p.k[j]) + position(i, j)); });
 }
 
 }  // namespace attest::reference::positional::xl_relative_score

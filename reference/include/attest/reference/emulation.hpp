@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <random>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attest/dtype.hpp"
+#include "attest/reference/plain.hpp"
+
+namespace attest::reference {
+
+/// How a correct kernel may add: one member per order or scheme. `exp2` adds as `ascending` does and takes every
+/// exponential as 2^(x log2 e) with the constant rounded, as most fast kernels do.
+enum class Order { ascending, descending, pairwise, blocked, lanes, by_magnitude, shuffled, kahan, wide, fma, exp2 };
+
+struct NamedOrder {
+  std::string_view name;
+  Order order;
+};
+inline constexpr std::array<NamedOrder, 11> kOrders{{{"ascending", Order::ascending},
+                                                     {"descending", Order::descending},
+                                                     {"pairwise", Order::pairwise},
+                                                     {"blocked", Order::blocked},
+                                                     {"lanes", Order::lanes},
+                                                     {"by_magnitude", Order::by_magnitude},
+                                                     {"shuffled", Order::shuffled},
+                                                     {"kahan", Order::kahan},
+                                                     {"wide", Order::wide},
+                                                     {"fma", Order::fma},
+                                                     {"exp2", Order::exp2}}};
+
+/// The rounding of an emulated kernel.
+struct Kernel {
+  bool single = false;        // + - * / and functions round to binary32; else to binary64
+  int operand_bits = 0;       // significant bits of a factor of a product; 0: as computed
+  bool operand_half = false;  // factors are binary16, with its range
+  Order order = Order::ascending;
+  std::uint64_t seed = 1;     // of the shuffled order
+  std::map<std::string, DType, std::less<>> stages;  // named intermediate results that are held in another format
+};
+
+/// A kernel of low precision: every operation rounds as it does, in an order of one's choice. A form is then one more correct kernel, and
+/// a variant of an equation is a wrong one.
+class Emulation : public Plain<Emulation> {
+public:
+  explicit Emulation(const Kernel& kernel) : kernel_(kernel), engine_(kernel.seed) {}
+
+  /// Whether a binary16 factor came near the end of its range.
+  bool overflowed() const { return overflowed_; }
+  static constexpr double kMostOfHalf = 0x1p15;  // half of binary16's largest number
+
+  void from_input(double& r, double x) { r = rounded(x); }
+  void from_constant(double& r, double x) { r = rounded(x); }
+  void negate(double& r, double a) { r = -a; }
+  // Rounding a binary64 result of binary32 operands once more gives the binary32 result: 53 >= 2 x 24 + 2.
+  void add(double& r, double a, double b) { r = rounded(a + b); }
+  void subtract(double& r, double a, double b) { r = rounded(a - b); }
+  void multiply(double& r, double a, double b) { r = rounded(a * b); }
+  void divide(double& r, double a, double b) { r = rounded(a / b); }
+  void exponential(double& r, double a);
+  void logarithm(double& r, double a) { r = rounded(std::log(a)); }
+  void square_root(double& r, double a) { r = rounded(std::sqrt(a)); }
+  void sine(double& r, double a) { r = rounded(std::sin(a)); }
+  void cosine(double& r, double a) { r = rounded(std::cos(a)); }
+
+  Handle kept_in(DType dtype, Handle a) override;
+  Handle stage(std::string_view label, Handle a) override;
+  Handle sum(const Number* terms, Index n) override;
+  Handle dot(const Row& a, const Row& b) override;
+
+private:
+  double rounded(double x) const { return kernel_.single ? static_cast<double>(static_cast<float>(x)) : x; }
+  /// x as a factor of a product.
+  double operand(double x);
+  /// Terms added in the kernel's order, which may move them about.
+  double added(std::vector<double>& terms);
+  double in_turn(const std::vector<double>& terms, std::size_t first, std::size_t end, std::size_t step) const;
+  double tree(const std::vector<double>& terms, std::size_t first, std::size_t end) const;
+  double compensated(const std::vector<double>& terms) const;
+
+  Kernel kernel_;
+  std::mt19937_64 engine_;
+  bool overflowed_ = false;
+};
+
+}  // namespace attest::reference

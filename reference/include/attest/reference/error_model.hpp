@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+
+#include "attest/reference/pooled.hpp"
+
+namespace attest::reference {
+
+/// Where a kernel rounds. Each channel has a unit of its own in a precision profile.
+enum Channel : int {
+  kAccumulate,  // + - * / in the arithmetic of the kernel; unit: its unit roundoff
+  kOperand,     // a factor of a product stored in the operands' format; unit: that format's unit roundoff
+  kFunction,    // exp, log, sqrt, sin, cos; unit: their relative error
+  kStore,       // an output written in the storage format; unit: its unit roundoff
+  kUnderflow,   // a result below the normal range; unit: the smallest normal number (an absolute error)
+};
+inline constexpr int kChannels = 5;
+using PerChannel = std::array<double, kChannels>;
+
+/// A value, and per channel a hard bound (in units of the channel) and a variance (in units squared) of its error.
+struct Rounding {
+  double value = 0;
+  PerChannel bound{}, variance{};
+};
+
+/// The error of any correct evaluation, whatever its order of summation.
+///
+/// The bound is rigorous, not first order: products carry their second-order terms and curved functions the secant
+/// slope over the interval in which the computed argument can lie. Those slopes need the size of the errors, so they
+/// are taken at the largest units for which the bound shall hold; for smaller units they only grow safer.
+class ErrorModel : public Pooled<ErrorModel, Rounding> {
+public:
+  /// Units for which the bounds shall hold: at least those of every profile judged with them.
+  explicit ErrorModel(const PerChannel& largest_units) : units_(largest_units) {}
+
+  /// Total error at the largest units.
+  double error(const Rounding& x) const {
+    double total = 0;
+    for (std::size_t c = 0; c < kChannels; ++c) total += x.bound[c] * units_[c];
+    return total;
+  }
+  /// The largest magnitude that a computed value can have.
+  double magnitude(const Rounding& x) const { return std::abs(x.value) + error(x); }
+  /// The same number written to memory in the storage format. A structural zero stays an exact zero.
+  Rounding stored(Rounding x) const;
+  /// A factor of a product that may be held in the operands' format.
+  Rounding operand(Rounding x) const;
+
+  void from_input(Rounding& r, double x) { r = {.value = x}; }
+  /// Numbers of up to 8 significant bits are exact in every format; others are rounded.
+  void from_constant(Rounding& r, double x);
+  void negate(Rounding& r, const Rounding& a) { r = a, r.value = -a.value; }
+  void add(Rounding& r, const Rounding& a, const Rounding& b) { add(r, a, b, b.value); }
+  void subtract(Rounding& r, const Rounding& a, const Rounding& b) { add(r, a, b, -b.value); }
+  void multiply(Rounding& r, const Rounding& a, const Rounding& b) { r = product_of(a, b); }
+  void divide(Rounding& r, const Rounding& a, const Rounding& b);
+  void exponential(Rounding& r, const Rounding& a);
+  void logarithm(Rounding& r, const Rounding& a);
+  void square_root(Rounding& r, const Rounding& a);
+  void sine(Rounding& r, const Rounding& a);
+  void cosine(Rounding& r, const Rounding& a);
+
+  Handle pivot(Handle a) override { return input(at(a).value); }
+  double approximate(Handle a) const override { return at(a).value; }
+  bool positive(Handle a) override { return at(a).value > 0; }
+  bool less(Handle a, Handle b) override { return at(a).value < at(b).value; }
+  bool is_zero(Handle a) const override { return at(a).value == 0; }
+  double margin_of(Handle gap) const override { return at(gap).value; }
+  double error_of(Handle gap) const override { return error(at(gap)); }
+
+  /// Kernels compute gradients as products of matrices, and hold adjoints and what was computed forward in the operands' format. Passing
+  /// an adjoint on, or its negative, is no product; a factor that happens to be 1 is one, and the adjoint may be rounded to meet it.
+  Handle chained(Handle partial, Handle adjoint, Partial kind) override;
+
+  bool takes_plain_inputs() const override { return true; }
+  /// Any order, any tree: at most n - 1 roundings touch a term, and no partial sum exceeds the sum of magnitudes.
+  Handle sum(const Number* terms, Index n) override;
+  /// Both factors may be held in the operands' format; products may or may not be rounded before they are added.
+  Handle dot(const Row& a, const Row& b) override;
+  void row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) override;
+
+private:
+  struct Total;
+
+  bool is_exact_zero(const Rounding& x) const { return x.value == 0 && error(x) == 0; }
+  void add(Rounding& r, const Rounding& a, const Rounding& b, double b_value) const;
+  /// One rounding of a result no larger than `largest`, typically `typical`: uniform within half a unit in the last place.
+  static void round(Rounding& x, Channel channel, double largest, double typical) {
+    x.bound[static_cast<std::size_t>(channel)] += largest;
+    x.variance[static_cast<std::size_t>(channel)] += typical * typical / 3;
+  }
+  Rounding product_of(const Rounding& a, const Rounding& b) const;
+  void wave(Rounding& r, const Rounding& a, double value, double slope) const;
+  Rounding element(const Row& row, Index i) const {
+    return row.plain() ? Rounding{.value = row.plain()[i * row.stride(0)]} : at(row.numbers()[i * row.stride(0)].handle());
+  }
+
+  PerChannel units_;
+};
+
+}  // namespace attest::reference

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "attest/reference/certificate.hpp"
+
+#include "attest/reference/vocabulary.hpp"
+
+namespace attest::reference {
+
+Handle Certificate::pivot(Handle a) {
+  return made([&](Ball& r) { arb_get_mid_arb(r.get(), at(a).get()); });
+}
+
+bool Certificate::positive(Handle a) {
+  if (arb_is_positive(at(a).get())) return true;
+  if (arb_is_nonpositive(at(a).get())) return false;
+  throw Undecided("positive");
+}
+bool Certificate::less(Handle a, Handle b) {
+  if (arb_lt(at(a).get(), at(b).get())) return true;
+  if (arb_ge(at(a).get(), at(b).get())) return false;
+  throw Undecided("less");
+}
+bool Certificate::is_zero(Handle a) const {
+  if (arb_is_zero(at(a).get())) return true;
+  if (!arb_contains_zero(at(a).get())) return false;
+  throw Undecided("is_zero");
+}
+
+double Certificate::margin_of(Handle gap) const {
+  arf_t low;
+  arf_init(low);
+  arb_get_lbound_arf(low, at(gap).get(), 53);
+  const double margin = arf_get_d(low, ARF_RND_FLOOR);
+  arf_clear(low);
+  return margin;
+}
+
+Handle Certificate::sum(const Number* terms, Index n) {
+  if (n == 0) return 0;
+  return made([&](Ball& r) {
+    arb_zero(r.get());
+    for (Index i = 0; i < n; ++i) arb_add(r.get(), r.get(), at(terms[i].handle()).get(), bits_);
+  });
+}
+
+/// Shallow copies one after another, which arb_dot only reads.
+Certificate::Balls Certificate::gathered(const Row& row, std::vector<arb_struct>& room) const {
+  const Index n = row.extent(0), step = row.stride(0);
+  if (n == 0) return {nullptr, 1};
+  if (static_cast<Index>(room.size()) < n) room.resize(static_cast<std::size_t>(n));
+  const Number* numbers = row.numbers();
+  for (Index i = 0; i < n; ++i) room[static_cast<std::size_t>(i)] = *at(numbers[i * step].handle()).get();
+  return {room.data(), 1};
+}
+
+Handle Certificate::dot(const Row& a, const Row& b) {
+  if (a.plain() || b.plain()) throw std::logic_error("enclosures are not computed from plain inputs");
+  const Balls x = gathered(a, left_), y = gathered(b, right_);
+  return made([&](Ball& r) { arb_dot(r.get(), nullptr, 0, x.first, x.step, y.first, y.step, a.extent(0), bits_); });
+}
+
+void Certificate::row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) {
+  if (row.plain() || matrix.plain()) throw std::logic_error("enclosures are not computed from plain inputs");
+  const Balls x = gathered(row, left_);
+  for (Index c = 0; c < matrix.extent(1); ++c) {
+    const Balls y = gathered(matrix.column(c), right_);
+    const Handle r = take();
+    arb_dot(at(r).get(), nullptr, 0, x.first, x.step, y.first, y.step, row.extent(0), bits_);
+    out[c] = Number::owning(r);
+  }
+}
+
+}  // namespace attest::reference

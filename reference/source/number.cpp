@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+#include "attest/reference/number.hpp"
+
+#include <limits>
+#include <new>
+
+#include "attest/reference/tape.hpp"
+#include "attest/reference/vocabulary.hpp"
+
+namespace attest::reference {
+
+Arithmetic::Arithmetic() : counts_{1} {}  // zero, which nobody owns and which is never released
+Arithmetic::~Arithmetic() = default;
+
+Handle Arithmetic::grow() {
+  const std::size_t next = counts_.size();
+  if (next == std::numeric_limits<Handle>::max()) throw std::bad_alloc();
+  reserve(static_cast<Handle>(next + 1));
+  counts_.push_back(1);
+  return static_cast<Handle>(next);
+}
+
+void Arithmetic::row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) {
+  for (Index c = 0; c < matrix.extent(1); ++c) out[c] = Number::owning(dot(row, matrix.column(c)));
+}
+void Arithmetic::matrix_times_column(const View<const Number, 2>& matrix, const Row& column, Number* out) {
+  for (Index r = 0; r < matrix.extent(0); ++r) out[r] = Number::owning(dot(matrix[r], column));
+}
+
+namespace {
+
+Arithmetic& arithmetic() { return *Evaluation::current->arithmetic; }
+
+}  // namespace
+
+/// Hands what was computed to the tape, which is set aside meanwhile: partial derivatives are computed, not recorded.
+struct Recorder {
+  explicit Recorder(Tape& recording) : tape(recording) { Evaluation::current->tape = nullptr; }
+  ~Recorder() { Evaluation::current->tape = &tape; }
+
+  bool knows(const Number& x) const { return tape.variable_of(x) != 0; }
+  template <class F>
+  Recorder& operand(const Number& x, F&& partial, Partial kind = Partial::slope) {
+    if (knows(x)) tape.operand(x, partial(), kind);
+    return *this;
+  }
+  void become(Number& result) { tape.become(result); }
+
+  Tape& tape;
+};
+
+namespace {
+
+
+Number one() { return Number(1); }
+
+}  // namespace
+
+Number::Number(double constant) {
+  if (constant == 0 && !std::signbit(constant)) return;
+  handle_ = reference::arithmetic().constant(constant);
+}
+
+Number Number::input(double x) {
+  if (x == 0 && !std::signbit(x)) return {};
+  return owning(reference::arithmetic().input(x));
+}
+
+Number operator-(const Number& a) {
+  Number x = Number::owning(arithmetic().negated(a.handle()));
+  if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [] { return Number(-1); }).become(x);
+  return x;
+}
+Number operator+(const Number& a, const Number& b) {
+  Number x = Number::owning(arithmetic().sum_of(a.handle(), b.handle()));
+  if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, one).operand(b, one).become(x);
+  return x;
+}
+Number operator-(const Number& a, const Number& b) {
+  Number x = Number::owning(arithmetic().difference(a.handle(), b.handle()));
+  if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, one).operand(b, [] { return Number(-1); }).become(x);
+  return x;
+}
+Number operator*(const Number& a, const Number& b) {
+  Number x = Number::owning(arithmetic().product(a.handle(), b.handle()));
+  if (Tape* tape = Evaluation::current->tape)
+    Recorder(*tape).operand(a, [&] { return b; }, Partial::factor).operand(b, [&] { return a; }, Partial::factor).become(x);
+  return x;
+}
+Number operator/(const Number& a, const Number& b) {
+  Number x = Number::owning(arithmetic().quotient(a.handle(), b.handle()));
+  if (Tape* tape = Evaluation::current->tape)
+    Recorder(*tape).operand(a, [&] { return 1 / b; }).operand(b, [&] { return -(x / b); }).become(x);
+  return x;
+}
+Number exp(const Number& a) {
+  Number x = Number::owning(arithmetic().exp(a.handle()));
+  if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return x; }).become(x);
+  return x;
+}
+Number log(const Number& a) {
+  Number x = Number::owning(arithmetic().log(a.handle()));
+  if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return 1 / a; }).become(x);
+  return x;
+}
+Number sqrt(const Number& a) {
+  Number x = Number::owning(arithmetic().sqrt(a.handle()));
+  if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return 1 / (x + x); }).become(x);
+  return x;
+}
+Number sin(const Number& a) {
+  Number x = Number::owning(arithmetic().sin(a.handle()));
+  if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return cos(a); }).become(x);
+  return x;
+}
+Number cos(const Number& a) {
+  Number x = Number::owning(arithmetic().cos(a.handle()));
+  if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return -sin(a); }).become(x);
+  return x;
+}
+Number pivot(const Number& x) { return Number::owning(arithmetic().pivot(x.handle())); }
+Number kept_in(DType dtype, const Number& a) {
+  Number x = Number::owning(arithmetic().kept_in(dtype, a.handle()));
+  if (Tape* tape = Evaluation::current->tape; tape && x.handle() != a.handle()) Recorder(*tape).operand(a, one).become(x);
+  return x;
+}
+Number stage(std::string_view label, const Number& a) {
+  Number x = Number::owning(arithmetic().stage(label, a.handle()));
+  if (Tape* tape = Evaluation::current->tape; tape && x.handle() != a.handle()) Recorder(*tape).operand(a, one).become(x);
+  return x;
+}
+
+double approximate(const Number& x) { return arithmetic().approximate(x.handle()); }
+bool positive(const Number& x) { return arithmetic().positive(x.handle()); }
+bool less(const Number& x, const Number& y) { return arithmetic().less(x.handle(), y.handle()); }
+bool is_zero(const Number& x) { return arithmetic().is_zero(x.handle()); }
+
+Number Sum::result() const {
+  Number x = Number::owning(arithmetic().sum(terms_.data(), static_cast<Index>(terms_.size())));
+  if (Tape* tape = Evaluation::current->tape) {
+    Recorder recorder(*tape);
+    for (const Number& term : terms_) recorder.operand(term, one);
+    recorder.become(x);
+  }
+  return x;
+}
+Number sum(const Row& x) {
+  return sum(x.extent(0), [&](Index i) { return x(i); });
+}
+
+namespace {
+
+/// `result` is dot(a, b).
+void record_dot(Tape& tape, Number& result, const Row& a, const Row& b) {
+  Recorder recorder(tape);
+  for (Index i = 0; i < a.extent(0); ++i) {
+    if (!a.plain()) recorder.operand(a.numbers()[i * a.stride(0)], [&] { return b(i); }, Partial::factor);
+    if (!b.plain()) recorder.operand(b.numbers()[i * b.stride(0)], [&] { return a(i); }, Partial::factor);
+  }
+  recorder.become(result);
+}
+
+}  // namespace
+
+Number dot(const Row& a, const Row& b) {
+  Number x = Number::owning(arithmetic().dot(a, b));
+  if (Tape* tape = Evaluation::current->tape) record_dot(*tape, x, a, b);
+  return x;
+}
+Vector product(const Row& x, const View<const Number, 2>& m) {
+  Vector y(m.extent(1));
+  if (y.extent() == 0) return y;
+  arithmetic().row_times_matrix(x, m, &y(0));
+  if (Tape* tape = Evaluation::current->tape)
+    for (Index c = 0; c < y.extent(); ++c) record_dot(*tape, y(c), x, m.column(c));
+  return y;
+}
+Vector product(const View<const Number, 2>& m, const Row& x) {
+  Vector y(m.extent(0));
+  if (y.extent() == 0) return y;
+  arithmetic().matrix_times_column(m, x, &y(0));
+  if (Tape* tape = Evaluation::current->tape)
+    for (Index r = 0; r < y.extent(); ++r) record_dot(*tape, y(r), m[r], x);
+  return y;
+}
+
+Vector stage(std::string_view label, const Vector& x) {
+  return tabulate(x.extent(), [&](Index i) { return stage(label, x(i)); });
+}
+
+std::vector<Index> top_k(Index k, const Vector& scores) {
+  const Index n = scores.extent();
+  std::vector<Index> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), Index{0});
+  if (k >= n) return order;
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return approximate(scores(a)) > approximate(scores(b)); });
+  const auto split = static_cast<std::size_t>(k);
+  bool other = false;
+  if (Decisions* decisions = Evaluation::current->decisions; decisions && k > 0) {
+    const Number gap = scores(order[split - 1]) - scores(order[split]);
+    const std::size_t ordinal = decisions->margin.size();
+    decisions->margin.push_back(arithmetic().margin_of(gap.handle()));
+    decisions->error.push_back(arithmetic().error_of(gap.handle()));
+    other = ordinal < decisions->take_other.size() && decisions->take_other[ordinal];
+  }
+  if (other) {
+    std::swap(order[split - 1], order[split]);
+  } else {
+    for (std::size_t in = 0; in < split; ++in)
+      for (std::size_t out = split; out < order.size(); ++out)
+        if (less(scores(order[in]), scores(order[out]))) throw Undecided("top_k");
+  }
+  order.resize(split);
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+// --- the tape ------------------------------------------------------------------------------------------------------------
+
+Tape::Tape() : arithmetic_(arithmetic()) {
+  if (!arithmetic_.variables_.empty()) throw std::logic_error("a tape is recording already: derivatives of derivatives are not taken");
+  arithmetic_.variables_.resize(arithmetic_.counts_.size(), 0);
+  Evaluation::current->tape = this;
+}
+Tape::~Tape() {
+  if (Evaluation::current->tape == this) Evaluation::current->tape = nullptr;
+  arithmetic_.variables_.clear();
+}
+
+std::uint32_t Tape::variable_of(const Number& x) const {
+  return x.handle() < arithmetic_.variables_.size() ? arithmetic_.variables_[x.handle()] : 0;
+}
+
+void Tape::operand(const Number& x, Number partial, Partial kind) { edges_.push_back({variable_of(x) - 1, kind, std::move(partial)}); }
+
+void Tape::become(Number& result) {
+  if (declared_ == edges_.size()) return;  // a constant
+  auto& variables = arithmetic_.variables_;
+  // A value may have several names; a variable has one, which no other value shares.
+  if (result.handle() == 0 || variable_of(result) != 0) result = Number::owning(arithmetic_.copy(result.handle()));
+  if (result.handle() >= variables.size()) variables.resize(arithmetic_.counts_.size(), 0);
+  first_edge_.push_back(declared_);
+  declared_ = edges_.size();
+  variables[result.handle()] = static_cast<std::uint32_t>(first_edge_.size());
+}
+
+Number Tape::variable(const Number& value) {
+  Number x = Number::owning(arithmetic_.copy(value.handle()));
+  auto& variables = arithmetic_.variables_;
+  if (x.handle() >= variables.size()) variables.resize(arithmetic_.counts_.size(), 0);
+  first_edge_.push_back(declared_);
+  variables[x.handle()] = static_cast<std::uint32_t>(first_edge_.size());
+  return x;
+}
+
+void Tape::seed(const Number& result, Number adjoint) {
+  if (const auto variable = variable_of(result)) seeds_.emplace_back(variable - 1, std::move(adjoint));
+}
+
+void Tape::differentiate() {
+  Evaluation::current->tape = nullptr;
+  const std::size_t variables = first_edge_.size();
+  // The uses of each variable: (child, edge) in ascending order, gathered by counting.
+  std::vector<std::size_t> first_use(variables + 1, 0);
+  for (const Edge& edge : edges_) ++first_use[edge.operand + 1];
+  for (std::size_t v = 0; v < variables; ++v) first_use[v + 1] += first_use[v];
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> uses(edges_.size());
+  {
+    auto next = first_use;
+    for (std::size_t child = 0; child < variables; ++child) {
+      const std::size_t end = child + 1 < variables ? first_edge_[child + 1] : declared_;
+      for (std::size_t edge = first_edge_[child]; edge < end; ++edge)
+        uses[next[edges_[edge].operand]++] = {static_cast<std::uint32_t>(child), static_cast<std::uint32_t>(edge)};
+    }
+  }
+  std::vector<std::vector<const Number*>> seeded(variables);
+  for (const auto& [variable, adjoint] : seeds_) seeded[variable].push_back(&adjoint);
+  adjoints_.assign(variables, Number());
+  std::vector<bool> reached(variables, false);
+  for (std::size_t variable = variables; variable-- > 0;) {
+    Sum total;
+    bool any = false;
+    for (const Number* seed : seeded[variable]) total.add(*seed), any = true;
+    for (std::size_t use = first_use[variable]; use < first_use[variable + 1]; ++use) {
+      const auto [child, edge] = uses[use];
+      if (!reached[child]) continue;
+      const Edge& used = edges_[edge];
+      total.add(Number::owning(arithmetic_.chained(used.partial.handle(), adjoints_[child].handle(), used.kind))), any = true;
+    }
+    if (any) adjoints_[variable] = total.result();
+    reached[variable] = any;
+  }
+}
+
+const Number& Tape::adjoint(const Number& variable) const { return adjoints_.at(variable_of(variable) - 1); }
+
+Matrix Tape::variables(const View<const Number, 2>& x) {
+  Matrix copy(x.extent(0), x.extent(1));
+  for (Index i = 0; i < x.extent(0); ++i)
+    for (Index a = 0; a < x.extent(1); ++a) copy(i, a) = variable(x(i, a));
+  return copy;
+}
+
+void Tape::write_adjoints(const Matrix& of, const View<Number, 2>& gradient) const {
+  for (Index i = 0; i < gradient.extent(0); ++i)
+    for (Index a = 0; a < gradient.extent(1); ++a) gradient(i, a) = adjoint(of(i, a));
+}
+
+}  // namespace attest::reference
