@@ -29,11 +29,11 @@ int run(const attest_call* call) {
       const auto end = std::min(form.find('@'), form.size());
       const Fault& fault = *spec.fault(form.substr(6, end - 6));
       const double multiple = end < form.size() ? std::stod(std::string(form.substr(end + 1))) : 1;
-      return judge::planted(problem, fault, judge::arithmetic_of(profile), multiple * fault.amplitude);
+      return judge::planted(problem, fault, judge::kernel_of(profile), multiple * fault.amplitude);
     }
     const auto name = form.substr(6, form.rfind(':') - 6);
     const auto order = std::find_if(reference::kOrders.begin(), reference::kOrders.end(), [&](const auto& known) { return known.name == name; });
-    return judge::emulated(problem, std::string(form.substr(form.rfind(':') + 1)), judge::arithmetic_of(profile, order->order));
+    return judge::emulated(problem, std::string(form.substr(form.rfind(':') + 1)), judge::kernel_of(profile, order->order));
   });
 }
 

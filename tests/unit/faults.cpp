@@ -64,7 +64,7 @@ TEST_P(EveryFault, StandsInTheSpec) {
   std::stringstream text;
   text << file.rdbuf();
   const std::string all = text.str();
-  const std::regex variant(R"(void (\w+)\(const In<T>& in, const Out<T>& out(, const T& c)?\) \{)");
+  const std::regex variant(R"(void (\w+)\(const In& in, const Out& out(, const Number& c)?\) \{)");
   int found = 0;
   for (auto at = std::sregex_iterator(all.begin(), all.end(), variant); at != std::sregex_iterator(); ++at) {
     const Fault* fault = spec.fault((*at)[1].str());
@@ -135,7 +135,7 @@ struct Attention : testing::Test {
   }
   /// What is said of a kernel that makes the mistake where `there` holds.
   std::vector<Name> names_of(const std::string& fault, const std::function<bool(const Problem&)>& there) {
-    const auto how = arithmetic_of(f32);
+    const auto how = kernel_of(f32);
     const auto samples = samples_of([&](const Problem& problem) { return there(problem) ? planted(problem, *spec.fault(fault), how) : emulated(problem, "max_shift", how); });
     return diagnose(bank, samples, bank.statistics(samples, 1000)).names;
   }
@@ -144,7 +144,7 @@ struct Attention : testing::Test {
 TEST_F(Attention, AScaleOffByTwoToTheMinus16IsNamedWithItsAmplitude) {
   const Fault& fault = *spec.fault("scale_drift");
   for (const double multiple : {1.0, -1.0, 0.25, 0.0625}) {  // 1 + 2^-16 ... 1 + 2^-20
-    const Statistics s = of([&](const Problem& problem) { return planted(problem, fault, arithmetic_of(f32), multiple * fault.amplitude); });
+    const Statistics s = of([&](const Problem& problem) { return planted(problem, fault, kernel_of(f32), multiple * fault.amplitude); });
     ASSERT_FALSE(s.rejected.empty()) << multiple;
     EXPECT_EQ(s.rejected[0].fault, "scale_drift") << multiple;
     EXPECT_NEAR(s.rejected[0].c, multiple, std::abs(multiple) < 0.1 ? 0.1 * std::abs(multiple) : 0.01 * std::abs(multiple));
@@ -153,14 +153,14 @@ TEST_F(Attention, AScaleOffByTwoToTheMinus16IsNamedWithItsAmplitude) {
 
 TEST_F(Attention, AnAmplitudeOfAFewUnitsRejectsNobody) {
   const Fault& fault = *spec.fault("scale_drift");
-  const Statistics s = of([&](const Problem& problem) { return planted(problem, fault, arithmetic_of(f32), 0x1p-22); });  // four units
+  const Statistics s = of([&](const Problem& problem) { return planted(problem, fault, kernel_of(f32), 0x1p-22); });  // four units
   EXPECT_TRUE(s.rejected.empty());
 }
 
 TEST_F(Attention, TwoFaultsAtOnceAreFittedTogether) {
   const Fault &scale = *spec.fault("scale_drift"), &normaliser = *spec.fault("normaliser_drift");
   const Statistics s = of([&](const Problem& problem) {
-    const auto how = arithmetic_of(golden::profile("f64"));
+    const auto how = kernel_of(golden::profile("f64"));
     Arrays both = planted(problem, scale, how), other = planted(problem, normaliser, how, -2 * normaliser.amplitude);
     const Arrays right = emulated(problem, "max_shift", how);
     for (std::size_t i = 0; i < both.at("o").values.size(); ++i) both.at("o").values[i] += other.at("o").values[i] - right.at("o").values[i];
@@ -191,7 +191,7 @@ TEST_F(Attention, AMistakeUnderSomeConditionsIsNamedByTheCasesThatFail) {
 
 TEST_F(Attention, TheGradeIsThatOfTheArithmetic) {
   const auto grade = [&](const char* profile) {
-    return of([&](const Problem& problem) { return emulated(problem, "max_shift", arithmetic_of(golden::profile(profile))); });
+    return of([&](const Problem& problem) { return emulated(problem, "max_shift", kernel_of(golden::profile(profile))); });
   };
   EXPECT_NEAR(grade("f32").bits, 24, 1.5);
   EXPECT_EQ(grade("f32").behaves_like, "f32");
@@ -232,7 +232,7 @@ TEST(Calibration, ScoresOfCorrectKernelsScatterAsTheyShould) {
 
 TEST_F(Attention, ABiasIsSeen) {
   const Statistics s = of([&](const Problem& problem) {
-    Arrays outputs = emulated(problem, "max_shift", arithmetic_of(golden::profile("f64")));
+    Arrays outputs = emulated(problem, "max_shift", kernel_of(golden::profile("f64")));
     for (double& x : outputs.at("o").values) x += 0x1p-17 * x;
     return outputs;
   });
@@ -248,7 +248,7 @@ TEST_F(Attention, CasesThatProveNothingAreInvalid) {
   EXPECT_NE(bank.vacuity(few).too_little, "");
   EXPECT_NE(bank.vacuity({}).too_little, "");
   Row row;
-  judge_statistics(bank, {{few[0], stored(few[0]->problem, emulated(few[0]->problem, "max_shift", arithmetic_of(f32)), f32)}}, 1, row);
+  judge_statistics(bank, {{few[0], stored(few[0]->problem, emulated(few[0]->problem, "max_shift", kernel_of(f32)), f32)}}, 1, row);
   ASSERT_EQ(row.failures.size(), 1u);
   EXPECT_EQ(row.failures[0].status, Status::invalid);
   EXPECT_EQ(row.failures[0].tier, "vacuity");

@@ -43,7 +43,7 @@ inline void activation_after_second(const In& in, const Out& out) {
 }
 
 inline void activation_before_first(const In& in, const Out& out) {
-  const auto x = matrix_of(in.x.extent(0), in.x.extent(1), [&](Index i, Index a) { return right::activated(in, Number(in.x(i, a))); });
+  const auto x = matrix_of(in.x.extent(0), in.x.extent(1), [&](Index i, Index a) { return right::activated(in, in.x(i, a)); });
   In other = in;
   other.x = read_only(x);
   with_activation(other, out, "identity");
@@ -51,13 +51,13 @@ inline void activation_before_first(const In& in, const Out& out) {
 
 inline void gelu_by_sigmoid(const In& in, const Out& out) {
   with_hidden(in, out, [&](Index, const Number& u) {
-    return in.activation == "gelu_tanh" ? Number(u * sigmoid(Number(Number(1.702) * u))) : right::activated(in, u);
+    return in.activation == "gelu_tanh" ? u * sigmoid(Number(1.702) * u) : right::activated(in, u);
   });
 }
 
 inline void leaky(const In& in, const Out& out) {
   with_hidden(in, out, [&](Index, const Number& u) {
-    return in.activation == "relu" && !positive(u) ? Number(Number(0.01) * u) : right::activated(in, u);
+    return in.activation == "relu" && !positive(u) ? Number(0.01) * u : right::activated(in, u);
   });
 }
 
@@ -81,11 +81,11 @@ inline void bias1_after_activation(const In& in, const Out& out) {
 
 inline void residual_inside(const In& in, const Out& out) {
   right::dense(in, out);
-  changed(in, out, [&](Index i, Index a) { return Number(out.y(i, a) + in.x(i, a)); });
+  changed(in, out, [&](Index i, Index a) { return out.y(i, a) + in.x(i, a); });
 }
 
 inline void weights_shared_wrongly(const In& in, const Out& out) {
-  const auto w_2 = matrix_of(in.w_2.extent(0), in.w_2.extent(1), [&](Index t, Index a) { return Number(in.w_1(a, t)); });
+  const auto w_2 = matrix_of(in.w_2.extent(0), in.w_2.extent(1), [&](Index t, Index a) { return in.w_1(a, t); });
   In other = in;
   other.w_2 = read_only(w_2);
   right::dense(other, out);
@@ -95,7 +95,7 @@ inline void w_1_transposed(const In& in, const Out& out) {
   const auto [d, f] = in.w_1.extents();
   const auto w_1 = matrix_of(d, f, [&, rows = d, columns = f](Index a, Index t) {
     const Index flat = t * rows + a;
-    return Number(in.w_1(flat / columns, flat % columns));
+    return in.w_1(flat / columns, flat % columns);
   });
   In other = in;
   other.w_1 = read_only(w_1);

@@ -15,14 +15,14 @@ using right::over;
 /// The equation with the similarity sim(i, j) in place of its own.
 template <class F>
 void with_similarity(const In& in, const Out& out, F&& sim) {
-  right::each_row(in, out, [&](Index i, const Keys& keys) { return over(keys, [&](Index j) { return Number(sim(i, j)); }); });
+  right::each_row(in, out, [&](Index i, const Keys& keys) { return over(keys, [&](Index j) { return sim(i, j); }); });
 }
 
 /// The equation with exp(l(i, j)) where `sim` is of that kind, the equation itself elsewhere.
 template <class F>
 void with_exponent(const In& in, const Out& out, const char* kind, F&& l) {
   if (in.sim != kind) return right::stable(in, out);
-  right::each_row(in, out, [&](Index i, const Keys& keys) { return right::shifted(over(keys, [&](Index j) { return Number(l(i, j)); })); });
+  right::each_row(in, out, [&](Index i, const Keys& keys) { return right::shifted(over(keys, [&](Index j) { return l(i, j); })); });
 }
 
 /// The equation under another mask.
@@ -43,7 +43,7 @@ void with_numerators(const In& in, const Out& out, F&& f) {
     const Keys keys = right::visible(in, i);
     const auto w = over(keys, [&](Index j) { return right::similarity(in, i, j); });
     const right::Rows v(in.v, keys);
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = f(Number(dot(w, v.column(c))), i);
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = f(dot(w, v.column(c)), i);
   }
 }
 
@@ -57,7 +57,7 @@ inline void unnormalised(const In& in, const Out& out) {
 }
 
 inline void eps_added(const In& in, const Out& out) {
-  with_numerators(in, out, [&](const Number& x, Index i) { return right::ratio(in, x, Number(denominator(in, i, right::visible(in, i)) + Number(1e-6))); });
+  with_numerators(in, out, [&](const Number& x, Index i) { return right::ratio(in, x, denominator(in, i, right::visible(in, i)) + Number(1e-6)); });
 }
 
 inline void mask_after_normaliser(const In& in, const Out& out) {
@@ -71,7 +71,7 @@ inline void own_value(const In& in, const Out& out) {
   for (Index i = 0; i < in.q.extent(0); ++i) {
     const Keys keys = right::visible(in, i);
     const Number z = denominator(in, i, keys);
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = right::ratio(in, Number(z * in.v(i % s, c)), z);
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = right::ratio(in, z * in.v(i % s, c), z);
   }
 }
 
@@ -83,7 +83,7 @@ inline void normaliser_of_column(const In& in, const Out& out) {
           const Keys keys = right::visible(in, r);
           return std::count(keys.begin(), keys.end(), j) ? right::similarity(in, r, j) : Number(0);
         });
-        return right::ratio(in, Number(right::similarity(in, i, j) * in.v(j, c)), z);
+        return right::ratio(in, right::similarity(in, i, j) * in.v(j, c), z);
       });
       out.o(i, c) = sum(shares.extent(), [&](Index t) { return shares(t); });
     }
@@ -135,7 +135,7 @@ void with_negative(const In& in, const Out& out, F&& f) {
   if (right::is_exponential(in)) return right::stable(in, out);
   with_similarity(in, out, [&](Index i, Index j) {
     const Number sim = right::similarity(in, i, j);
-    return less(sim, Number(0)) ? Number(f(sim)) : sim;
+    return less(sim, Number(0)) ? f(sim) : sim;
   });
 }
 

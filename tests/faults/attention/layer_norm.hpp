@@ -23,18 +23,18 @@ void with_moments(const In& in, const Out& out, F&& f) {
 
 /// The equation with x - shift over sqrt(v + eps).
 inline Vector shifted(const In& in, const Row& x, const Number& shift, const Number& v) {
-  return right::scaled(in, tabulate(x.extent(0), [&](Index a) { return Number(x(a) - shift); }), v);
+  return right::scaled(in, tabulate(x.extent(0), [&](Index a) { return x(a) - shift; }), v);
 }
 
 /// The mean square of a row.
 inline Number mean_square(const Row& x) {
-  return mean(x.extent(0), [&](Index a) { return Number(x(a) * x(a)); });
+  return mean(x.extent(0), [&](Index a) { return x(a) * x(a); });
 }
 
 inline void unbiased_variance(const In& in, const Out& out) {
   with_moments(in, out, [&](const auto&, const Vector& rest, const Number& v) {
     const Index d = rest.extent();
-    return right::scaled(in, rest, Number(v * Number(d) / Number(std::max<Index>(d - 1, 1))));
+    return right::scaled(in, rest, v * Number(d) / Number(std::max<Index>(d - 1, 1)));
   });
 }
 
@@ -43,26 +43,26 @@ template <class F>
 void with_deviation(const In& in, const Out& out, F&& deviation) {
   with_moments(in, out, [&](const auto&, const Vector& rest, const Number& v) {
     const Number by = deviation(v);
-    return tabulate(rest.extent(), [&](Index a) { return Number(rest(a) / by); });
+    return tabulate(rest.extent(), [&](Index a) { return rest(a) / by; });
   });
 }
 
 inline void eps_outside_sqrt(const In& in, const Out& out) {
-  with_deviation(in, out, [&](const Number& v) { return Number(sqrt(v) + Number(in.eps)); });
+  with_deviation(in, out, [&](const Number& v) { return sqrt(v) + in.eps; });
 }
 
 inline void variance_not_rooted(const In& in, const Out& out) {
-  with_deviation(in, out, [&](const Number& v) { return Number(v + Number(in.eps)); });
+  with_deviation(in, out, [&](const Number& v) { return v + in.eps; });
 }
 
 inline void normaliser_drift(const In& in, const Out& out, const Number& c) {
-  with_deviation(in, out, [&](const Number& v) { return Number(sqrt(v + Number(in.eps)) / (Number(1) + c)); });
+  with_deviation(in, out, [&](const Number& v) { return sqrt(v + in.eps) / (Number(1) + c); });
 }
 
 inline void reciprocal_root(const In& in, const Out& out) {
   with_moments(in, out, [&](const auto&, const Vector& rest, const Number& v) {
-    const Number by = Number(1) / sqrt(v + Number(in.eps));
-    return tabulate(rest.extent(), [&](Index a) { return Number(rest(a) * by); });
+    const Number by = 1 / sqrt(v + in.eps);
+    return tabulate(rest.extent(), [&](Index a) { return rest(a) * by; });
   });
 }
 
@@ -91,10 +91,10 @@ void normalised_over(const In& in, const Out& out, Index count, F&& entry) {
   Matrix xhat(n, d);
   for (Index i = 0; i < n; ++i)
     for (Index a = 0; a < xhat.extent(1); ++a) {
-      const auto all = tabulate(count, [&](Index t) { return Number(entry(t, a)); });
+      const auto all = tabulate(count, [&](Index t) { return entry(t, a); });
       const Number mu = mean(count, [&](Index t) { return all(t); });
       const Number v = mean(count, [&](Index t) { return Number((all(t) - mu) * (all(t) - mu)); });
-      xhat(i, a) = (in.x(i, a) - mu) / sqrt(v + Number(in.eps));
+      xhat(i, a) = (in.x(i, a) - mu) / sqrt(v + in.eps);
     }
   Index i = 0;
   right::each_row(in, out, [&](const auto&) {
@@ -114,16 +114,16 @@ inline void all_together(const In& in, const Out& out) {
 
 inline void naive_variance(const In& in, const Out& out) {
   right::each_row(in, out, [&](const Row& x) {
-    const Number mu = mean(x.extent(0), [&](Index a) { return Number(x(a)); });
-    return shifted(in, x, mu, Number(mean_square(x) - mu * mu));
+    const Number mu = mean(x.extent(0), [&](Index a) { return x(a); });
+    return shifted(in, x, mu, mean_square(x) - mu * mu);
   });
 }
 
 inline void last_feature_dropped(const In& in, const Out& out) {
   right::each_row(in, out, [&](const Row& x) {
     const Index d = x.extent(0), even = std::max<Index>(d - d % 2, 1);
-    const Number mu = mean(even, [&](Index a) { return Number(x(a)); });
-    return shifted(in, x, mu, mean(even, [&](Index a) { return Number((x(a) - mu) * (x(a) - mu)); }));
+    const Number mu = mean(even, [&](Index a) { return x(a); });
+    return shifted(in, x, mu, mean(even, [&](Index a) { return (x(a) - mu) * (x(a) - mu); }));
   });
 }
 
@@ -133,26 +133,26 @@ void with_gain(const In& in, const Out& out, F&& f) {
   In bare = in;
   bare.gamma = {}, bare.beta = {};
   right::two_pass(bare, out);
-  const auto gamma = [&](Index a) { return in.gamma ? Number(in.gamma(a)) : Number(1); };
-  const auto beta = [&](Index a) { return in.beta ? Number(in.beta(a)) : Number(0); };
+  const auto gamma = [&](Index a) { return in.gamma ? in.gamma(a) : Number(1); };
+  const auto beta = [&](Index a) { return in.beta ? in.beta(a) : Number(0); };
   for (Index i = 0; i < in.x.extent(0); ++i)
     for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = f(Number(out.y(i, a)), gamma(a), beta(a));
 }
 
 inline void beta_before_gamma(const In& in, const Out& out) {
-  with_gain(in, out, [](const Number& xhat, const Number& gamma, const Number& beta) { return Number(gamma * (xhat + beta)); });
+  with_gain(in, out, [](const Number& xhat, const Number& gamma, const Number& beta) { return gamma * (xhat + beta); });
 }
 
 inline void gamma_ignored(const In& in, const Out& out) {
-  with_gain(in, out, [](const Number& xhat, const Number&, const Number& beta) { return Number(xhat + beta); });
+  with_gain(in, out, [](const Number& xhat, const Number&, const Number& beta) { return xhat + beta; });
 }
 
 inline void gamma_plus_one(const In& in, const Out& out) {
-  with_gain(in, out, [](const Number& xhat, const Number& gamma, const Number& beta) { return Number((Number(1) + gamma) * xhat + beta); });
+  with_gain(in, out, [](const Number& xhat, const Number& gamma, const Number& beta) { return (Number(1) + gamma) * xhat + beta; });
 }
 
 inline void beta_ignored(const In& in, const Out& out) {
-  with_gain(in, out, [](const Number& xhat, const Number& gamma, const Number&) { return Number(gamma * xhat); });
+  with_gain(in, out, [](const Number& xhat, const Number& gamma, const Number&) { return gamma * xhat; });
 }
 
 }  // namespace attest::faults::attention::layer_norm

@@ -28,7 +28,7 @@ inline void with_queries_times(In in, const Out& out, const Number& factor) {
 }
 
 inline void scale_total_width(const In& in, const Out& out) {
-  with_queries_times(in, out, in.scale ? Number(1) : Number(Number(1) / sqrt(Number(in.w_q.extent(0)))));
+  with_queries_times(in, out, in.scale ? Number(1) : 1 / sqrt(Number(in.w_q.extent(0))));
 }
 
 inline void scale_missing(const In& in, const Out& out) {
@@ -43,12 +43,12 @@ inline void scale_ignored(const In& in, const Out& out) {
   right::loop(other, out);
 }
 
-inline void scale_drift(const In& in, const Out& out, const Number& c) { with_queries_times(in, out, Number(Number(1) + c)); }
+inline void scale_drift(const In& in, const Out& out, const Number& c) { with_queries_times(in, out, Number(1) + c); }
 
 inline void scaled_projection(const In& in, const Out& out) {
   In other = in;
   other.scale = 1;
-  with_queries_times(other, out, in.scale ? Number(*in.scale) : Number(Number(1) / sqrt(Number(in.w_q.extent(2)))));
+  with_queries_times(other, out, in.scale ? Number(*in.scale) : 1 / sqrt(Number(in.w_q.extent(2))));
 }
 
 inline void interleaved_split(const In& in, const Out& out) {
@@ -112,7 +112,7 @@ inline void values_from_keys(const In& in, const Out& out) {
 }
 
 inline void keys_from_queries(const In& in, const Out& out) {
-  const auto x_k = matrix_of(in.x_k.extent(0), in.x_k.extent(1), [&](Index j, Index f) { return Number(in.x_q(j % in.x_q.extent(0), f)); });
+  const auto x_k = matrix_of(in.x_k.extent(0), in.x_k.extent(1), [&](Index j, Index f) { return in.x_q(j % in.x_q.extent(0), f); });
   In other = in;
   other.x_k = read_only(x_k);
   right::loop(other, out);
@@ -121,7 +121,7 @@ inline void keys_from_queries(const In& in, const Out& out) {
 inline void value_projection_of_keys(const In& in, const Out& out) {
   const Index d = in.w_k.extent(2);
   right::output(in, right::concatenated(in, [&](Index h) {
-    const auto w_v = matrix_of(in.w_v.extent(1), in.w_v.extent(2), [&](Index f, Index c) { return Number(in.w_k(h, f, c % d)); });
+    const auto w_v = matrix_of(in.w_v.extent(1), in.w_v.extent(2), [&](Index f, Index c) { return in.w_k(h, f, c % d); });
     const auto q = right::projected(in.x_q, in.w_q[h]), k = right::projected(in.x_k, in.w_k[h]);
     return right::attended(in, q, k, right::projected(in.x_v, read_only(w_v)));
   }), out);

@@ -12,12 +12,12 @@ using right::Out;
 
 /// The shape of w from columns of `source`, repeated where it is narrower.
 inline Matrix with_width_of(View<const Number, 2> w, View<const Number, 2> source) {
-  return matrix_of(w.extent(0), w.extent(1), [&](Index f, Index a) { return Number(source(f, a % source.extent(1))); });
+  return matrix_of(w.extent(0), w.extent(1), [&](Index f, Index a) { return source(f, a % source.extent(1)); });
 }
 
 /// `count` rows of x, from the start again where there are fewer.
 inline Matrix rows_of(View<const Number, 2> x, Index count) {
-  return matrix_of(count, x.extent(1), [&](Index i, Index f) { return Number(x(i % x.extent(0), f)); });
+  return matrix_of(count, x.extent(1), [&](Index i, Index f) { return x(i % x.extent(0), f); });
 }
 
 /// The equation with other weights.
@@ -31,7 +31,7 @@ inline void transposed_weight(const In& in, const Out& out) {
     const auto [f, width] = w.extents();
     return matrix_of(f, width, [&, rows = f, columns = width](Index r, Index a) {
       const Index flat = a * rows + r;
-      return Number(w(flat / columns, flat % columns));
+      return w(flat / columns, flat % columns);
     });
   };
   with_weights(in, out, misread(in.w_q), misread(in.w_k), misread(in.w_v));
@@ -53,7 +53,7 @@ void with_columns(const In& in, const Out& out, F&& column) {
   const Matrix w = right::side_by_side(in);
   const Index f = in.w_q.extent(0), d = in.w_q.extent(1), m = in.w_v.extent(1);
   const auto part = [&](Index first, Index count) {
-    return matrix_of(f, count, [&](Index r, Index a) { return Number(w(r, column(first + a))); });
+    return matrix_of(f, count, [&](Index r, Index a) { return w(r, column(first + a)); });
   };
   with_weights(in, out, part(0, d), part(d, d), part(2 * d, m));
 }
@@ -90,7 +90,7 @@ inline void queries_from_keys(const In& in, const Out& out) {
 inline void last_input_dropped(const In& in, const Out& out) {
   const Index f = in.x.extent(1);
   const auto even = [&](View<const Number, 2> w) {
-    return matrix_of(f, w.extent(1), [&](Index r, Index a) { return r == f - 1 && f % 2 == 1 ? Number(0) : Number(w(r, a)); });
+    return matrix_of(f, w.extent(1), [&](Index r, Index a) { return r == f - 1 && f % 2 == 1 ? Number(0) : w(r, a); });
   };
   with_weights(in, out, even(in.w_q), even(in.w_k), even(in.w_v));
 }

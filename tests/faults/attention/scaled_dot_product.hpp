@@ -20,16 +20,16 @@ void with_logits(const In& in, const Out& out, F&& logit) {
       right::empty_row(in, out, i);
       continue;
     }
-    const auto a = shifted(tabulate(static_cast<Index>(keys.size()), [&](Index t) { return Number(logit(i, keys[static_cast<std::size_t>(t)])); })).first;
+    const auto a = shifted(tabulate(static_cast<Index>(keys.size()), [&](Index t) { return logit(i, keys[static_cast<std::size_t>(t)]); })).first;
     const right::Rows v(in.v, keys);
     for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(a, v.column(c));
   }
 }
 
-inline Number biased(const In& in, Index i, Index j, const Number& l) { return in.bias ? Number(l + in.bias(i, j)) : l; }
+inline Number biased(const In& in, Index i, Index j, const Number& l) { return in.bias ? l + in.bias(i, j) : l; }
 
 inline void with_scale(const In& in, const Out& out, const Number& scale) {
-  with_logits(in, out, [&](Index i, Index j) { return biased(in, i, j, Number(scale * dot(in.q[i], in.k[j]))); });
+  with_logits(in, out, [&](Index i, Index j) { return biased(in, i, j, scale * dot(in.q[i], in.k[j])); });
 }
 
 /// The equation over another set of visible keys, bias and causal order as they are.
@@ -63,11 +63,11 @@ inline Number given_scale(const In& in, const Number& otherwise) { return in.sca
 
 inline void scale_missing(const In& in, const Out& out) { with_scale(in, out, given_scale(in, Number(1))); }
 
-inline void scale_by_d(const In& in, const Out& out) { with_scale(in, out, given_scale(in, Number(Number(1) / Number(in.q.extent(1))))); }
+inline void scale_by_d(const In& in, const Out& out) { with_scale(in, out, given_scale(in, 1 / Number(in.q.extent(1)))); }
 
-inline void scale_by_sqrt_m(const In& in, const Out& out) { with_scale(in, out, given_scale(in, Number(Number(1) / sqrt(Number(in.v.extent(1)))))); }
+inline void scale_by_sqrt_m(const In& in, const Out& out) { with_scale(in, out, given_scale(in, 1 / sqrt(Number(in.v.extent(1))))); }
 
-inline void scale_ignored(const In& in, const Out& out) { with_scale(in, out, Number(Number(1) / sqrt(Number(in.q.extent(1))))); }
+inline void scale_ignored(const In& in, const Out& out) { with_scale(in, out, 1 / sqrt(Number(in.q.extent(1)))); }
 
 inline void scale_outside_exp(const In& in, const Out& out) {
   with_scale(in, out, Number(1));
@@ -76,7 +76,7 @@ inline void scale_outside_exp(const In& in, const Out& out) {
     for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = scale * out.o(i, c);
 }
 
-inline void scale_drift(const In& in, const Out& out, const Number& c) { with_scale(in, out, Number(right::scale_of(in) * (Number(1) + c))); }
+inline void scale_drift(const In& in, const Out& out, const Number& c) { with_scale(in, out, right::scale_of(in) * (Number(1) + c)); }
 
 inline void normaliser_drift(const In& in, const Out& out, const Number& c) {
   changed(in, out, [&](Index i) {
@@ -92,7 +92,7 @@ inline void scaled_queries(const In& in, const Out& out) {
 
 inline void shifted_rows(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out, [&](Index i, Index j) { return biased(in, i, j, Number(scale * dot(in.q[i], in.k[j]))) + Number(0.25 * static_cast<double>(i % 4)); });
+  with_logits(in, out, [&](Index i, Index j) { return biased(in, i, j, scale * dot(in.q[i], in.k[j])) + Number(0.25 * static_cast<double>(i % 4)); });
 }
 
 inline void causal_strict(const In& in, const Out& out) {
@@ -188,7 +188,7 @@ inline void softmax_over_queries(const In& in, const Out& out) {
     if (seen_by.empty()) continue;
     const auto w = shifted(tabulate(static_cast<Index>(seen_by.size()), [&](Index t) {
                      const Index i = seen_by[static_cast<std::size_t>(t)];
-                     return biased(in, i, j, Number(scale * dot(in.q[i], in.k[j])));
+                     return biased(in, i, j, scale * dot(in.q[i], in.k[j]));
                    })).first;
     for (Index t = 0; t < w.extent(); ++t) a(seen_by[static_cast<std::size_t>(t)], j) = w(t);
   }
@@ -206,7 +206,7 @@ inline void softmax_over_queries(const In& in, const Out& out) {
 
 inline void kv_roles_swapped(const In& in, const Out& out) {
   const Index d = in.q.extent(1), m = in.v.extent(1);
-  const auto scored = matrix_of(in.k.extent(0), d, [&](Index j, Index a) { return Number(in.v(j, a % m)); });
+  const auto scored = matrix_of(in.k.extent(0), d, [&](Index j, Index a) { return in.v(j, a % m); });
   In other = in;
   other.k = scored.view();
   right::max_shift(other, out);
@@ -214,7 +214,7 @@ inline void kv_roles_swapped(const In& in, const Out& out) {
 
 inline void values_from_keys(const In& in, const Out& out) {
   const Index d = in.q.extent(1), m = in.v.extent(1);
-  const auto read = matrix_of(in.k.extent(0), m, [&](Index j, Index c) { return Number(in.k(j, c % d)); });
+  const auto read = matrix_of(in.k.extent(0), m, [&](Index j, Index c) { return in.k(j, c % d); });
   In other = in;
   other.v = read.view();
   right::max_shift(other, out);
@@ -233,7 +233,7 @@ inline void no_max_shift(const In& in, const Out& out) { right::dense(in, out); 
 
 inline void half_products(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out, [&](Index i, Index j) { return biased(in, i, j, Number(scale * kept_in(DType::f16, dot(in.q[i], in.k[j])))); });
+  with_logits(in, out, [&](Index i, Index j) { return biased(in, i, j, scale * kept_in(DType::f16, dot(in.q[i], in.k[j]))); });
 }
 
 /// The keys that fill up the last of tiles of `tile` keys count with logit 0.
@@ -262,7 +262,7 @@ inline void head_width_64(const In& in, const Out& out) {
   const Index width = std::min<Index>(64, in.q.extent(1));
   const Number scale = right::scale_of(in);
   with_logits(in, out, [&](Index i, Index j) {
-    return biased(in, i, j, Number(scale * sum(width, [&](Index a) { return in.q(i, a) * in.k(j, a); })));
+    return biased(in, i, j, scale * sum(width, [&](Index a) { return in.q(i, a) * in.k(j, a); }));
   });
 }
 
@@ -295,7 +295,7 @@ inline void rescale_missing(const In& in, const Out& out) {
     auto state = right::partial(l, v, 0, std::min(in.block, l.extent()), m);
     for (Index first = in.block; first < l.extent(); first += in.block) {
       const auto next = right::partial(l, v, first, std::min(in.block, l.extent() - first), m);
-      state = {next.m, state.l + next.l, tabulate(m, [&](Index c) { return Number(state.o(c) + next.o(c)); })};
+      state = {next.m, state.l + next.l, tabulate(m, [&](Index c) { return state.o(c) + next.o(c); })};
     }
     for (Index c = 0; c < m; ++c) out.o(i, c) = state.o(c) / state.l;
   });
@@ -329,7 +329,7 @@ inline void bias_ignored(const In& in, const Out& out) {
 
 inline void base2(const In& in, const Out& out) {
   const Number scale = right::scale_of(in), ln_2 = ln2();
-  with_logits(in, out, [&](Index i, Index j) { return ln_2 * biased(in, i, j, Number(scale * dot(in.q[i], in.k[j]))); });
+  with_logits(in, out, [&](Index i, Index j) { return ln_2 * biased(in, i, j, scale * dot(in.q[i], in.k[j])); });
 }
 
 inline void mean_of_values(const In& in, const Out& out) {

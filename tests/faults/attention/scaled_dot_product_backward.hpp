@@ -16,7 +16,7 @@ template <class D>
 void with_delta(const In& in, const Out& out, D&& delta) {
   right::each_row(
       in, out, [](const Vector& l) { return shifted(l).first; },
-      [&](Index i, const auto&, const Vector& a, const Vector& grad_a) { return Number(delta(i, a, grad_a)); });
+      [&](Index i, const auto&, const Vector& a, const Vector& grad_a) { return delta(i, a, grad_a); });
 }
 
 /// Gradients as they are but for grad_q and grad_k, which are taken from the gradients of the logits with these factors.
@@ -55,7 +55,7 @@ inline void scale_missing_dq(const In& in, const Out& out) { with_factors(in, ou
 
 inline void scale_squared(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_factors(in, out, Number(scale * scale), Number(scale * scale));
+  with_factors(in, out, scale * scale, scale * scale);
 }
 
 inline void scale_drift(const In& in, const Out& out, const Number& c) {
@@ -128,7 +128,7 @@ inline void empty_row_nan(const In& in, const Out& out) {
 }
 
 inline void bias_ignored(const In& in, const Out& out) {
-  const auto none = matrix_of(in.q.extent(0), in.k.extent(0), [&](Index i, Index j) { return in.bias && hides(in.bias(i, j)) ? Number(in.bias(i, j)) : Number(0); });
+  const auto none = matrix_of(in.q.extent(0), in.k.extent(0), [&](Index i, Index j) { return in.bias && hides(in.bias(i, j)) ? in.bias(i, j) : Number(0); });
   In other = in;
   other.bias = none.view();
   right::materialised(other, out);

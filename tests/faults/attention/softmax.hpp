@@ -44,7 +44,7 @@ void normalised_by(const In& in, const Out& out, F&& log_normaliser) {
 inline void wrong_axis(const In& in, const Out& out) {
   right::max_shift(in, out);
   for (Index j = 0; j < in.x.extent(1); ++j) {
-    const Number z = sum(in.x.extent(0), [&](Index r) { return sees(in, r, j) ? Number(exp(in.x(r, j))) : Number(0); });
+    const Number z = sum(in.x.extent(0), [&](Index r) { return sees(in, r, j) ? exp(in.x(r, j)) : Number(0); });
     for (Index r = 0; r < in.x.extent(0); ++r)
       if (sees(in, r, j)) out.a(r, j) = exp(in.x(r, j)) / z;
   }
@@ -63,12 +63,12 @@ void shifted_by(const In& in, const Out& out, F&& m) {
     const Number shift = m(rows[next++], x);
     const auto e = tabulate(x.extent(), [&](Index t) { return exp(x(t) - shift); });
     const Number z = sum(x.extent(), [&](Index t) { return e(t); });
-    return std::pair(tabulate(x.extent(), [&](Index t) { return e(t) / z; }), Number(shift + log(z)));
+    return std::pair(tabulate(x.extent(), [&](Index t) { return e(t) / z; }), shift + log(z));
   });
 }
 
 inline void max_includes_masked(const In& in, const Out& out) {
-  shifted_by(in, out, [&](Index r, const Vector&) { return pivot_max(in.x.extent(1), [&](Index j) { return Number(in.x(r, j)); }); });
+  shifted_by(in, out, [&](Index r, const Vector&) { return pivot_max(in.x.extent(1), [&](Index j) { return in.x(r, j); }); });
 }
 
 inline void maximum_from_zero(const In& in, const Out& out) {
@@ -79,12 +79,12 @@ inline void maximum_from_zero(const In& in, const Out& out) {
 }
 
 inline void shift_above_maximum(const In& in, const Out& out) {
-  shifted_by(in, out, [&](Index, const Vector& x) { return Number(pivot_max(x.extent(), [&](Index t) { return x(t); }) + Number(1)); });
+  shifted_by(in, out, [&](Index, const Vector& x) { return pivot_max(x.extent(), [&](Index t) { return x(t); }) + Number(1); });
 }
 
 inline void masked_in_sum(const In& in, const Out& out) {
   normalised_by(in, out, [&](const Vector&, Index r) {
-    return right::shifted(tabulate(in.x.extent(1), [&](Index j) { return Number(in.x(r, j)); })).second;
+    return right::shifted(tabulate(in.x.extent(1), [&](Index j) { return in.x(r, j); })).second;
   });
 }
 
@@ -95,7 +95,7 @@ inline void base2(const In& in, const Out& out) {
 inline void additive_one_mask(const In& in, const Out& out) {
   In all = in;
   all.mask = {};
-  with_logits(all, out, [&](Index r, Index j) { return in.mask && in.mask(r, j) ? Number(in.x(r, j) + Number(1)) : Number(in.x(r, j)); });
+  with_logits(all, out, [&](Index r, Index j) { return in.mask && in.mask(r, j) ? in.x(r, j) + Number(1) : in.x(r, j); });
 }
 
 inline void mask_inverted(const In& in, const Out& out) {
@@ -164,7 +164,7 @@ inline void lse_without_maximum(const In& in, const Out& out) {
   right::max_shift(in, out);
   for (Index r = 0; r < in.x.extent(0); ++r) {
     const auto keys = right::visible(in, r);
-    if (!keys.empty()) out.lse(r) = out.lse(r) - pivot_max(static_cast<Index>(keys.size()), [&](Index t) { return Number(in.x(r, keys[static_cast<std::size_t>(t)])); });
+    if (!keys.empty()) out.lse(r) = out.lse(r) - pivot_max(static_cast<Index>(keys.size()), [&](Index t) { return in.x(r, keys[static_cast<std::size_t>(t)]); });
   }
 }
 

@@ -77,29 +77,29 @@ inline void shift_without_zero(const In& in, const Out& out) {
   right::each_row(in, out, [](const Vector& x) {
     if (x.extent() == 0) return x;
     const Number m = largest(x);
-    return weights(x, m, Number(exp(-m)));
+    return weights(x, m, exp(-m));
   });
 }
 
 inline void plus_one_in_numerator(const In& in, const Out& out) {
   right::each_row(in, out, [](const Vector& x) {
     const auto a = softmax::shifted(with_virtual_token(x)).first;
-    return tabulate(x.extent(), [&](Index t) { return Number(a(t) + a(x.extent())); });
+    return tabulate(x.extent(), [&](Index t) { return a(t) + a(x.extent()); });
   });
 }
 
 inline void no_shift(const In& in, const Out& out) { right::direct(in, out); }
 
 inline void max_includes_masked(const In& in, const Out& out) {
-  const Number m = pivot_max(in.x.extent(0) * in.x.extent(1), [&](Index t) { return Number(in.x(t / in.x.extent(1), t % in.x.extent(1))); });
-  right::each_row(in, out, [&](const Vector& x) { return weights(x, m, Number(exp(-m))); });
+  const Number m = pivot_max(in.x.extent(0) * in.x.extent(1), [&](Index t) { return in.x(t / in.x.extent(1), t % in.x.extent(1)); });
+  right::each_row(in, out, [&](const Vector& x) { return weights(x, m, exp(-m)); });
 }
 
 inline void wrong_axis(const In& in, const Out& out) {
   for (Index j = 0; j < in.x.extent(1); ++j) {
-    const auto column = tabulate(in.x.extent(0), [&](Index r) { return Number(in.x(r, j)); });
+    const auto column = tabulate(in.x.extent(0), [&](Index r) { return in.x(r, j); });
     const Number lse = softmax::shifted(with_virtual_token(column)).second;
-    for (Index r = 0; r < in.x.extent(0); ++r) out.a(r, j) = sees(in, r, j) ? Number(exp(in.x(r, j) - lse)) : Number(0);
+    for (Index r = 0; r < in.x.extent(0); ++r) out.a(r, j) = sees(in, r, j) ? exp(in.x(r, j) - lse) : Number(0);
   }
 }
 

@@ -48,7 +48,7 @@ inline void cross_missing(const In& in, const Out& out) {
 
 inline void residual_drift(const In& in, const Out& out, const Number& c) {
   with_join(in, out, [&](int norm, const Matrix& x, const auto& branch) {
-    const auto off = matrix_of(x.extent(0), x.extent(1), [&](Index i, Index a) { return Number(x(i, a) * (Number(1) + c)); });
+    const auto off = matrix_of(x.extent(0), x.extent(1), [&](Index i, Index a) { return x(i, a) * (Number(1) + c); });
     return right::normalised(in, norm, right::added(off, branch(x)));
   });
 }

@@ -12,20 +12,20 @@ using right::Out;
 
 /// g a_mem + rest a_dot
 inline void mix(const In& in, const Out& out, const Number& g, const Number& rest) {
-  right::each_element(in, out, [&](const Number& mem, const Number& local) { return Number(g * mem + rest * local); });
+  right::each_element(in, out, [&](const Number& mem, const Number& local) { return g * mem + rest * local; });
 }
 
-inline void gate_swapped(const In& in, const Out& out) { mix(in, out, sigmoid(Number(-in.beta())), sigmoid(Number(in.beta()))); }
+inline void gate_swapped(const In& in, const Out& out) { mix(in, out, sigmoid(-in.beta()), sigmoid(in.beta())); }
 
-inline void sigmoid_missing(const In& in, const Out& out) { mix(in, out, Number(in.beta()), Number(Number(1) - in.beta())); }
+inline void sigmoid_missing(const In& in, const Out& out) { mix(in, out, in.beta(), Number(1) - in.beta()); }
 
-inline void sum_without_complement(const In& in, const Out& out) { mix(in, out, sigmoid(Number(in.beta())), Number(1)); }
+inline void sum_without_complement(const In& in, const Out& out) { mix(in, out, sigmoid(in.beta()), Number(1)); }
 
 inline void plain_sum(const In& in, const Out& out) { mix(in, out, Number(1), Number(1)); }
 
 inline void tanh_gate(const In& in, const Out& out) {
-  const Number g = Number(2) * sigmoid(Number(Number(2) * in.beta())) - Number(1);
-  mix(in, out, g, Number(Number(1) - g));
+  const Number g = Number(2) * sigmoid(Number(2) * in.beta()) - Number(1);
+  mix(in, out, g, Number(1) - g);
 }
 
 inline void beta_ignored(const In& in, const Out& out) { mix(in, out, Number(0.5), Number(0.5)); }
@@ -47,12 +47,12 @@ inline void concat(const In& in, const Out& out) {  // rows [a_mem | a_dot] of 2
 
 inline void exp_of_beta(const In& in, const Out& out) {
   const Number e = exp(in.beta()), g = e / (Number(1) + e);
-  mix(in, out, g, Number(Number(1) - g));
+  mix(in, out, g, Number(1) - g);
 }
 
 inline void gate_drift(const In& in, const Out& out, const Number& c) {
   const Number beta = in.beta() * (Number(1) + c);
-  mix(in, out, sigmoid(beta), sigmoid(Number(-beta)));
+  mix(in, out, sigmoid(beta), sigmoid(-beta));
 }
 
 }  // namespace attest::faults::infini::gate

@@ -33,12 +33,12 @@ inline void no_normaliser(const In& in, const Out& out) {
 
 inline void elementwise_z(const In& in, const Out& out) {
   with_answer(in, out, [&](Row phi, Index b) {
-    return right::ratio(dot(phi, in.memory.column(b)), Number(in.z(b % in.z.extent(0)) + Number(in.eps)), in.zero_denominator);
+    return right::ratio(dot(phi, in.memory.column(b)), in.z(b % in.z.extent(0)) + in.eps, in.zero_denominator);
   });
 }
 
 inline void sum_of_z(const In& in, const Out& out) {
-  const Number total = sum(in.z.extent(0), [&](Index a) { return Number(in.z(a)); }) + Number(in.eps);
+  const Number total = sum(in.z.extent(0), [&](Index a) { return in.z(a); }) + in.eps;
   with_answer(in, out, [&](Row phi, Index b) { return right::ratio(dot(phi, in.memory.column(b)), total, in.zero_denominator); });
 }
 
@@ -56,7 +56,7 @@ inline void relu_map(const In& in, const Out& out) {
 
 inline void softmax_read(const In& in, const Out& out) {
   for (Index i = 0; i < in.q.extent(0); ++i) {
-    const auto w = reference::attention::softmax::shifted(tabulate(in.q.extent(1), [&](Index a) { return Number(in.q(i, a)); })).first;
+    const auto w = reference::attention::softmax::shifted(tabulate(in.q.extent(1), [&](Index a) { return in.q(i, a); })).first;
     for (Index b = 0; b < in.memory.extent(1); ++b) out.a(i, b) = dot(w, in.memory.column(b));
   }
 }
@@ -68,7 +68,7 @@ inline void nan_first_segment(const In& in, const Out& out) {
 }
 
 inline void scaled_queries(const In& in, const Out& out) {
-  const Number scale = Number(1) / sqrt(Number(in.q.extent(1)));
+  const Number scale = 1 / sqrt(Number(in.q.extent(1)));
   with_queries(in, out, [&](Index i, Index a) { return scale * in.q(i, a); });
 }
 
@@ -88,7 +88,7 @@ inline void expm1_features(const In& in, const Out& out) {
   if (in.feature_map != "elu_plus_one") return right::rows(in, out);
   const auto phi = matrix_of(in.q.extent(0), in.q.extent(1), [&](Index i, Index a) {
     const Number x = in.q(i, a);
-    return positive(x) ? Number(x + Number(1)) : Number((exp(x) - Number(1)) + Number(1));
+    return positive(x) ? x + 1 : (exp(x) - Number(1)) + Number(1);
   });
   In other = in;
   other.q = phi.view(), other.feature_map = "identity";

@@ -125,7 +125,7 @@ inline void expm1_features(const In& in, const Out& out) {
     if (in.feature_map != "elu_plus_one") return state.add(phi.view(), in.v);
     const auto flushed = matrix_of(in.k.extent(0), in.k.extent(1), [&](Index t, Index a) {
       const Number x = in.k(t, a);
-      return positive(x) ? Number(x + Number(1)) : Number((exp(x) - Number(1)) + Number(1));
+      return positive(x) ? x + 1 : (exp(x) - Number(1)) + Number(1);
     });
     state.add(flushed.view(), in.v);
   });

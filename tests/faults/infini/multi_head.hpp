@@ -10,7 +10,7 @@ namespace right = attest::reference::infini::multi_head;
 using right::In;
 using right::Out;
 using right::product;
-using Head = attest::spec::infini::segment_attention::In;
+using Head = attest::reference::infini::segment_attention::In;
 
 inline Index heads(const In& in) { return in.beta.extent(0); }
 
@@ -58,7 +58,7 @@ inline void shared_state(const In& in, const Out& out) {
 }
 
 inline void shared_beta(const In& in, const Out& out) {
-  with_beta(in, out, [&](Index) { return Number(in.beta(0)); });
+  with_beta(in, out, [&](Index) { return in.beta(0); });
 }
 
 inline void concat_order(const In& in, const Out& out) {
@@ -67,7 +67,7 @@ inline void concat_order(const In& in, const Out& out) {
 }
 
 inline void gate_after_projection(const In& in, const Out& out) {
-  const Number mean = sum(heads(in), [&](Index g) { return Number(in.beta(g)); }) / Number(heads(in));
+  const Number mean = sum(heads(in), [&](Index g) { return in.beta(g); }) / heads(in);
   with_beta(in, out, [&](Index) { return mean; });
 }
 
@@ -112,7 +112,7 @@ inline void keys_of_head_zero(const In& in, const Out& out) {
 }
 
 inline void heads_averaged(const In& in, const Out& out) {
-  with_outputs(in, out, [&](const Heads& a, Index g, Index i, Index c) { return Number(a[static_cast<std::size_t>(g)](i, c) / Number(heads(in))); });
+  with_outputs(in, out, [&](const Heads& a, Index g, Index i, Index c) { return a[static_cast<std::size_t>(g)](i, c) / heads(in); });
 }
 
 inline void last_head_dropped(const In& in, const Out& out) {
@@ -146,7 +146,7 @@ inline void position_ignored(const In& in, const Out& out) {
 }
 
 inline void gate_drift(const In& in, const Out& out, const Number& c) {
-  with_beta(in, out, [&](Index g) { return Number(in.beta(g) * (Number(1) + c)); });
+  with_beta(in, out, [&](Index g) { return in.beta(g) * (Number(1) + c); });
 }
 
 }  // namespace attest::faults::infini::multi_head

@@ -150,7 +150,7 @@ inline void last_partial_stored_twice(const In& in, const Out& out) {
 
 inline void gate_swapped(const In& in, const Out& out) {
   Head head(in);
-  head.g = sigmoid(Number(-in.beta()));
+  head.g = sigmoid(-in.beta());
   with_head(in, out, head);
 }
 
@@ -190,7 +190,7 @@ inline void denominator_broadcast(const In& in, const Out& out) {
     for (Index i = first; i < first + count; ++i) {
       const auto near = head.local(first, i);
       for (Index b = 0; b < head.m; ++b)
-        out.o(i, b) = mixed(head.g, reference::infini::memory_retrieve::ratio(dot(head.phi_q[i], state.memory.column(b)), Number(state.z(b % head.d)), in.zero_denominator), near(b));
+        out.o(i, b) = mixed(head.g, reference::infini::memory_retrieve::ratio(dot(head.phi_q[i], state.memory.column(b)), state.z(b % head.d), in.zero_denominator), near(b));
     }
     head.store(state, first, count);
   });
@@ -210,13 +210,13 @@ inline void with_scale(const In& in, const Out& out, const Number& scale) {
 
 inline void scale_missing(const In& in, const Out& out) { with_scale(in, out, in.scale ? Number(*in.scale) : Number(1)); }
 
-inline void scale_ignored(const In& in, const Out& out) { with_scale(in, out, Number(Number(1) / sqrt(Number(in.q.extent(1))))); }
+inline void scale_ignored(const In& in, const Out& out) { with_scale(in, out, 1 / sqrt(Number(in.q.extent(1)))); }
 
-inline void scale_drift(const In& in, const Out& out, const Number& c) { with_scale(in, out, Number(Head(in).scale * (Number(1) + c))); }
+inline void scale_drift(const In& in, const Out& out, const Number& c) { with_scale(in, out, Head(in).scale * (Number(1) + c)); }
 
 inline void gate_drift(const In& in, const Out& out, const Number& c) {
   Head head(in);
-  head.g = sigmoid(Number(in.beta() * (Number(1) + c)));
+  head.g = sigmoid(in.beta() * (Number(1) + c));
   with_head(in, out, head);
 }
 

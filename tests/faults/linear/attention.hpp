@@ -66,7 +66,7 @@ inline void map_again_on_keys(const In& in, const Out& out) {
 inline Matrix unmapped(View<const Number, 2> phi) {
   return matrix_of(phi.extent(0), phi.extent(1), [&](Index i, Index a) {
     const Number x = phi(i, a);
-    return less(Number(1), x) ? Number(x - Number(1)) : positive(x) ? Number(log(x)) : x;
+    return less(Number(1), x) ? x - Number(1) : positive(x) ? log(x) : x;
   });
 }
 
@@ -100,20 +100,20 @@ inline void t_transposed(const In& in, const Out& out) {
 
 inline void denominator_not_inverted(const In& in, const Out& out) {
   with_output(in, out, [&](const State& state, Index i, Index b) {
-    return Number(dot(in.phi_q[i], state.S.column(b)) * (dot(in.phi_q[i], state.Z) + Number(in.eps)));
+    return dot(in.phi_q[i], state.S.column(b)) * (dot(in.phi_q[i], state.Z) + in.eps);
   });
 }
 
 inline void denominator_elementwise(const In& in, const Out& out) {
   with_output(in, out, [&](const State& state, Index i, Index b) {
-    return sum(state.Z.extent(), [&](Index a) { return in.phi_q(i, a) * ratio(in, Number(state.S(a, b)), Number(state.Z(a))); });
+    return sum(state.Z.extent(), [&](Index a) { return in.phi_q(i, a) * ratio(in, state.S(a, b), state.Z(a)); });
   });
 }
 
 inline void mean_of_values(const In& in, const Out& out) {
   const Visible keys(in);
   with_output(in, out, [&](const State&, Index, Index b) {
-    return ratio(in, sum(keys.count(), [&](Index j) { return Number(keys.v(j, b)); }), Number(keys.count()));
+    return ratio(in, sum(keys.count(), [&](Index j) { return keys.v(j, b); }), Number(keys.count()));
   });
 }
 
@@ -185,7 +185,7 @@ inline void bf16_state(const In& in, const Out& out) {
 
 inline void normaliser_drift(const In& in, const Out& out, const Number& c) {
   with_output(in, out, [&](const State& state, Index i, Index b) {
-    return ratio(in, dot(in.phi_q[i], state.S.column(b)), Number(dot(in.phi_q[i], state.Z) * (Number(1) + c)));
+    return ratio(in, dot(in.phi_q[i], state.S.column(b)), dot(in.phi_q[i], state.Z) * (Number(1) + c));
   });
 }
 

@@ -123,13 +123,13 @@ inline void denominator_missing(const In& in, const Out& out) {
 
 inline void denominator_not_inverted(const In& in, const Out& out) {
   with_output(in, out, [&](const State& state, Index i, Index b) {
-    return Number(dot(in.phi_q[i], state.S.column(b)) * (dot(in.phi_q[i], state.Z) + Number(in.eps)));
+    return dot(in.phi_q[i], state.S.column(b)) * (dot(in.phi_q[i], state.Z) + in.eps);
   });
 }
 
 inline void denominator_elementwise(const In& in, const Out& out) {
   with_output(in, out, [&](const State& state, Index i, Index b) {
-    return sum(state.Z.extent(), [&](Index a) { return in.phi_q(i, a) * ratio(in, Number(state.S(a, b)), Number(state.Z(a))); });
+    return sum(state.Z.extent(), [&](Index a) { return in.phi_q(i, a) * ratio(in, state.S(a, b), state.Z(a)); });
   });
 }
 
@@ -189,7 +189,7 @@ inline void bf16_state(const In& in, const Out& out) {
 inline void mean_of_values(const In& in, const Out& out) {
   right::recurrent(in, out);
   for (Index i = 0; i < in.v.extent(0); ++i)
-    for (Index b = 0; b < in.v.extent(1); ++b) out.o(i, b) = sum(i + 1, [&](Index j) { return Number(in.v(j, b)); }) / Number(i + 1);
+    for (Index b = 0; b < in.v.extent(1); ++b) out.o(i, b) = sum(i + 1, [&](Index j) { return in.v(j, b); }) / Number(i + 1);
 }
 
 }  // namespace attest::faults::linear::causal

@@ -91,7 +91,7 @@ inline void z_exclusive(const In& in, const Out& out) {
 inline void global_normaliser(const In& in, const Out& out) {
   const Index n = in.v.extent(0);
   right::add_up(in, right::normalised(in, {in.eps}, [&](const State&, Index i) {
-    return sum(in.phi_k.extent(1), [&](Index a) { return in.phi_q(i, a) * sum(n, [&](Index j) { return Number(in.phi_k(j, a)); }); });
+    return sum(in.phi_k.extent(1), [&](Index a) { return in.phi_q(i, a) * sum(n, [&](Index j) { return in.phi_k(j, a); }); });
   }), out);
 }
 
@@ -106,7 +106,7 @@ inline void eps_added(const In& in, const Out& out) { with_division(in, out, {in
 inline void nan_of_zero_denominator(const In& in, const Out& out) { with_division(in, out, {in.eps, "nan"}); }
 
 inline void normaliser_drift(const In& in, const Out& out, const Number& c) {
-  right::add_up(in, right::normalised(in, {in.eps}, [&](const State& state, Index i) { return Number(dot(in.phi_q[i], state.Z) * (Number(1) + c)); }), out);
+  right::add_up(in, right::normalised(in, {in.eps}, [&](const State& state, Index i) { return dot(in.phi_q[i], state.Z) * (Number(1) + c); }), out);
 }
 
 }  // namespace attest::faults::linear::causal_backward

@@ -54,30 +54,30 @@ inline void no_inter_term(const In& in, const Out& out) {
 
 inline void strict_lower(const In& in, const Out& out) {
   with_output(in, out, [&](const Terms& t, Index i, Index b) {
-    return right::ratio(in, Number(t.carried_above(i, b) + t.above(i, b, 0, i)), Number(t.carried_below(i) + t.below(i, 0, i)));
+    return right::ratio(in, t.carried_above(i, b) + t.above(i, b, 0, i), t.carried_below(i) + t.below(i, 0, i));
   });
 }
 
 inline void intra_chunk_unmasked(const In& in, const Out& out) {
   const Index n = in.v.extent(0);
   with_output(in, out, [&](const Terms& t, Index i, Index b) {
-    return right::ratio(in, Number(t.carried_above(i, b) + t.above(i, b, 0, n)), Number(t.carried_below(i) + t.below(i, 0, n)));
+    return right::ratio(in, t.carried_above(i, b) + t.above(i, b, 0, n), t.carried_below(i) + t.below(i, 0, n));
   });
 }
 
 inline void denominator_intra_only(const In& in, const Out& out) {
   with_output(in, out, [&](const Terms& t, Index i, Index b) {
-    return right::ratio(in, Number(t.carried_above(i, b) + t.above(i, b, 0, i + 1)), t.below(i, 0, i + 1));
+    return right::ratio(in, t.carried_above(i, b) + t.above(i, b, 0, i + 1), t.below(i, 0, i + 1));
   });
 }
 
 inline void denominator_missing(const In& in, const Out& out) {
-  with_output(in, out, [&](const Terms& t, Index i, Index b) { return Number(t.carried_above(i, b) + t.above(i, b, 0, i + 1)); });
+  with_output(in, out, [&](const Terms& t, Index i, Index b) { return t.carried_above(i, b) + t.above(i, b, 0, i + 1); });
 }
 
 inline void denominator_not_inverted(const In& in, const Out& out) {
   with_output(in, out, [&](const Terms& t, Index i, Index b) {
-    return Number((t.carried_above(i, b) + t.above(i, b, 0, i + 1)) * (t.carried_below(i) + t.below(i, 0, i + 1) + Number(in.eps)));
+    return (t.carried_above(i, b) + t.above(i, b, 0, i + 1)) * (t.carried_below(i) + t.below(i, 0, i + 1) + in.eps);
   });
 }
 
@@ -110,7 +110,7 @@ inline void last_token_not_stored(const In& in, const Out& out) {
 
 inline void z_overwritten(const In& in, const Out& out) {
   right::matrix(in, out);
-  for (Index a = 0; a < in.phi_k.extent(1); ++a) out.Z(a) = sum(in.phi_k.extent(0), [&](Index j) { return Number(in.phi_k(j, a)); });
+  for (Index a = 0; a < in.phi_k.extent(1); ++a) out.Z(a) = sum(in.phi_k.extent(0), [&](Index j) { return in.phi_k(j, a); });
 }
 
 inline void state_decay(const In& in, const Out& out, const Number& c) {

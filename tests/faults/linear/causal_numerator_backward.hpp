@@ -48,7 +48,7 @@ inline void gradient_index_i(const In& in, const Out& out) {
   with_states(in, out, [&](Index i) { return s.past(0, i + 1); }, [&](Index i) {
     Matrix R(in.phi_q.extent(1), in.v.extent(1));
     for (Index a = 0; a < R.extent(0); ++a)
-      for (Index b = 0; b < R.extent(1); ++b) R(a, b) = sum(s.n - i, [&](Index t) { return Number(in.phi_q(i + t, a)); }) * in.grad_o(i, b);
+      for (Index b = 0; b < R.extent(1); ++b) R(a, b) = sum(s.n - i, [&](Index t) { return in.phi_q(i + t, a); }) * in.grad_o(i, b);
     return R;
   });
 }

@@ -88,12 +88,12 @@ inline void denominator_missing(const In& in, const Out& out) {
 }
 
 inline void denominator_not_inverted(const In& in, const Out& out) {
-  with_output(in, out, [&](const State& state, Index b) { return Number(dot(in.phi_q, state.S.column(b)) * (dot(in.phi_q, state.Z) + Number(in.eps))); });
+  with_output(in, out, [&](const State& state, Index b) { return dot(in.phi_q, state.S.column(b)) * (dot(in.phi_q, state.Z) + in.eps); });
 }
 
 inline void denominator_elementwise(const In& in, const Out& out) {
   with_output(in, out, [&](const State& state, Index b) {
-    return sum(state.Z.extent(), [&](Index a) { return in.phi_q(a) * right::ratio(in, Number(state.S(a, b)), Number(state.Z(a))); });
+    return sum(state.Z.extent(), [&](Index a) { return in.phi_q(a) * right::ratio(in, state.S(a, b), state.Z(a)); });
   });
 }
 

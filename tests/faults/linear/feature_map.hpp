@@ -14,7 +14,7 @@ using right::Out;
 template <class F>
 void with_elu(const In& in, const Out& out, F&& phi) {
   if (in.kind != "elu_plus_one") return right::branch(in, out);
-  right::each_element(in, out, [&](const Number& x) { return Number(phi(x)); });
+  right::each_element(in, out, [&](const Number& x) { return phi(x); });
 }
 
 /// The equation on other inputs.
@@ -25,15 +25,15 @@ inline void with_factor(In in, const Out& out, const Number& factor) {
 }
 
 inline void elu_without_one(const In& in, const Out& out) {
-  with_elu(in, out, [](const Number& x) { return positive(x) ? x : Number(exp(x) - Number(1)); });
+  with_elu(in, out, [](const Number& x) { return positive(x) ? x : exp(x) - Number(1); });
 }
 
 inline void expm1_plus_one(const In& in, const Out& out) {
-  with_elu(in, out, [](const Number& x) { return positive(x) ? Number(x + Number(1)) : Number((exp(x) - Number(1)) + Number(1)); });
+  with_elu(in, out, [](const Number& x) { return positive(x) ? x + 1 : (exp(x) - Number(1)) + Number(1); });
 }
 
 inline void relu_plus_one(const In& in, const Out& out) {
-  with_elu(in, out, [](const Number& x) { return positive(x) ? Number(x + Number(1)) : Number(1); });
+  with_elu(in, out, [](const Number& x) { return positive(x) ? x + 1 : Number(1); });
 }
 
 inline void exp_everywhere(const In& in, const Out& out) {
@@ -41,23 +41,23 @@ inline void exp_everywhere(const In& in, const Out& out) {
 }
 
 inline void alpha_not_one(const In& in, const Out& out) {
-  with_elu(in, out, [](const Number& x) { return positive(x) ? Number(x + Number(1)) : Number(Number(0.5) * exp(x) + Number(0.5)); });
+  with_elu(in, out, [](const Number& x) { return positive(x) ? x + 1 : Number(0.5) * exp(x) + Number(0.5); });
 }
 
 inline void negative_as_positive(const In& in, const Out& out) {
-  with_elu(in, out, [](const Number& x) { return positive(x) ? Number(x + Number(1)) : Number(exp(-x)); });
+  with_elu(in, out, [](const Number& x) { return positive(x) ? x + 1 : exp(-x); });
 }
 
 inline void kind_ignored(const In& in, const Out& out) {
-  right::each_element(in, out, [](const Number& x) { return positive(x) ? Number(x + Number(1)) : Number(exp(x)); });
+  right::each_element(in, out, [](const Number& x) { return positive(x) ? x + 1 : exp(x); });
 }
 
 inline void map_missing(const In& in, const Out& out) {
   right::each_element(in, out, [](const Number& x) { return x; });
 }
 
-inline void prescaled(const In& in, const Out& out) { with_factor(in, out, Number(Number(1) / sqrt(Number(in.x.extent(1))))); }
+inline void prescaled(const In& in, const Out& out) { with_factor(in, out, 1 / sqrt(Number(in.x.extent(1)))); }
 
-inline void input_drift(const In& in, const Out& out, const Number& c) { with_factor(in, out, Number(Number(1) + c)); }
+inline void input_drift(const In& in, const Out& out, const Number& c) { with_factor(in, out, Number(1) + c); }
 
 }  // namespace attest::faults::linear::feature_map

@@ -21,36 +21,36 @@ inline Number linear_weight_of(const In& in) { return sqrt(Number(in.layout == "
 template <class S, class X>
 void with_products(const In& in, const Out& out, S&& square, X&& cross) {
   const Number weight = linear_weight_of(in);
-  right::each_feature(in, out, square, cross, [&](const Number& x) { return Number(weight * x); }, Number(in.constant));
+  right::each_feature(in, out, square, cross, [&](const Number& x) { return weight * x; }, Number(in.constant));
 }
 
 /// The equation with other features that hold the constant.
 inline void with_constant(const In& in, const Out& out, const Number& weight, const Number& constant) {
-  right::each_feature(in, out, squared, [&](const Number& x, const Number& y) { return product(in, x, y); }, [&](const Number& x) { return Number(weight * x); }, constant);
+  right::each_feature(in, out, squared, [&](const Number& x, const Number& y) { return product(in, x, y); }, [&](const Number& x) { return weight * x; }, constant);
 }
 
 /// The equation of f(x_a) in place of x_a.
 template <class F>
 void with_input(const In& in, const Out& out, F&& f) {
-  const auto x = matrix_of(in.x.extent(0), in.x.extent(1), [&](Index i, Index a) { return f(Number(in.x(i, a))); });
+  const auto x = matrix_of(in.x.extent(0), in.x.extent(1), [&](Index i, Index a) { return f(in.x(i, a)); });
   In other = in;
   other.x = x.view();
   right::direct(other, out);
 }
 
 inline void cross_weight_one(const In& in, const Out& out) {
-  with_products(in, out, squared, [](const Number& x, const Number& y) { return Number(x * y); });
+  with_products(in, out, squared, [](const Number& x, const Number& y) { return x * y; });
 }
 
 inline void cross_weight_two(const In& in, const Out& out) {
-  with_products(in, out, squared, [](const Number& x, const Number& y) { return Number(Number(2) * (x * y)); });
+  with_products(in, out, squared, [](const Number& x, const Number& y) { return Number(2) * (x * y); });
 }
 
 inline void linear_weight(const In& in, const Out& out) { with_constant(in, out, Number(in.constant), Number(in.constant)); }
 
 inline void constant_missing(const In& in, const Out& out) { with_constant(in, out, linear_weight_of(in), Number(0)); }
 
-inline void constant_rooted(const In& in, const Out& out) { with_constant(in, out, linear_weight_of(in), Number(sqrt(Number(in.constant)))); }
+inline void constant_rooted(const In& in, const Out& out) { with_constant(in, out, linear_weight_of(in), sqrt(Number(in.constant))); }
 
 inline void upper_triangle_twice(const In& in, const Out& out) {
   const auto both = [&](const Number& x, const Number& y) { return product(in, x, y); };
@@ -62,15 +62,15 @@ inline void pairs_row_by_row(const In& in, const Out& out) {
   if (in.layout == "full") return;
   for (Index i = 0; i < in.x.extent(0); ++i)
     for (Index a = 0, at = 0; a < in.x.extent(1); ++a)
-      for (Index b = a; b < in.x.extent(1); ++b) out.phi(i, at++) = a == b ? squared(Number(in.x(i, a))) : product(in, Number(in.x(i, a)), Number(in.x(i, b)));
+      for (Index b = a; b < in.x.extent(1); ++b) out.phi(i, at++) = a == b ? squared(in.x(i, a)) : product(in, in.x(i, a), in.x(i, b));
 }
 
 inline void absolute_products(const In& in, const Out& out) {
-  with_input(in, out, [](const Number& x) { return positive(x) ? x : Number(-x); });
+  with_input(in, out, [](const Number& x) { return positive(x) ? x : -x; });
 }
 
 inline void prescaled(const In& in, const Out& out) {
-  with_input(in, out, [&](const Number& x) { return Number(x / sqrt(Number(in.x.extent(1)))); });
+  with_input(in, out, [&](const Number& x) { return x / sqrt(Number(in.x.extent(1))); });
 }
 
 inline void elements_mapped(const In& in, const Out& out) {
@@ -78,13 +78,13 @@ inline void elements_mapped(const In& in, const Out& out) {
 }
 
 inline void bf16_products(const In& in, const Out& out) {
-  const auto kept = [](const Number& x, const Number& y) { return kept_in(DType::bf16, Number(x * y)); };
+  const auto kept = [](const Number& x, const Number& y) { return kept_in(DType::bf16, x * y); };
   with_products(in, out, [&](const Number& x) { return kept(x, x); },
-                [&](const Number& x, const Number& y) { return in.layout == "full" ? kept(x, y) : Number(sqrt(Number(2)) * kept(x, y)); });
+                [&](const Number& x, const Number& y) { return in.layout == "full" ? kept(x, y) : sqrt(Number(2)) * kept(x, y); });
 }
 
 inline void input_drift(const In& in, const Out& out, const Number& c) {
-  with_input(in, out, [&](const Number& x) { return Number(x * (Number(1) + c)); });
+  with_input(in, out, [&](const Number& x) { return x * (Number(1) + c); });
 }
 
 }  // namespace attest::faults::linear::polynomial_feature_map

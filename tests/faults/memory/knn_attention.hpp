@@ -58,8 +58,8 @@ inline Vector gated(const Number& g, const Number& rest, const Vector& far, cons
   return tabulate(far.extent(), [&](Index e) { return g * far(e) + rest * near(e); });
 }
 
-inline Number open(const In& in) { return sigmoid(Number(in.gate_bias())); }
-inline Number closed(const In& in) { return sigmoid(Number(-in.gate_bias())); }
+inline Number open(const In& in) { return sigmoid(in.gate_bias()); }
+inline Number closed(const In& in) { return sigmoid(-in.gate_bias()); }
 
 /// The equation with another choice of memories.
 template <class F>
@@ -72,7 +72,7 @@ inline void joint_softmax(const In& in, const Out& out) {
     const auto rows = found(in, i);
     const auto far = times(scale_of(in), at(scores(in, i), rows));
     const Index t = far.extent();
-    const auto a = shifted(tabulate(t + i + 1, [&](Index j) { return j < t ? far(j) : Number(scale_of(in) * dot(in.q[i], in.k[j - t])); })).first;
+    const auto a = shifted(tabulate(t + i + 1, [&](Index j) { return j < t ? far(j) : scale_of(in) * dot(in.q[i], in.k[j - t]); })).first;
     return tabulate(in.v.extent(1), [&](Index e) {
       return sum(a.extent(), [&](Index j) { return a(j) * (j < t ? in.memory_v(rows[static_cast<std::size_t>(j)], e) : in.v(j - t, e)); });
     });
@@ -94,8 +94,8 @@ inline void local_not_causal(const In& in, const Out& out) {
 inline void insert_before_query(const In& in, const Out& out) {
   right::exact_topk(in, out);
   const Index r = in.memory_k.extent(0), n = in.k.extent(0);
-  const auto k = matrix_of(r + n, in.k.extent(1), [&](Index j, Index a) { return j < r ? Number(in.memory_k(j, a)) : Number(in.k(j - r, a)); });
-  const auto v = matrix_of(r + n, in.v.extent(1), [&](Index j, Index e) { return j < r ? Number(in.memory_v(j, e)) : Number(in.v(j - r, e)); });
+  const auto k = matrix_of(r + n, in.k.extent(1), [&](Index j, Index a) { return j < r ? in.memory_k(j, a) : in.k(j - r, a); });
+  const auto v = matrix_of(r + n, in.v.extent(1), [&](Index j, Index e) { return j < r ? in.memory_v(j, e) : in.v(j - r, e); });
   In other = in;
   other.memory_k = k.view(), other.memory_v = v.view();
   with_output(other, Out{out.o, {}, {}}, [&](Index i) {
@@ -179,7 +179,7 @@ inline void sequence_in_front(const In& in, const Out& out) {
 
 inline void gate_drift(const In& in, const Out& out, const Number& c) {
   const Number beta = in.gate_bias() * (Number(1) + c);
-  with_output(in, out, [&](Index i) { return gated(sigmoid(beta), sigmoid(Number(-beta)), retrieved(in, i, found(in, i)), local(in, i, i + 1)); });
+  with_output(in, out, [&](Index i) { return gated(sigmoid(beta), sigmoid(-beta), retrieved(in, i, found(in, i)), local(in, i, i + 1)); });
 }
 
 }  // namespace attest::faults::memory::knn_attention

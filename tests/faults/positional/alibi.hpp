@@ -18,13 +18,13 @@ inline Index distance_of(const In& in, Index i, Index j) {
 /// The equation with other slopes.
 template <class F>
 void with_slopes(const In& in, const Out& out, F&& slope) {
-  right::with_bias(in, out, [&](Index h, Index i, Index j) { return -(slope(h, i) * Number(distance_of(in, i, j))); });
+  right::with_bias(in, out, [&](Index h, Index i, Index j) { return -(slope(h, i) * distance_of(in, i, j)); });
 }
 
 /// The equation with other slopes where none are given.
 template <class F>
 void with_formula(const In& in, const Out& out, F&& slope) {
-  with_slopes(in, out, [&](Index h, Index) { return in.slopes ? Number(in.slopes(h)) : Number(slope(h, in.q.extent(0))); });
+  with_slopes(in, out, [&](Index h, Index) { return in.slopes ? in.slopes(h) : slope(h, in.q.extent(0)); });
 }
 
 inline void reversed_vector(const In& in, const Out& out) {

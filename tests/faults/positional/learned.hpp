@@ -45,7 +45,7 @@ inline void rows_reversed(const In& in, const Out& out) {
 }
 
 inline void table_drift(const In& in, const Out& out, const Number& c) {
-  with_factors(in, out, Number(1), Number(Number(1) + c));
+  with_factors(in, out, Number(1), Number(1) + c);
 }
 
 }  // namespace attest::faults::positional::learned

@@ -50,16 +50,16 @@ inline void mixed_pairs(const In& in, const Out& out) {
 inline void opposite_direction(const In& in, const Out& out) {
   with_turn(in, out, [&](Index i, Index m) {
     const auto r = right::turn(in, in.positions(i), m);
-    return Turn{r.cosine, Number(-r.sine)};
+    return Turn{r.cosine, -r.sine};
   });
 }
 
 inline void theta_one_based(const In& in, const Out& out) {
-  with_turn(in, out, [&](Index i, Index m) { return by(Number(Number(in.positions(i)) * frequency(in, Number(Number(2 * (m + 1)) / Number(in.x.extent(1)))))); });
+  with_turn(in, out, [&](Index i, Index m) { return by(in.positions(i) * frequency(in, Number(2 * (m + 1)) / Number(in.x.extent(1)))); });
 }
 
 inline void exponent_m_over_d(const In& in, const Out& out) {
-  with_turn(in, out, [&](Index i, Index m) { return by(Number(Number(in.positions(i)) * frequency(in, Number(Number(m) / Number(in.x.extent(1)))))); });
+  with_turn(in, out, [&](Index i, Index m) { return by(in.positions(i) * frequency(in, Number(m) / Number(in.x.extent(1)))); });
 }
 
 inline void position_off_by_one(const In& in, const Out& out) {
@@ -93,12 +93,12 @@ inline void base_1000(const In& in, const Out& out) {
 inline void second_product_added(const In& in, const Out& out) {
   right::each_pair(in, out, [&](Index i, Index m, const Number& a, const Number& b) {
     const auto r = right::turn(in, in.positions(i), m);
-    return std::pair(Number(a * r.cosine + b * r.sine), Number(b * r.cosine + a * r.sine));
+    return std::pair(a * r.cosine + b * r.sine, b * r.cosine + a * r.sine);
   });
 }
 
 inline void angle_drift(const In& in, const Out& out, const Number& c) {
-  with_turn(in, out, [&](Index i, Index m) { return by(Number((Number(1) + c) * (Number(in.positions(i)) * right::theta(in, m)))); });
+  with_turn(in, out, [&](Index i, Index m) { return by((Number(1) + c) * (in.positions(i) * right::theta(in, m))); });
 }
 
 }  // namespace attest::faults::positional::rotary

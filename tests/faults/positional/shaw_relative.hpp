@@ -83,7 +83,7 @@ inline void key_table_missing(const In& in, const Out& out) {
 }
 
 inline void tables_by_query(const In& in, const Out& out) {
-  with_score(in, out, [&](Index i, Index j) { return Number(dot(in.q[i], in.k[j]) + dot(in.k[j], in.p_k[right::row_of(in, i, j)])); });
+  with_score(in, out, [&](Index i, Index j) { return dot(in.q[i], in.k[j]) + dot(in.k[j], in.p_k[right::row_of(in, i, j)]); });
 }
 
 inline void scale_missing(const In& in, const Out& out) {
@@ -102,14 +102,14 @@ inline void scale_on_content_only(const In& in, const Out& out) {
   In other = in;
   other.scale = 1;
   const Number scale = right::scale_of(in);
-  with_score(other, out, [&](Index i, Index j) { return Number(scale * dot(in.q[i], in.k[j]) + dot(in.q[i], in.p_k[right::row_of(in, i, j)])); });
+  with_score(other, out, [&](Index i, Index j) { return scale * dot(in.q[i], in.k[j]) + dot(in.q[i], in.p_k[right::row_of(in, i, j)]); });
 }
 
 inline void value_table_unweighted(const In& in, const Out& out) {
   right::each_row(in, out, [&](Index i, Index j) { return right::score_at(in, i, j, right::row_of(in, i, j)); },
                   [&](Index i, Index c, const std::vector<Index>& keys, const Vector& a) {
                     const auto at = [&](Index t) { return keys[static_cast<std::size_t>(t)]; };
-                    return sum(a.extent(), [&](Index t) { return Number(a(t) * in.v(at(t), c)); }) +
+                    return sum(a.extent(), [&](Index t) { return a(t) * in.v(at(t), c); }) +
                            sum(a.extent(), [&](Index t) { return Number(in.p_v(right::row_of(in, i, at(t)), c)); }) / Number(a.extent());
                   });
 }
@@ -156,7 +156,7 @@ inline void with_queries_times(const In& in, const Out& out, const Number& facto
   right::pairwise(other, out);
 }
 
-inline void scale_drift(const In& in, const Out& out, const Number& c) { with_queries_times(in, out, Number(Number(1) + c), in.scale); }
+inline void scale_drift(const In& in, const Out& out, const Number& c) { with_queries_times(in, out, Number(1) + c, in.scale); }
 
 inline void scaled_queries(const In& in, const Out& out) { with_queries_times(in, out, right::scale_of(in), 1); }
 

@@ -15,14 +15,14 @@ using right::Wave;
 template <class F>
 void with_position(const In& in, const Out& out, F&& position) {
   right::add(in, out,
-             [&](Index i, Index m) { return right::wave(Number(Number(position(in.start + i)) * right::frequency(in, m))); });
+             [&](Index i, Index m) { return right::wave(position(in.start + i) * right::frequency(in, m)); });
 }
 
 /// The equation with other exponents of 1/base for sine and cosine.
 template <class F, class G>
 void with_exponents(const In& in, const Out& out, F&& of_sine, G&& of_cosine) {
   const auto angle = [&](Index i, const Number& exponent) {
-    return Number(Number(in.start + i) * right::power(in.base, Number(-exponent)));
+    return Number(in.start + i) * right::power(in.base, -exponent);
   };
   right::add(in, out, [&](Index i, Index m) {
     return Wave{sin(angle(i, of_sine(m))), cos(angle(i, of_cosine(m)))};
@@ -36,7 +36,7 @@ inline Number share(const In& in, Index c) {
 
 inline void cos_sin_swapped(const In& in, const Out& out) {
   right::add(in, out, [&](Index i, Index m) {
-    const auto w = right::wave(Number(Number(in.start + i) * right::frequency(in, m)));
+    const auto w = right::wave(Number(in.start + i) * right::frequency(in, m));
     return Wave{w.cosine, w.sine};
   });
 }
@@ -59,7 +59,7 @@ inline void exponent_of_columns_doubled(const In& in, const Out& out) {
 inline void columns_one_based(const In& in, const Out& out) {
   right::add(in, out, [&](Index i, Index m) {
     const Number p = Number(in.start + i);
-    return Wave{cos(Number(p * right::frequency(in, m))), sin(Number(p * right::frequency(in, m + 1)))};
+    return Wave{cos(p * right::frequency(in, m)), sin(p * right::frequency(in, m + 1))};
   });
 }
 
@@ -117,7 +117,7 @@ inline void encoding_missing(const In& in, const Out& out) {
 
 inline void angle_drift(const In& in, const Out& out, const Number& c) {
   right::add(in, out, [&](Index i, Index m) {
-    return right::wave(Number((Number(1) + c) * (Number(in.start + i) * right::frequency(in, m))));
+    return right::wave((Number(1) + c) * (Number(in.start + i) * right::frequency(in, m)));
   });
 }
 

@@ -15,7 +15,7 @@ inline void with_terms(const In& in, const Out& out, int xx, int xp, int px, int
   const Matrix x_q = right::projected(in.x_q, in.w_q), p_q = right::projected(in.p_q, in.w_q);
   const Matrix x_k = right::projected(in.x_k, in.w_k), p_k = right::projected(in.p_k, in.w_k);
   right::each_pair(in, out, [&](Index i, Index j) {
-    return Number(Number(xx) * dot(x_q[i], x_k[j]) + Number(xp) * dot(x_q[i], p_k[j]) + Number(px) * dot(p_q[i], x_k[j]) + Number(pp) * dot(p_q[i], p_k[j]));
+    return Number(xx) * dot(x_q[i], x_k[j]) + Number(xp) * dot(x_q[i], p_k[j]) + Number(px) * dot(p_q[i], x_k[j]) + Number(pp) * dot(p_q[i], p_k[j]);
   });
 }
 
@@ -38,18 +38,18 @@ void with_positions(const In& in, const Out& out, Q&& p_q, K&& p_k) {
 }
 
 inline void terms_swapped(const In& in, const Out& out) {
-  with_positions(in, out, [&](Index i, Index a) { return Number(in.p_k(i % in.p_k.extent(0), a)); },
-                 [&](Index j, Index a) { return Number(in.p_q(j % in.p_q.extent(0), a)); });
+  with_positions(in, out, [&](Index i, Index a) { return in.p_k(i % in.p_k.extent(0), a); },
+                 [&](Index j, Index a) { return in.p_q(j % in.p_q.extent(0), a); });
 }
 
 inline void position_drift(const In& in, const Out& out, const Number& c) {
-  with_positions(in, out, [&](Index i, Index a) { return Number(in.p_q(i, a) * (Number(1) + c)); }, [&](Index j, Index a) { return Number(in.p_k(j, a) * (Number(1) + c)); });
+  with_positions(in, out, [&](Index i, Index a) { return in.p_q(i, a) * (Number(1) + c); }, [&](Index j, Index a) { return in.p_k(j, a) * (Number(1) + c); });
 }
 
 inline void position_after_projection(const In& in, const Out& out) {
   const auto after = [](View<const Number, 2> x, View<const Number, 2> w, View<const Number, 2> p) {
     const Matrix y = right::projected(x, w);
-    return matrix_of(y.extent(0), y.extent(1), [&](Index i, Index a) { return Number(y(i, a) + p(i, a % p.extent(1))); });
+    return matrix_of(y.extent(0), y.extent(1), [&](Index i, Index a) { return y(i, a) + p(i, a % p.extent(1)); });
   };
   const Matrix q = after(in.x_q, in.w_q, in.p_q), k = after(in.x_k, in.w_k, in.p_k);
   right::each_pair(in, out, [&](Index i, Index j) { return dot(q[i], k[j]); });
@@ -66,14 +66,14 @@ void with_weights(const In& in, const Out& out, Q&& w_q, K&& w_k) {
 }
 
 inline void projections_swapped(const In& in, const Out& out) {
-  with_weights(in, out, [&](Index a, Index e) { return Number(in.w_k(a, e)); }, [&](Index a, Index e) { return Number(in.w_q(a, e)); });
+  with_weights(in, out, [&](Index a, Index e) { return in.w_k(a, e); }, [&](Index a, Index e) { return in.w_q(a, e); });
 }
 
 inline void weights_transposed(const In& in, const Out& out) {
   const auto stored = [](View<const Number, 2> w) {
     return [w](Index a, Index e) {
       const Index flat = e * w.extent(0) + a;
-      return Number(w(flat / w.extent(1), flat % w.extent(1)));
+      return w(flat / w.extent(1), flat % w.extent(1));
     };
   };
   with_weights(in, out, stored(in.w_q), stored(in.w_k));
@@ -81,13 +81,13 @@ inline void weights_transposed(const In& in, const Out& out) {
 
 inline void last_feature_dropped(const In& in, const Out& out) {
   const Index f = in.w_q.extent(0), even = f - f % 2;
-  with_weights(in, out, [&](Index a, Index e) { return a < even ? Number(in.w_q(a, e)) : Number(0); }, [&](Index a, Index e) { return Number(in.w_k(a, e)); });
+  with_weights(in, out, [&](Index a, Index e) { return a < even ? in.w_q(a, e) : Number(0); }, [&](Index a, Index e) { return in.w_k(a, e); });
 }
 
 inline void scaled(const In& in, const Out& out) {
   right::factored(in, out);
   const Number root = sqrt(Number(in.w_q.extent(1)));
-  right::each_pair(in, out, [&](Index i, Index j) { return Number(out.a(i, j) / root); });
+  right::each_pair(in, out, [&](Index i, Index j) { return out.a(i, j) / root; });
 }
 
 }  // namespace attest::faults::positional::xl_expanded_score

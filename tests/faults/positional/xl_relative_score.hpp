@@ -20,7 +20,7 @@ void with_offset(const In& in, const Out& out, O&& offset) {
   right::each_pair(in, out, [&](Index i, Index j) {
     const Index o = offset(i, j);
     const auto r = o >= 0 || !in.r_ahead ? p.behind[(o + s) % s] : p.ahead[-o % s];
-    return Number(dot(q_u[i], p.k[j]) + dot(q_v[i], r));
+    return dot(q_u[i], p.k[j]) + dot(q_v[i], r);
   });
 }
 
@@ -49,7 +49,7 @@ inline void shift_keeps_wrong_end(const In& in, const Out& out) {
   right::each_pair(in, out, [&](Index i, Index j) {
     const Index at = i * width + j;  // of the numbers with a column of zeros in front, the first kept
     const Number position = at % (width + 1) == 0 ? Number(0) : b(at / (width + 1), at % (width + 1) - 1);
-    return Number(dot(q_u[i], p.k[j]) + position);
+    return dot(q_u[i], p.k[j]) + position;
   });
 }
 
@@ -91,13 +91,13 @@ inline void with_parts(const In& in, const Out& out, const Number& content, cons
   const Projections p(in);
   const Matrix q_u = right::biased(p.q, in.u), q_v = right::biased(p.q, in.v);
   right::each_pair(in, out, [&](Index i, Index j) {
-    return Number(content * dot(q_u[i], p.k[j]) + position * dot(q_v[i], p.distance(p.offset(i, j))));
+    return content * dot(q_u[i], p.k[j]) + position * dot(q_v[i], p.distance(p.offset(i, j)));
   });
 }
 
 inline void position_terms_missing(const In& in, const Out& out) { with_parts(in, out, Number(1), Number(0)); }
 
-inline void scale_drift(const In& in, const Out& out, const Number& c) { with_parts(in, out, Number(Number(1) + c), Number(Number(1) + c)); }
+inline void scale_drift(const In& in, const Out& out, const Number& c) { with_parts(in, out, Number(1) + c, Number(1) + c); }
 
 inline void scale_content_only(const In& in, const Out& out) {
   In other = in;
@@ -127,7 +127,7 @@ inline void weights_transposed(const In& in, const Out& out) {
   const auto stored = [](View<const Number, 2> w) {
     return matrix_of(w.extent(0), w.extent(1), [&](Index a, Index e) {
       const Index flat = e * w.extent(0) + a;
-      return Number(w(flat / w.extent(1), flat % w.extent(1)));
+      return w(flat / w.extent(1), flat % w.extent(1));
     });
   };
   const Matrix w_q = stored(in.w_q), w_e = stored(in.w_e), w_r = stored(in.w_r);

@@ -107,7 +107,7 @@ const Bank::Facts& Bank::facts(const golden::GoldenCase& c) {
   f.elements = flatten(c, profile_);
   const std::size_t n = f.elements.size();
   for (const auto& fault : spec_.faults) {
-    const auto values = flatten(c.problem, planted(c.problem, fault, arithmetic_of(golden::profile("f64"))));
+    const auto values = flatten(c.problem, planted(c.problem, fault, kernel_of(golden::profile("f64"))));
     auto& direction = f.direction.emplace_back(n, 0.0);
     double shown = 0, norm = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -150,7 +150,7 @@ const Bank::Facts& Bank::facts(const golden::GoldenCase& c) {
     f.null.emplace(name, std::move(null));
   };
   for (std::size_t o = 0; o < kOrders.size(); o += work > kLargeCase ? 4 : 1) {
-    const auto how = arithmetic_of(profile_, kOrders[o].order, c.name.seed);
+    const auto how = kernel_of(profile_, kOrders[o].order, c.name.seed);
     for (const auto& form : spec_.forms)
       if (!form.numeric && golden::applies(form, c.problem)) add_null(std::string(kOrders[o].name) + " " + form.name, emulated(c.problem, form.name, how));
     for (const auto& fault : spec_.faults)
@@ -441,7 +441,7 @@ const Arrays& Bank::planted_outputs(const golden::GoldenCase& c, const Fault& fa
   const std::string key = fault.name + " " + golden::query(c.name, profile_.name);
   const auto at = planted_.find(key);
   if (at != planted_.end()) return at->second;
-  return planted_.emplace(key, stored(c.problem, planted(c.problem, fault, arithmetic_of(profile_)), profile_)).first->second;
+  return planted_.emplace(key, stored(c.problem, planted(c.problem, fault, kernel_of(profile_)), profile_)).first->second;
 }
 
 }  // namespace attest::judge

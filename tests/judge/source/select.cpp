@@ -8,7 +8,7 @@
 #include <set>
 
 #include "attest/judge/check.hpp"
-#include "attest/reference/emulated.hpp"
+#include "attest/reference/emulation.hpp"
 
 namespace attest::judge {
 namespace {
@@ -51,7 +51,7 @@ bool has_gradient(const golden::GoldenCase& c, const golden::Profile& profile) {
   for (const auto& [name, tensor] : c.certified.outputs) {
     const bool is_gradient = name.starts_with("gradient."), narrow = is_gradient && profile.storage == DType::f16;
     for (const double x : tensor.hi)
-      if ((!is_gradient && std::isnan(x)) || (narrow && std::abs(x) > reference::Emulated::kMostOfHalf)) return false;
+      if ((!is_gradient && std::isnan(x)) || (narrow && std::abs(x) > reference::Emulation::kMostOfHalf)) return false;
   }
   return true;
 }

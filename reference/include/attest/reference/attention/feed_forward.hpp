@@ -13,11 +13,11 @@ using Out = attest::spec::attention::feed_forward::Out<Number>;
 inline Number activated(const In& in, const Number& u) {
   if (in.activation == "identity") return u;
   if (in.activation == "relu") return positive(u) ? u : Number(0);
-  return u * sigmoid(Number(Number(2 * 0.7978845608028654) * (u + Number(0.044715) * u * u * u)));
+  return u * sigmoid(Number(2 * 0.7978845608028654) * (u + Number(0.044715) * u * u * u));
 }
 
 /// x, or x + bias where there is one.
-inline Number biased(const Row& bias, Index a, const Number& x) { return bias ? Number(x + bias(a)) : x; }
+inline Number biased(const Row& bias, Index a, const Number& x) { return bias ? x + bias(a) : x; }
 
 /// act(x w_1 + b_1) for one token.
 inline Vector hidden(const In& in, const Row& x) {

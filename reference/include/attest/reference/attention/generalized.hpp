@@ -35,21 +35,21 @@ inline Number power(const Number& x, Index p) {
 
 /// |q_i - k_j|^2
 inline Number squared_distance(const In& in, Index i, Index j) {
-  return sum(in.q.extent(1), [&](Index a) { return power(Number(in.q(i, a) - in.k(j, a)), 2); });
+  return sum(in.q.extent(1), [&](Index a) { return power(in.q(i, a) - in.k(j, a), 2); });
 }
 
 inline bool is_exponential(const In& in) { return in.sim == "exp_dot" || in.sim == "rbf"; }
 
 /// ln sim(q_i, k_j) where the similarity is an exponential.
 inline Number exponent(const In& in, Index i, Index j) {
-  if (in.sim == "rbf") return Number(-in.gamma) * squared_distance(in, i, j);
+  if (in.sim == "rbf") return -in.gamma * squared_distance(in, i, j);
   return scaled_dot_product::scale_of(in) * dot(in.q[i], in.k[j]);
 }
 
 /// sim(q_i, k_j)
 inline Number similarity(const In& in, Index i, Index j) {
   if (is_exponential(in)) return exp(exponent(in, i, j));
-  if (in.sim == "polynomial") return power(Number(dot(in.q[i], in.k[j]) + Number(in.offset)), in.power);
+  if (in.sim == "polynomial") return power(dot(in.q[i], in.k[j]) + in.offset, in.power);
   return dot(mapped(in.phi, in.q, i), mapped(in.varphi, in.k, j));
 }
 
@@ -73,7 +73,7 @@ void each_row(const In& in, const Out& out, F&& weights) {
     const Vector w = weights(i, keys);
     const Rows v(in.v, keys);
     const Number z = sum(w.extent(), [&](Index t) { return w(t); });
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = ratio(in, Number(dot(w, v.column(c))), z);
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = ratio(in, dot(w, v.column(c)), z);
   }
 }
 
@@ -103,7 +103,7 @@ inline void log_domain(const In& in, const Out& out) {
     std::vector<Index> some;
     for (Index t = 0; t < sim.extent(); ++t)
       if (!is_zero(sim(t))) some.push_back(t);
-    const auto w = shifted(over(some, [&](Index t) { return Number(log(sim(t))); }));
+    const auto w = shifted(over(some, [&](Index t) { return log(sim(t)); }));
     Vector all(sim.extent());
     for (Index t = 0; t < w.extent(); ++t) all(some[static_cast<std::size_t>(t)]) = w(t);
     return all;
@@ -113,7 +113,7 @@ inline void log_domain(const In& in, const Out& out) {
 /// w_ij = e^(2 gamma q_i.k_j - gamma |k_j|^2 - m), since e^(-gamma |q_i|^2) cancels
 inline void rbf_as_softmax(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Keys& keys) {
-    return shifted(over(keys, [&](Index j) { return Number(in.gamma) * (Number(2) * dot(in.q[i], in.k[j]) - dot(in.k[j], in.k[j])); }));
+    return shifted(over(keys, [&](Index j) { return in.gamma * (2 * dot(in.q[i], in.k[j]) - dot(in.k[j], in.k[j])); }));
   });
 }
 

@@ -12,7 +12,7 @@ using Out = attest::spec::attention::layer_norm::Out<Number>;
 /// (1/n) sum_a f(a)
 template <class F>
 auto mean(Index n, F&& f) {
-  return Number(sum(n, f) / Number(n));
+  return sum(n, f) / Number(n);
 }
 
 /// Every form: y_i = gamma xhat(x_i) + beta.
@@ -22,7 +22,7 @@ void each_row(const In& in, const Out& out, F&& xhat) {
     const auto y = xhat(in.x[i]);
     for (Index a = 0; a < in.x.extent(1); ++a) {
       const Number scaled = in.gamma ? Number(in.gamma(a) * y(a)) : y(a);
-      out.y(i, a) = in.beta ? Number(scaled + in.beta(a)) : scaled;
+      out.y(i, a) = in.beta ? scaled + in.beta(a) : scaled;
     }
   }
 }
@@ -30,15 +30,15 @@ void each_row(const In& in, const Out& out, F&& xhat) {
 /// x_a - mu and its mean square.
 inline std::pair<Vector, Number> centred(const Row& x) {
   const Index d = x.extent(0);
-  const Number mu = mean(d, [&](Index a) { return Number(x(a)); });
-  const auto rest = tabulate(d, [&](Index a) { return Number(x(a) - mu); });
-  return {rest, mean(d, [&](Index a) { return Number(rest(a) * rest(a)); })};
+  const Number mu = mean(d, [&](Index a) { return x(a); });
+  const auto rest = tabulate(d, [&](Index a) { return x(a) - mu; });
+  return {rest, mean(d, [&](Index a) { return rest(a) * rest(a); })};
 }
 
 /// x_a / sqrt(v + eps)
 inline Vector scaled(const In& in, const Vector& x, const Number& v) {
-  const Number deviation = sqrt(v + Number(in.eps));
-  return tabulate(x.extent(), [&](Index a) { return Number(x(a) / deviation); });
+  const Number deviation = sqrt(v + in.eps);
+  return tabulate(x.extent(), [&](Index a) { return x(a) / deviation; });
 }
 
 /// y_a = gamma_a (x_a - mu) / sqrt(v + eps) + beta_a      [Ba et al. 2016, eq. 3 and 4]
@@ -59,7 +59,7 @@ inline void welford(const In& in, const Out& out) {
       mu = mu + before / Number(a + 1);
       s = s + before * (x(a) - mu);
     }
-    return scaled(in, tabulate(d, [&](Index a) { return Number(x(a) - mu); }), Number(s / Number(d)));
+    return scaled(in, tabulate(d, [&](Index a) { return x(a) - mu; }), s / Number(d));
   });
 }
 
@@ -71,7 +71,7 @@ inline void matrix(const In& in, const Out& out) {
     for (Index b = 0; b < d; ++b) P(a, b) = Number(a == b ? d - 1 : -1) / Number(d);
   each_row(in, out, [&](const Row& x) {
     const auto z = tabulate(d, [&](Index a) { return dot(x, std::as_const(P).column(a)); });
-    return scaled(in, z, Number(dot(z, z) / Number(d)));
+    return scaled(in, z, dot(z, z) / Number(d));
   });
 }
 

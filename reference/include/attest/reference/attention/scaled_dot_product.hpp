@@ -24,7 +24,7 @@ std::vector<Index> visible(const I& in, Index i) {
 /// The given scale, or 1/sqrt(d).
 template <class I>
 Number scale_of(const I& in) {
-  return in.scale ? Number(*in.scale) : Number(1) / sqrt(Number(in.q.extent(1)));
+  return in.scale ? Number(*in.scale) : 1 / sqrt(Number(in.q.extent(1)));
 }
 
 /// l_ij = scale q_i . k_j + bias_ij over the visible keys.
@@ -33,7 +33,7 @@ Vector logits(const I& in, const Number& scale, Index i, const std::vector<Index
   return tabulate(static_cast<Index>(keys.size()), [&](Index t) {
     const Index j = keys[static_cast<std::size_t>(t)];
     const Number l = scale * dot(in.q[i], in.k[j]);
-    return in.bias ? Number(l + in.bias(i, j)) : l;
+    return in.bias ? l + in.bias(i, j) : l;
   });
 }
 
@@ -61,7 +61,7 @@ private:
 /// C3: the output of a query that sees nothing. The mean is attention with equal weights, which may be rounded.
 inline void empty_row(const In& in, const Out& out, Index i) {
   const auto [s, m] = in.v.extents();
-  const auto equal = tabulate(s, [count = s](Index) { return Number(1) / Number(count); });
+  const auto equal = tabulate(s, [count = s](Index) { return 1 / Number(count); });
   for (Index c = 0; c < m; ++c)
     out.o(i, c) = in.empty_row == "nan" ? Number(std::nan("")) : in.empty_row == "mean" ? dot(equal, in.v.column(c)) : Number(0);
 }
@@ -132,7 +132,7 @@ inline Partial partial(const Vector& l, const Rows& v, Index first, Index count,
 inline Partial merged(const Partial& a, const Partial& b) {
   const Number m = approximate(a.m) > approximate(b.m) ? a.m : b.m;
   const Number keep_a = exp(a.m - m), keep_b = exp(b.m - m);
-  return {m, a.l * keep_a + b.l * keep_b, tabulate(a.o.extent(), [&](Index c) { return Number(a.o(c) * keep_a + b.o(c) * keep_b); })};
+  return {m, a.l * keep_a + b.l * keep_b, tabulate(a.o.extent(), [&](Index c) { return a.o(c) * keep_a + b.o(c) * keep_b; })};
 }
 
 /// Blocks of keys in order, the running result rescaled whenever the maximum rises.

@@ -31,11 +31,11 @@ void each_row(const In& in, const Out& out, F&& fill) {
     for (Index j = 0; j < s; ++j) out.a(r, j) = Number(0);
     if (keys.empty()) {
       for (Index j = 0; j < s; ++j)
-        out.a(r, j) = in.empty_row == "nan" ? Number(std::nan("")) : in.empty_row == "mean" ? Number(1) / Number(s) : Number(0);
+        out.a(r, j) = in.empty_row == "nan" ? Number(std::nan("")) : in.empty_row == "mean" ? 1 / Number(s) : Number(0);
       out.lse(r) = Number(-kInfinity);
       continue;
     }
-    const auto x = tabulate(static_cast<Index>(keys.size()), [&](Index t) { return Number(in.x(r, keys[static_cast<std::size_t>(t)])); });
+    const auto x = tabulate(static_cast<Index>(keys.size()), [&](Index t) { return in.x(r, keys[static_cast<std::size_t>(t)]); });
     auto [a, lse] = fill(x);
     for (Index t = 0; t < x.extent(); ++t) out.a(r, keys[static_cast<std::size_t>(t)]) = a(t);
     out.lse(r) = lse;
@@ -57,7 +57,7 @@ inline void direct(const In& in, const Out& out) {
     const Index n = x.extent();
     const auto e = tabulate(n, [&](Index t) { return exp(x(t)); });
     const Number z = sum(n, [&](Index t) { return e(t); });
-    return std::pair(tabulate(n, [&](Index t) { return e(t) / z; }), Number(log(z)));
+    return std::pair(tabulate(n, [&](Index t) { return e(t) / z; }), log(z));
   });
 }
 
@@ -79,11 +79,11 @@ inline void online(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
     Number m = pivot(x(0)), l = exp(x(0) - m);
     for (Index t = 1; t < x.extent(); ++t) {
-      const Number next = approximate(x(t)) > approximate(m) ? Number(pivot(x(t))) : m;
+      const Number next = approximate(x(t)) > approximate(m) ? pivot(x(t)) : m;
       l = l * exp(m - next) + exp(x(t) - next);
       m = next;
     }
-    return std::pair(tabulate(x.extent(), [&](Index t) { return exp(x(t) - m) / l; }), Number(m + log(l)));
+    return std::pair(tabulate(x.extent(), [&](Index t) { return exp(x(t) - m) / l; }), m + log(l));
   });
 }
 
@@ -100,7 +100,7 @@ inline void merge(const In& in, const Out& out) {
     const auto [m_b, l_b] = partial(half, n - half);
     const Number m = approximate(m_a) > approximate(m_b) ? m_a : m_b;
     const Number l = l_a * exp(m_a - m) + l_b * exp(m_b - m);
-    return std::pair(tabulate(n, [&](Index t) { return exp(x(t) - m) / l; }), Number(m + log(l)));
+    return std::pair(tabulate(n, [&](Index t) { return exp(x(t) - m) / l; }), m + log(l));
   });
 }
 

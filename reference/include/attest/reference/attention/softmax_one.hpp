@@ -18,7 +18,7 @@ void each_row(const In& in, const Out& out, F&& weights) {
   const auto [rows, s] = in.x.extents();
   for (Index r = 0; r < rows; ++r) {
     const auto keys = visible(in, r);
-    const auto a = weights(tabulate(static_cast<Index>(keys.size()), [&](Index t) { return Number(in.x(r, keys[static_cast<std::size_t>(t)])); }));
+    const auto a = weights(tabulate(static_cast<Index>(keys.size()), [&](Index t) { return in.x(r, keys[static_cast<std::size_t>(t)]); }));
     for (Index j = 0; j < s; ++j) out.a(r, j) = Number(0);
     for (Index t = 0; t < a.extent(); ++t) out.a(r, keys[static_cast<std::size_t>(t)]) = a(t);
   }
@@ -40,7 +40,7 @@ inline Vector weights(const Vector& x, const Number& m, const Number& one) {
 inline void direct(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
     const auto e = tabulate(x.extent(), [&](Index t) { return exp(x(t)); });
-    const Number z = Number(1) + sum(x.extent(), [&](Index t) { return e(t); });
+    const Number z = 1 + sum(x.extent(), [&](Index t) { return e(t); });
     return tabulate(x.extent(), [&](Index t) { return e(t) / z; });
   });
 }
@@ -50,7 +50,7 @@ inline void stable(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
     const auto all = with_virtual_token(x);
     const Number m = pivot_max(all.extent(), [&](Index t) { return all(t); });
-    return weights(x, m, Number(exp(-m)));
+    return weights(x, m, exp(-m));
   });
 }
 

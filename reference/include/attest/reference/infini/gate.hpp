@@ -11,7 +11,7 @@ using Out = attest::spec::infini::gate::Out<Number>;
 
 /// g x + (1 - g) y
 inline Number mixed(const Number& g, const Number& x, const Number& y) {
-  return g * x + (Number(1) - g) * y;
+  return g * x + (1 - g) * y;
 }
 
 template <class F>
@@ -29,14 +29,14 @@ inline void convex(const In& in, const Out& out) {
 
 /// 1 - sigma(beta) = sigma(-beta), without the cancellation.
 inline void complement(const In& in, const Out& out) {
-  const Number g = sigmoid(in.beta()), rest = sigmoid(Number(-in.beta()));
-  each_element(in, out, [&](const Number& mem, const Number& local) { return Number(g * mem + rest * local); });
+  const Number g = sigmoid(in.beta()), rest = sigmoid(-in.beta());
+  each_element(in, out, [&](const Number& mem, const Number& local) { return g * mem + rest * local; });
 }
 
 /// a = a_dot + sigma(beta) (a_mem - a_dot)
 inline void lerp(const In& in, const Out& out) {
   const Number g = sigmoid(in.beta());
-  each_element(in, out, [&](const Number& mem, const Number& local) { return Number(local + g * (mem - local)); });
+  each_element(in, out, [&](const Number& mem, const Number& local) { return local + g * (mem - local); });
 }
 
 }  // namespace attest::reference::infini::gate

@@ -14,7 +14,7 @@ inline Number feature(const std::string& map, const Number& x) {
   if (map == "identity") return x;
   if (map == "exp") return exp(x);
   if (map == "relu") return positive(x) ? x : Number(0);
-  return positive(x) ? Number(x + Number(1)) : Number(exp(x));
+  return positive(x) ? x + 1 : exp(x);
 }
 
 /// phi of every element.
@@ -35,7 +35,7 @@ inline Number ratio(const Number& numerator, const Number& denominator, const st
 template <class Z>
 Number denominator(Row phi, const Z& z, double eps) {
   const Number total = dot(phi, z);
-  return eps == 0 ? total : Number(total + Number(eps));
+  return eps == 0 ? total : total + eps;
 }
 
 /// phi^T memory / (phi^T z + eps)
@@ -64,7 +64,7 @@ inline void augmented(const In& in, const Out& out) {
   for (Index i = 0; i < n; ++i)
     for (Index b = 0; b <= m; ++b) W(i, b) = dot(phi[i], both.column(b));
   for (Index i = 0; i < n; ++i) {
-    const Number below = in.eps == 0 ? W(i, m) : Number(W(i, m) + Number(in.eps));
+    const Number below = in.eps == 0 ? W(i, m) : W(i, m) + in.eps;
     for (Index b = 0; b < m; ++b) out.a(i, b) = ratio(W(i, b), below, in.zero_denominator);
   }
 }

@@ -19,13 +19,13 @@ struct State {
   State(Index d, Index m) : memory(d, m), z(d) {}
   /// The carried state; zero where it is not given.
   State(View<const Number, 2> carried, Row carried_z, Index d, Index m)
-      : memory(carried, d, m), z(tabulate(d, [&](Index a) { return carried_z ? Number(carried_z(a)) : Number(0); })) {}
+      : memory(carried, d, m), z(tabulate(d, [&](Index a) { return carried_z ? carried_z(a) : Number(0); })) {}
 
   /// memory <- memory + phi^T v,  z <- z + sum_t phi_t
   void add(View<const Number, 2> phi, View<const Number, 2> v) {
     for (Index a = 0; a < z.extent(); ++a) {
       for (Index b = 0; b < memory.extent(1); ++b) memory(a, b) = memory(a, b) + dot(phi.column(a), v.column(b));
-      z(a) = z(a) + sum(phi.extent(0), [&](Index t) { return Number(phi(t, a)); });
+      z(a) = z(a) + sum(phi.extent(0), [&](Index t) { return phi(t, a); });
     }
   }
 

@@ -38,7 +38,7 @@ Normalised normalised(const In& in, const Division& by, F&& denominator) {
     x.d(i) = denominator(state, i);
     for (Index b = 0; b < m; ++b) {
       x.o(i, b) = ratio(by, dot(in.phi_q[i], state.S.column(b)), x.d(i));
-      x.G(i, b) = ratio(by, Number(in.grad_o(i, b)), x.d(i));
+      x.G(i, b) = ratio(by, in.grad_o(i, b), x.d(i));
     }
     x.e(i) = -ratio(by, dot(in.grad_o[i], x.o[i]), x.d(i));
   }
@@ -95,7 +95,7 @@ inline void augmented(const In& in, const Out& out) {
   Matrix V(n, m + 1), G(n, m + 1), grad_V(n, m + 1);
   for (Index i = 0; i < n; ++i)
     for (Index b = 0; b <= m; ++b) {
-      V(i, b) = b < m ? Number(in.v(i, b)) : Number(1);
+      V(i, b) = b < m ? in.v(i, b) : Number(1);
       G(i, b) = b < m ? x.G(i, b) : x.e(i);
     }
   numerator::masked_matrices({.phi_q = in.phi_q, .phi_k = in.phi_k, .v = V.view(), .grad_o = G.view()},

@@ -21,7 +21,7 @@ void read_chunk(const I& in, const State& before, View<const Number, 2> phi_q, V
     const auto p = tabulate(i + 1, [&](Index j) { return dot(phi_q[i], phi_k[j]); });
     const Number denominator = dot(phi_q[i], before.Z) + sum(i + 1, [&](Index j) { return p(j); });
     for (Index b = 0; b < v.extent(1); ++b)
-      o(i, b) = ratio(in, Number(dot(phi_q[i], before.S.column(b)) + dot(p, v.rows(0, i + 1).column(b))), denominator);
+      o(i, b) = ratio(in, dot(phi_q[i], before.S.column(b)) + dot(p, v.rows(0, i + 1).column(b)), denominator);
   }
 }
 
@@ -29,7 +29,7 @@ void read_chunk(const I& in, const State& before, View<const Number, 2> phi_q, V
 inline void add_chunk(State& state, View<const Number, 2> phi_k, View<const Number, 2> v) {
   for (Index a = 0; a < phi_k.extent(1); ++a) {
     for (Index b = 0; b < v.extent(1); ++b) state.S(a, b) = state.S(a, b) + dot(phi_k.column(a), v.column(b));
-    state.Z(a) = state.Z(a) + sum(phi_k.extent(0), [&](Index j) { return Number(phi_k(j, a)); });
+    state.Z(a) = state.Z(a) + sum(phi_k.extent(0), [&](Index j) { return phi_k(j, a); });
   }
 }
 
@@ -62,14 +62,14 @@ inline void augmented(const In& in, const Out& out) {
   const Index c = in.phi_k.extent(1);
   Matrix V(n, m + 1), state(c, m + 1);
   for (Index j = 0; j < n; ++j)
-    for (Index b = 0; b <= m; ++b) V(j, b) = b < m ? Number(in.v(j, b)) : Number(1);
+    for (Index b = 0; b <= m; ++b) V(j, b) = b < m ? in.v(j, b) : Number(1);
   for (Index a = 0; a < c; ++a)
     for (Index b = 0; b <= m; ++b) state(a, b) = b < m ? in.S(a, b) : in.Z(a);
   const View<const Number, 2> values = std::as_const(V).view();
   for (Index i = 0; i < n; ++i) {
     const auto p = tabulate(i + 1, [&](Index j) { return dot(in.phi_q[i], in.phi_k[j]); });
     const auto w = tabulate(m + 1, [&](Index b) {
-      return Number(dot(in.phi_q[i], state.column(b)) + dot(p, values.rows(0, i + 1).column(b)));
+      return dot(in.phi_q[i], state.column(b)) + dot(p, values.rows(0, i + 1).column(b));
     });
     for (Index b = 0; b < m; ++b) out.o(i, b) = ratio(in, w(b), w(m));
   }

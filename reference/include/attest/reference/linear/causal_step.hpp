@@ -41,7 +41,7 @@ struct State {
 /// numerator / (denominator + eps), and the convention where that denominator is 0 (C1).
 template <class I>
 Number ratio(const I& in, const Number& numerator, const Number& denominator) {
-  const Number d = in.eps == 0 ? denominator : Number(denominator + Number(in.eps));
+  const Number d = in.eps == 0 ? denominator : denominator + in.eps;
   if (is_zero(d)) return in.zero_denominator == "nan" ? Number(std::nan("")) : Number(0);
   return numerator / d;
 }
@@ -67,7 +67,7 @@ inline void read_then_correct(const In& in, const Out& out) {
   const Number p = dot(in.phi_q, in.phi_k);
   const Number denominator = dot(in.phi_q, state.Z) + p;
   for (Index b = 0; b < in.v.extent(0); ++b)
-    out.o(b) = ratio(in, Number(dot(in.phi_q, state.S.column(b)) + p * in.v(b)), denominator);
+    out.o(b) = ratio(in, dot(in.phi_q, state.S.column(b)) + p * in.v(b), denominator);
   state.add(in.phi_k, in.v);
   state.write(out);
 }

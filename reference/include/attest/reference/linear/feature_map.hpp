@@ -20,9 +20,9 @@ void each_element(const In& in, const Out& out, F&& phi) {
 inline void branch(const In& in, const Out& out) {
   each_element(in, out, [&](const Number& x) {
     if (in.kind == "identity") return x;
-    if (in.kind == "exp") return Number(exp(x));
+    if (in.kind == "exp") return exp(x);
     if (in.kind == "relu") return positive(x) ? x : Number(0);
-    return positive(x) ? Number(x + Number(1)) : Number(exp(x));
+    return positive(x) ? x + 1 : exp(x);
   });
 }
 
@@ -31,10 +31,10 @@ inline void max_min(const In& in, const Out& out) {
   each_element(in, out, [&](const Number& x) {
     const bool above = positive(x);
     const Number most = above ? x : Number(0), least = above ? Number(0) : x;
-    if (in.kind == "identity") return Number(most + least);
-    if (in.kind == "exp") return Number(exp(most) * exp(least));
+    if (in.kind == "identity") return most + least;
+    if (in.kind == "exp") return exp(most) * exp(least);
     if (in.kind == "relu") return most;
-    return Number(most + exp(least));
+    return most + exp(least);
   });
 }
 

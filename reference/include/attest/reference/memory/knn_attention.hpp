@@ -14,7 +14,7 @@ using attention::softmax::shifted;
 
 /// x / |x|, or x itself.
 inline Vector direction(const In& in, Row x) {
-  if (in.normalise == "none") return tabulate(x.extent(0), [&](Index a) { return Number(x(a)); });
+  if (in.normalise == "none") return tabulate(x.extent(0), [&](Index a) { return x(a); });
   const Number length = sqrt(dot(x, x));
   return tabulate(x.extent(0), [&](Index a) { return x(a) / length; });
 }
@@ -30,7 +30,7 @@ inline Vector mean(const Vector& l, View<const Number, 2> v, const std::vector<I
 template <class F>
 void attend(const In& in, const Out& out, F&& retrieve) {
   const Index n = in.q.extent(0), r = in.memory_k.extent(0), m = in.v.extent(1), c = out.memory_k.extent(0);
-  const Number scale = scale_of(in), g = sigmoid(Number(in.gate_bias())), closed = sigmoid(Number(-in.gate_bias()));
+  const Number scale = scale_of(in), g = sigmoid(in.gate_bias()), closed = sigmoid(-in.gate_bias());
   for (Index i = 0; i < n; ++i) {
     std::vector<Index> past(static_cast<std::size_t>(i + 1));
     std::iota(past.begin(), past.end(), Index{0});

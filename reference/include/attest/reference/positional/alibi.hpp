@@ -28,7 +28,7 @@ inline Number formula_slope(Index h, Index heads) {
 }
 
 inline Number slope(const In& in, Index h) {
-  return in.slopes ? Number(in.slopes(h)) : formula_slope(h, in.q.extent(0));
+  return in.slopes ? in.slopes(h) : formula_slope(h, in.q.extent(0));
 }
 
 /// How far query i stands behind key 0.
@@ -59,7 +59,7 @@ void attend(const In& in, const Out& out, S&& sees, F&& logit) {
         if (sees(i, j)) keys.push_back(j);
       const auto products = plain::logits(one, scale, i, keys);
       const auto l = tabulate(products.extent(),
-                              [&](Index t) { return Number(logit(h, i, keys[static_cast<std::size_t>(t)], products(t))); });
+                              [&](Index t) { return logit(h, i, keys[static_cast<std::size_t>(t)], products(t)); });
       const auto a = attention::softmax::shifted(l).first;  // C1
       const plain::Rows v(one.v, keys);
       for (Index c = 0; c < in.v.extent(2); ++c) out.o(h, i, c) = dot(a, v.column(c));

@@ -12,7 +12,7 @@ using sinusoidal::Wave;
 
 /// w_m = base^(-2m/d)
 inline Number frequency(const In& in, Index m) {
-  return m == 0 ? Number(1) : sinusoidal::power(in.base, Number(-(Number(2 * m) / Number(in.x.extent(2)))));  // C1
+  return m == 0 ? Number(1) : sinusoidal::power(in.base, -(Number(2 * m) / Number(in.x.extent(2))));  // C1
 }
 
 /// y = x + the waves of step s, row i and pair m, encoding(step, position, m)
@@ -29,7 +29,7 @@ void add(const In& in, const Out& out, F&& encoding) {
 }
 
 inline Wave wave(const In& in, Index p, Index m) {
-  return sinusoidal::wave(Number(Number(p) * frequency(in, m)));
+  return sinusoidal::wave(Number(p) * frequency(in, m));
 }
 
 inline Wave sum_of(const Wave& a, const Wave& b) {
@@ -63,8 +63,8 @@ inline void sum_of_tables(const In& in, const Out& out) {
 inline void product_form(const In& in, const Out& out) {
   add(in, out, [&](Index t, Index p, Index m) {
     const Number half = frequency(in, m) / Number(2);
-    const Wave sum = sinusoidal::wave(Number(Number(p + t) * half));
-    const Number both = Number(2) * cos(Number(Number(p - t) * half));
+    const Wave sum = sinusoidal::wave(Number(p + t) * half);
+    const Number both = 2 * cos(Number(p - t) * half);
     return Wave{sum.sine * both, sum.cosine * both};
   });
 }

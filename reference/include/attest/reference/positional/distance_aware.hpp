@@ -13,12 +13,12 @@ using Out = attest::spec::positional::distance_aware::Out<Number>;
 
 /// max(u, 0). The 0 is u - u, because a computed u is as uncertain on this side of the corner as on the other.
 inline Number relu(const Number& u) {
-  return positive(u) ? u : Number(u - u);
+  return positive(u) ? u : u - u;
 }
 
 /// ln(1 + e^x), without an exponential that overflows
 inline Number softplus(const Number& x) {
-  return positive(x) ? Number(x + log(Number(1) + exp(-x))) : Number(log(Number(1) + exp(x)));
+  return positive(x) ? x + log(1 + exp(-x)) : log(1 + exp(x));
 }
 
 /// R_ij = alpha |i - j|
@@ -31,9 +31,9 @@ template <class F, class L>
 void attend(const In& in, const Out& out, F&& factor, L&& logits) {
   const Index s = in.k.extent(0);
   for (Index i = 0; i < in.q.extent(0); ++i) {
-    const auto f = tabulate(s, [&](Index j) { return Number(factor(i, j)); });
+    const auto f = tabulate(s, [&](Index j) { return factor(i, j); });
     const auto products = tabulate(s, [&](Index j) { return dot(in.q[i], in.k[j]); });
-    const auto a = attention::softmax::shifted(tabulate(s, [&](Index j) { return Number(logits(products, f, j)); })).first;
+    const auto a = attention::softmax::shifted(tabulate(s, [&](Index j) { return logits(products, f, j); })).first;
     for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(a, in.v.column(c));
     for (Index j = 0; out.f && j < s; ++j) out.f(i, j) = f(j);
   }
@@ -49,33 +49,33 @@ void with_factor(const In& in, const Out& out, F&& factor) {
 
 /// (1 + e^beta) / (1 + e^(beta - R))
 inline void direct(const In& in, const Out& out) {
-  const Number largest = Number(1) + exp(in.beta());
+  const Number largest = 1 + exp(in.beta());
   with_factor(in, out,
-              [&](Index i, Index j) { return largest / (Number(1) + exp(in.beta() - weighted_distance(in, i, j))); });
+              [&](Index i, Index j) { return largest / (1 + exp(in.beta() - weighted_distance(in, i, j))); });
 }
 
 /// (1 + e^beta) sigma(R - beta)
 inline void logistic(const In& in, const Out& out) {
-  const Number largest = Number(1) + exp(in.beta());
-  with_factor(in, out, [&](Index i, Index j) { return largest * sigmoid(Number(weighted_distance(in, i, j) - in.beta())); });
+  const Number largest = 1 + exp(in.beta());
+  with_factor(in, out, [&](Index i, Index j) { return largest * sigmoid(weighted_distance(in, i, j) - in.beta()); });
 }
 
 /// f_ij = e^(softplus(beta) - softplus(beta - R_ij)), which neither overflows nor divides.
 inline Number stable_factor(const In& in, const Number& softplus_beta, const Number& R) {
-  return exp(softplus_beta - softplus(Number(in.beta() - R)));
+  return exp(softplus_beta - softplus(in.beta() - R));
 }
 
 inline void softplus(const In& in, const Out& out) {
-  const Number s_beta = softplus(Number(in.beta()));
+  const Number s_beta = softplus(in.beta());
   with_factor(in, out, [&](Index i, Index j) { return stable_factor(in, s_beta, weighted_distance(in, i, j)); });
 }
 
 /// scale max(q_i . k_j f_ij, 0)
 inline void relu_after(const In& in, const Out& out) {
-  const Number s_beta = softplus(Number(in.beta())), scale = attention::scaled_dot_product::scale_of(in);
+  const Number s_beta = softplus(in.beta()), scale = attention::scaled_dot_product::scale_of(in);
   attend(
       in, out, [&](Index i, Index j) { return stable_factor(in, s_beta, weighted_distance(in, i, j)); },
-      [&](const Vector& products, const Vector& f, Index j) { return scale * relu(Number(products(j) * f(j))); });
+      [&](const Vector& products, const Vector& f, Index j) { return scale * relu(products(j) * f(j)); });
 }
 
 }  // namespace attest::reference::positional::distance_aware

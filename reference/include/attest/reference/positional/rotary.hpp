@@ -37,7 +37,7 @@ Turn turn(const I& in, Index position, Index m) {
 /// (x_a, x_b) turned: two products each
 inline std::pair<Number, Number> turned(const Turn& r, const Number& a, const Number& b) {
   const Vector x = tabulate(2, [&](Index t) { return t == 0 ? a : b; });
-  const Vector first = tabulate(2, [&](Index t) { return t == 0 ? r.cosine : Number(-r.sine); });
+  const Vector first = tabulate(2, [&](Index t) { return t == 0 ? r.cosine : -r.sine; });
   const Vector second = tabulate(2, [&](Index t) { return t == 0 ? r.sine : r.cosine; });
   return {dot(x, first), dot(x, second)};
 }
@@ -47,7 +47,7 @@ void each_pair(const In& in, const Out& out, F&& rotate) {
   for (Index i = 0; i < in.x.extent(0); ++i)
     for (Index m = 0; m < in.x.extent(1) / 2; ++m) {  // C1
       const auto [a, b] = pair_of(in, m);
-      const auto [y_a, y_b] = rotate(i, m, Number(in.x(i, a)), Number(in.x(i, b)));
+      const auto [y_a, y_b] = rotate(i, m, in.x(i, a), in.x(i, b));
       out.y(i, a) = y_a;
       out.y(i, b) = y_b;
     }
@@ -79,7 +79,7 @@ inline void complex(const In& in, const Out& out) {
   each_pair(in, out, [&](Index i, Index m, const Number& a, const Number& b) {
     const auto r = turn(in, in.positions(i), m);
     const Number ac = a * r.cosine, bs = b * r.sine, all = (a + b) * (r.cosine + r.sine);
-    return std::pair(Number(ac - bs), Number(all - ac - bs));
+    return std::pair(ac - bs, all - ac - bs);
   });
 }
 
@@ -87,7 +87,7 @@ inline void complex(const In& in, const Out& out) {
 inline void rotate_half(const In& in, const Out& out) {
   each_pair(in, out, [&](Index i, Index m, const Number& a, const Number& b) {
     const auto r = turn(in, in.positions(i), m);
-    return std::pair(Number(a * r.cosine + (-b) * r.sine), Number(b * r.cosine + a * r.sine));
+    return std::pair(a * r.cosine + (-b) * r.sine, b * r.cosine + a * r.sine);
   });
 }
 

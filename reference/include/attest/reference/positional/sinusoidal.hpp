@@ -41,7 +41,7 @@ inline Number exponent(const In& in, Index m) {
 
 /// w_m; w_0 = 1 without rounding, also where the exponent is 0/0
 inline Number frequency(const In& in, Index m) {
-  return m == 0 ? Number(1) : power(in.base, Number(-exponent(in, m)));
+  return m == 0 ? Number(1) : power(in.base, -exponent(in, m));
 }
 
 /// y_i = x_i + the waves of row i, pair(i, m)
@@ -61,13 +61,13 @@ void add(const In& in, const Out& out, F&& pair) {
 inline void direct(const In& in, const Out& out) {
   add(in, out, [&](Index i, Index m) {
     const Number p = Number(in.start + i);
-    return wave(m == 0 ? p : Number(p / power(in.base, exponent(in, m))));
+    return wave(m == 0 ? p : p / power(in.base, exponent(in, m)));
   });
 }
 
 /// sin and cos of p e^(-(2m/d) ln base)
 inline void exponential(const In& in, const Out& out) {
-  add(in, out, [&](Index i, Index m) { return wave(Number(Number(in.start + i) * frequency(in, m))); });
+  add(in, out, [&](Index i, Index m) { return wave(Number(in.start + i) * frequency(in, m)); });
 }
 
 /// Row i + 1 is row i with every pair turned by w_m.
@@ -78,7 +78,7 @@ inline void rotation(const In& in, const Out& out) {
     const Number w = frequency(in, m);
     const Wave step = wave(w);
     if (i == 0)
-      now = wave(Number(Number(in.start) * w));
+      now = wave(Number(in.start) * w);
     else
       now = {now.sine * step.cosine + now.cosine * step.sine, now.cosine * step.cosine - now.sine * step.sine};
     return now;
@@ -91,7 +91,7 @@ inline void half(const In& in, const Out& out) {
   for (Index i = 0; i < in.x.extent(0); ++i) {
     const auto row = tabulate(d, [&](Index a) {
       const Number angle = Number(in.start + i) * frequency(in, a % sines);
-      return a < sines ? Number(sin(angle)) : Number(cos(angle));
+      return a < sines ? sin(angle) : cos(angle);
     });
     for (Index a = 0; a < d; ++a) out.y(i, a) = in.x(i, a) + row(in.layout == "half" ? a : a / 2 + a % 2 * sines);
   }

@@ -22,7 +22,7 @@ inline void four_terms(const In& in, const Out& out) {
   const Matrix x_q = projected(in.x_q, in.w_q), p_q = projected(in.p_q, in.w_q);
   const Matrix x_k = projected(in.x_k, in.w_k), p_k = projected(in.p_k, in.w_k);
   each_pair(in, out, [&](Index i, Index j) {
-    return Number(dot(x_q[i], x_k[j]) + dot(x_q[i], p_k[j]) + dot(p_q[i], x_k[j]) + dot(p_q[i], p_k[j]));
+    return dot(x_q[i], x_k[j]) + dot(x_q[i], p_k[j]) + dot(p_q[i], x_k[j]) + dot(p_q[i], p_k[j]);
   });
 }
 

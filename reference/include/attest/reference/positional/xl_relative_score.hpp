@@ -13,7 +13,7 @@ using Out = attest::spec::positional::xl_relative_score::Out<Number>;
 
 /// The given scale, or 1/sqrt(d).
 inline Number scale_of(const In& in) {
-  return in.scale ? Number(*in.scale) : Number(1) / sqrt(Number(in.w_q.extent(1)));
+  return in.scale ? Number(*in.scale) : 1 / sqrt(Number(in.w_q.extent(1)));
 }
 
 /// What is projected once: queries, keys, and distances behind and ahead of a query.
@@ -51,7 +51,7 @@ inline void four_terms(const In& in, const Out& out) {
   const auto v_behind = against_v(p.behind), v_ahead = against_v(p.ahead);
   each_pair(in, out, [&](Index i, Index j) {
     const Index o = p.offset(i, j);
-    return Number(dot(p.q[i], p.k[j]) + dot(p.q[i], p.distance(o)) + u_k(j) + (o >= 0 ? v_behind(o) : v_ahead(-o)));
+    return dot(p.q[i], p.k[j]) + dot(p.q[i], p.distance(o)) + u_k(j) + (o >= 0 ? v_behind(o) : v_ahead(-o));
   });
 }
 
@@ -67,7 +67,7 @@ inline Matrix biased(const Matrix& q, const Row& bias) {
 inline void grouped(const In& in, const Out& out) {
   const Projections p(in);
   const Matrix q_u = biased(p.q, in.u), q_v = biased(p.q, in.v);
-  each_pair(in, out, [&](Index i, Index j) { return Number(dot(q_u[i], p.k[j]) + dot(q_v[i], p.distance(p.offset(i, j)))); });
+  each_pair(in, out, [&](Index i, Index j) { return dot(q_u[i], p.k[j]) + dot(q_v[i], p.distance(p.offset(i, j))); });
 }
 
 /// (q_i + v) . (r_o w_r) for o = s - 1 down to 0, or down to 1 - n where there are rows ahead.
@@ -84,7 +84,7 @@ inline Matrix by_offset(const In& in, const Projections& p) {
 inline void rel_shift(const In& in, const Out& out) {
   const Projections p(in);
   const Matrix q_u = biased(p.q, in.u), position = shaw_relative::skewed(by_offset(in, p), in.x_k.extent(0));
-  each_pair(in, out, [&](Index i, Index j) { return Number(dot(q_u[i], p.k[j]) + position(i, j)); });
+  each_pair(in, out, [&](Index i, Index j) { return dot(q_u[i], p.k[j]) + position(i, j); });
 }
 
 }  // namespace attest::reference::positional::xl_relative_score

@@ -7,37 +7,30 @@
 
 #include "attest/golden/certify.hpp"
 #include "attest/golden/profile.hpp"
+#include "attest/reference/emulation.hpp"
 #include "attest/reference/evaluate.hpp"
 
 namespace attest::judge {
 
-/// Runs a fault of one equation in number type T; `amplitude` is that of a fault that has one.
-template <class T>
-using FaultRun = void (*)(std::string_view fault, double amplitude, reference::Bundle<T>& bundle);
-
-/// The readings of a fault that judging needs: its true values, the error model around them, and a planted kernel.
-struct FaultReadings {
-  FaultRun<reference::Ball> certified;
-  FaultRun<reference::Rounding> error_model;
-  FaultRun<reference::Emulated> planted;
-};
+/// Runs a fault of one equation; `amplitude` is that of a fault that has one.
+using FaultRun = void (*)(std::string_view fault, double amplitude, reference::Bundle& bundle);
 
 [[noreturn]] inline void unknown_fault(std::string_view id, std::string_view fault) {
   throw SpecError(std::string(id) + " has no fault '" + std::string(fault) + "'");
 }
 
 /// Every equation's faults, by id; generated from specs/ and tests/faults.
-const std::map<std::string, const FaultReadings*, std::less<>>& all_faults();
+const std::map<std::string, FaultRun, std::less<>>& all_faults();
 
-/// The arithmetic in which a kernel of that profile is emulated.
-reference::Arithmetic arithmetic_of(const golden::Profile& profile, reference::Order order = reference::Order::ascending, std::uint64_t seed = 1);
+/// How a kernel of that profile rounds.
+reference::Kernel kernel_of(const golden::Profile& profile, reference::Order order = reference::Order::ascending, std::uint64_t seed = 1);
 
-/// Outputs of a fault as a kernel of that arithmetic computes them, before they are stored.
-Arrays planted(const Problem& problem, const Fault& fault, const reference::Arithmetic& how, double amplitude);
-Arrays planted(const Problem& problem, const Fault& fault, const reference::Arithmetic& how);
+/// Outputs of a fault as such a kernel computes them, before they are stored.
+Arrays planted(const Problem& problem, const Fault& fault, const reference::Kernel& kernel, double amplitude);
+Arrays planted(const Problem& problem, const Fault& fault, const reference::Kernel& kernel);
 
-/// Outputs of a form as a correct kernel of that arithmetic computes them, before they are stored.
-Arrays emulated(const Problem& problem, const std::string& form, const reference::Arithmetic& how);
+/// Outputs of a form as such a kernel, correct otherwise, computes them, before they are stored.
+Arrays emulated(const Problem& problem, const std::string& form, const reference::Kernel& kernel);
 
 /// What a kernel of the profile writes: the outputs rounded to the formats that they are stored in.
 Arrays stored(const Problem& problem, Arrays outputs, const golden::Profile& profile);
