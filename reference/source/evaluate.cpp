@@ -18,7 +18,7 @@ Bundle::Output::~Output() {
   if (numbers) each([&](std::size_t i) { numbers[i] = Number(); });
 }
 
-Bundle::Bundle(const Problem& problem, const Lift& lift, const Rows& rows) : problem_(&problem) {
+Bundle::Bundle(const Problem& problem, const Lift& lift, const WantedRows& rows) : problem_(&problem) {
   const Spec& spec = *problem.spec;
   const bool plain = !lift && Evaluation::current->arithmetic->takes_plain_inputs();
   static const double nothing = 0;  // an empty tensor is given all the same: its data is not null
@@ -49,7 +49,7 @@ Bundle::Bundle(const Problem& problem, const Lift& lift, const Rows& rows) : pro
   for (const auto& declared : spec.outputs) {
     const auto shape = shape_of(declared, problem.sizes);
     const Index height = shape.empty() ? 1 : shape[0], all = count(shape);
-    const auto asked = rows.find(declared.name);
+    const auto asked = declared.shape.empty() ? rows.end() : rows.find(declared.shape[0]);
     outputs_.emplace(declared.name, Output(height, height > 0 ? all / height : 0, asked == rows.end() ? nullptr : &asked->second));
   }
 }

@@ -292,9 +292,9 @@ inline void first_key_of_block_dropped(const In& in, const Out& out) {
 inline void rescale_missing(const In& in, const Out& out) {
   const Index m = in.v.extent(1);
   right::each_row(in, out, [&](Index i, const Vector& l, const right::Rows& v) {
-    auto state = right::partial(l, v, 0, std::min(in.block, l.extent()), m);
+    auto state = right::partial(l, v, 0, std::min(in.block, l.extent()));
     for (Index first = in.block; first < l.extent(); first += in.block) {
-      const auto next = right::partial(l, v, first, std::min(in.block, l.extent() - first), m);
+      const auto next = right::partial(l, v, first, std::min(in.block, l.extent() - first));
       state = {next.m, state.l + next.l, tabulate(m, [&](Index c) { return state.o(c) + next.o(c); })};
     }
     for (Index c = 0; c < m; ++c) out.o(i, c) = state.o(c) / state.l;

@@ -37,7 +37,7 @@ void each_chunk(const In& in, const Out& out, F&& visit) {
 inline void store(State& state, const In& in, Index first, Index count) { add_chunk(state, in.phi_k.rows(first, count), in.v.rows(first, count)); }
 
 inline void answer(const State& before, const In& in, const Out& out, Index first, Index count) {
-  read_chunk(in, before, in.phi_q.rows(first, count), in.phi_k.rows(first, count), in.v.rows(first, count), out.o.rows(first, count));
+  read_chunk(in, before, in.phi_q.rows(first, count), in.phi_k.rows(first, count), in.v.rows(first, count), out.o, first);
 }
 
 /// o_i = output(state with token i, i, b).

@@ -16,8 +16,9 @@
 
 namespace attest::reference {
 
-/// Rows of results that are asked for, in ascending order, by the name of the result; of a result that is not named, all rows.
-using Rows = std::map<std::string, std::vector<Index>, std::less<>>;
+/// Rows of results that are asked for, in ascending order, by the size that leads the shape of a result ("n": tokens); of results whose
+/// leading size is not named, all rows.
+using WantedRows = std::map<std::string, std::vector<Index>, std::less<>>;
 
 /// Inputs and outputs of one evaluation. Made, used and gone inside the scope of its arithmetic.
 class Bundle {
@@ -26,7 +27,7 @@ public:
   using Lift = std::function<Number(const TensorDeclaration& input, Index flat, double value)>;
 
   /// Without a lift the inputs are what they are; plain doubles stay where the problem has them, which outlives the bundle.
-  explicit Bundle(const Problem& problem, const Lift& lift = nullptr, const Rows& rows = {});
+  explicit Bundle(const Problem& problem, const Lift& lift = nullptr, const WantedRows& rows = {});
   Bundle(const Bundle&) = delete;
   Bundle& operator=(const Bundle&) = delete;
 
@@ -144,7 +145,7 @@ using Values = std::map<std::string, std::vector<Value>>;
 
 /// The outputs of whatever `run(bundle)` computes, in an arithmetic of its own scope.
 template <class Arithmetic, std::invocable<Bundle&> F>
-Values<typename Arithmetic::Value> outputs_of(Arithmetic& arithmetic, const Problem& problem, F&& run, Decisions* decisions = nullptr, const Rows& rows = {}) {
+Values<typename Arithmetic::Value> outputs_of(Arithmetic& arithmetic, const Problem& problem, F&& run, Decisions* decisions = nullptr, const WantedRows& rows = {}) {
   const Scope scope(arithmetic, decisions);
   Bundle bundle(problem, nullptr, rows);
   run(bundle);
@@ -156,7 +157,7 @@ Values<typename Arithmetic::Value> outputs_of(Arithmetic& arithmetic, const Prob
 /// The outputs of one form.
 template <class Arithmetic>
 Values<typename Arithmetic::Value> outputs_of(Arithmetic& arithmetic, const Problem& problem, std::string_view form, Decisions* decisions = nullptr,
-                                              const Rows& rows = {}) {
+                                              const WantedRows& rows = {}) {
   return outputs_of(arithmetic, problem, [&](Bundle& bundle) { evaluate(form, bundle); }, decisions, rows);
 }
 

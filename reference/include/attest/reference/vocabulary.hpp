@@ -110,6 +110,11 @@ std::vector<Index> wanted(const View<Number, Rank>& result) {
   return all;
 }
 
+template <int Rank>
+bool is_wanted(const View<Number, Rank>& result, Index row) {
+  return !result.asked() || std::binary_search(result.asked()->begin(), result.asked()->end(), row);
+}
+
 /// The pivot of the largest of f(0) .. f(n-1); n >= 1.
 template <class F>
 Number pivot_max(Index n, F&& f) {

@@ -26,9 +26,9 @@ inline Vector hidden(const In& in, const Row& x) {
 
 /// y_i = act(x_i w_1 + b_1) w_2 + b_2      [Vaswani et al. 2017, eq. 2]
 inline void dense(const In& in, const Out& out) {
-  for (Index i = 0; i < in.x.extent(0); ++i) {
-    const auto h = hidden(in, in.x[i]);
-    for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = biased(in.b_2, a, dot(h, in.w_2.column(a)));
+  for (const Index i : wanted(out.y)) {
+    const auto y = product(stage("hidden", hidden(in, in.x[i])), in.w_2);
+    for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = biased(in.b_2, a, y(a));
   }
 }
 
@@ -39,7 +39,7 @@ Matrix convolved(const Matrix& x, Index channels_out, Index width, const Row& bi
   for (Index o = 0; o < channels_out; ++o)
     for (Index t = 0; t < y.extent(1); ++t)
       y(o, t) = biased(bias, o, sum(x.extent(0) * width, [&](Index s) {
-        return Number(x(s / width, t + s % width) * w(s % width, s / width, o));
+        return x(s / width, t + s % width) * w(s % width, s / width, o);
       }));
   return y;
 }
@@ -54,7 +54,7 @@ inline void conv1(const In& in, const Out& out) {
   for (Index c = 0; c < h.extent(0); ++c)
     for (Index t = 0; t < n; ++t) h(c, t) = activated(in, h(c, t));
   const Matrix y = convolved(h, d, 1, in.b_2, [&](Index, Index c, Index o) { return in.w_2(c, o); });
-  for (Index t = 0; t < n; ++t)
+  for (const Index t : wanted(out.y))
     for (Index c = 0; c < d; ++c) out.y(t, c) = y(c, t);
 }
 

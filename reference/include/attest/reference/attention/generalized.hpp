@@ -68,12 +68,13 @@ inline Number ratio(const In& in, const Number& x, const Number& z) {
 /// Every form: o_i = sum_j w_j v_j / sum_j w_j with w = weights(i, keys).
 template <class F>
 void each_row(const In& in, const Out& out, F&& weights) {
-  for (Index i = 0; i < in.q.extent(0); ++i) {
+  for (const Index i : wanted(out.o)) {
     const Keys keys = visible(in, i);
-    const Vector w = weights(i, keys);
+    const Vector w = stage("weights", weights(i, keys));
     const Rows v(in.v, keys);
-    const Number z = sum(w.extent(), [&](Index t) { return w(t); });
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = ratio(in, dot(w, v.column(c)), z);
+    const Number z = stage("denominator", sum(w));
+    const Vector o = stage("accumulator", product(w, v));
+    for (Index c = 0; c < o.extent(); ++c) out.o(i, c) = ratio(in, o(c), z);
   }
 }
 

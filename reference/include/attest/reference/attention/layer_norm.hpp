@@ -18,7 +18,7 @@ auto mean(Index n, F&& f) {
 /// Every form: y_i = gamma xhat(x_i) + beta.
 template <class F>
 void each_row(const In& in, const Out& out, F&& xhat) {
-  for (Index i = 0; i < in.x.extent(0); ++i) {
+  for (const Index i : wanted(out.y)) {
     const auto y = xhat(in.x[i]);
     for (Index a = 0; a < in.x.extent(1); ++a) {
       const Number scaled = in.gamma ? Number(in.gamma(a) * y(a)) : y(a);
@@ -30,14 +30,14 @@ void each_row(const In& in, const Out& out, F&& xhat) {
 /// x_a - mu and its mean square.
 inline std::pair<Vector, Number> centred(const Row& x) {
   const Index d = x.extent(0);
-  const Number mu = mean(d, [&](Index a) { return x(a); });
+  const Number mu = stage("mean", mean(d, [&](Index a) { return x(a); }));
   const auto rest = tabulate(d, [&](Index a) { return x(a) - mu; });
   return {rest, mean(d, [&](Index a) { return rest(a) * rest(a); })};
 }
 
 /// x_a / sqrt(v + eps)
 inline Vector scaled(const In& in, const Vector& x, const Number& v) {
-  const Number deviation = sqrt(v + in.eps);
+  const Number deviation = stage("deviation", sqrt(stage("variance", v) + in.eps));
   return tabulate(x.extent(), [&](Index a) { return x(a) / deviation; });
 }
 
@@ -70,7 +70,7 @@ inline void matrix(const In& in, const Out& out) {
   for (Index a = 0; a < d; ++a)
     for (Index b = 0; b < d; ++b) P(a, b) = Number(a == b ? d - 1 : -1) / Number(d);
   each_row(in, out, [&](const Row& x) {
-    const auto z = tabulate(d, [&](Index a) { return dot(x, std::as_const(P).column(a)); });
+    const auto z = product(x, P);
     return scaled(in, z, dot(z, z) / Number(d));
   });
 }

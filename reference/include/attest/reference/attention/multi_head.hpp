@@ -49,8 +49,7 @@ inline void output(const In& in, const Matrix& y, const Out& out) {
   Matrix w_o(heads * m, width);
   for (Index t = 0; t < w_o.extent(0); ++t)
     for (Index e = 0; e < w_o.extent(1); ++e) w_o(t, e) = in.w_o(t / m, t % m, e);
-  for (Index i = 0; i < y.extent(0); ++i)
-    for (Index e = 0; e < w_o.extent(1); ++e) out.o(i, e) = dot(y[i], w_o.column(e));
+  for (const Index i : wanted(out.o)) assign(out.o[i], product(y[i], w_o));
 }
 
 /// o = [head_0 | head_1 | ..] W_O      [Vaswani et al. 2017, section 3.2.2]
@@ -89,7 +88,7 @@ inline void packed(const In& in, const Out& out) {
 inline void sum_of_heads(const In& in, const Out& out) {
   std::vector<Matrix> share;
   for (Index h = 0; h < in.w_o.extent(0); ++h) share.push_back(projected(head(in, h).view(), in.w_o[h]));
-  for (Index i = 0; i < out.o.extent(0); ++i)
+  for (const Index i : wanted(out.o))
     for (Index e = 0; e < out.o.extent(1); ++e)
       out.o(i, e) = sum(in.w_o.extent(0), [&](Index h) { return share[static_cast<std::size_t>(h)](i, e); });
 }

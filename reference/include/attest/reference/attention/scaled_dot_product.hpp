@@ -27,33 +27,54 @@ Number scale_of(const I& in) {
   return in.scale ? Number(*in.scale) : 1 / sqrt(Number(in.q.extent(1)));
 }
 
+/// Whether those rows, in ascending order, follow each other.
+inline bool consecutive(const std::vector<Index>& rows) { return rows.empty() || rows.back() - rows.front() + 1 == static_cast<Index>(rows.size()); }
+
+/// q . k_j for those keys.
+inline Vector products(const Row& q, const View<const Number, 2>& k, const std::vector<Index>& keys) {
+  const Index count = static_cast<Index>(keys.size());
+  if (consecutive(keys)) return product(q, k.rows(count == 0 ? 0 : keys.front(), count).transposed());
+  return tabulate(count, [&](Index t) { return dot(q, k[keys[static_cast<std::size_t>(t)]]); });
+}
+
 /// l_ij = scale q_i . k_j + bias_ij over the visible keys.
 template <class I>
 Vector logits(const I& in, const Number& scale, Index i, const std::vector<Index>& keys) {
-  return tabulate(static_cast<Index>(keys.size()), [&](Index t) {
-    const Index j = keys[static_cast<std::size_t>(t)];
-    const Number l = scale * dot(in.q[i], in.k[j]);
-    return in.bias ? l + in.bias(i, j) : l;
-  });
+  const Vector q_k = stage("products", products(in.q[i], in.k, keys));
+  return stage("logits", tabulate(q_k.extent(), [&](Index t) {
+    const Number l = scale * q_k(t);
+    return in.bias ? l + in.bias(i, keys[static_cast<std::size_t>(t)]) : l;
+  }));
 }
 
 /// Those rows of x, without a copy when they are consecutive.
 class Rows {
 public:
   Rows(View<const Number, 2> x, const std::vector<Index>& rows) {
-    const Index count = static_cast<Index>(rows.size());
-    if (count == 0 || rows.back() - rows.front() + 1 == count) {
+    const Index count = static_cast<Index>(rows.size()), width = x.extent(1);
+    if (consecutive(rows)) {
       view_ = x.rows(count == 0 ? 0 : rows.front(), count);
-      return;
+    } else if (const double* plain = x.plain()) {
+      plain_.reserve(static_cast<std::size_t>(count * width));
+      for (const Index r : rows)
+        for (Index c = 0; c < width; ++c) plain_.push_back(plain[r * x.stride(0) + c * x.stride(1)]);
+      view_ = {plain_.data(), {count, width}};
+    } else {
+      copy_.emplace(count, width);
+      for (Index t = 0; t < count; ++t)
+        for (Index c = 0; c < width; ++c) (*copy_)(t, c) = x(rows[static_cast<std::size_t>(t)], c);
+      view_ = std::as_const(*copy_).view();
     }
-    copy_.emplace(count, x.extent(1));
-    for (Index t = 0; t < count; ++t)
-      for (Index c = 0; c < x.extent(1); ++c) (*copy_)(t, c) = x(rows[static_cast<std::size_t>(t)], c);
-    view_ = std::as_const(*copy_).view();
   }
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+
+  operator View<const Number, 2>() const { return view_; }
+  View<const Number, 2> rows(Index first, Index count) const { return view_.rows(first, count); }
   Row column(Index c) const { return view_.column(c); }
 
 private:
+  std::vector<double> plain_;
   std::optional<Matrix> copy_;
   View<const Number, 2> view_;
 };
@@ -70,7 +91,7 @@ inline void empty_row(const In& in, const Out& out, Index i) {
 template <class F>
 void each_row(const In& in, const Out& out, F&& row) {
   const Number scale = scale_of(in);
-  for (Index i = 0; i < in.q.extent(0); ++i) {
+  for (const Index i : wanted(out.o)) {
     const auto keys = visible(in, i);
     if (keys.empty()) {
       empty_row(in, out, i);
@@ -83,10 +104,10 @@ void each_row(const In& in, const Out& out, F&& row) {
 /// o_i = sum_{j in S_i} a_ij v_j,  a_ij = e^l_ij / sum_r e^l_ir      [Vaswani et al. 2017, eq. 1]
 inline void dense(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
-    const auto e = tabulate(l.extent(), [&](Index t) { return exp(l(t)); });
-    const Number z = sum(e.extent(), [&](Index t) { return e(t); });
-    const auto a = tabulate(e.extent(), [&](Index t) { return e(t) / z; });
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(a, v.column(c));
+    const auto e = stage("exponentials", tabulate(l.extent(), [&](Index t) { return exp(l(t)); }));
+    const Number z = stage("denominator", sum(e));
+    const auto a = stage("weights", tabulate(e.extent(), [&](Index t) { return e(t) / z; }));
+    assign(out.o[i], product(a, v));
   });
 }
 
@@ -94,16 +115,17 @@ inline void dense(const In& in, const Out& out) {
 inline void max_shift(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
     const auto a = softmax::shifted(l).first;
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(a, v.column(c));
+    assign(out.o[i], product(a, v));
   });
 }
 
 /// o_i = sum_{j in S_i} e^l_ij v_j / sum_{j in S_i} e^l_ij, no weights in between.
 inline void gather(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
-    const auto e = tabulate(l.extent(), [&](Index t) { return exp(l(t)); });
-    const Number z = sum(e.extent(), [&](Index t) { return e(t); });
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(e, v.column(c)) / z;
+    const auto e = stage("exponentials", tabulate(l.extent(), [&](Index t) { return exp(l(t)); }));
+    const Number z = stage("denominator", sum(e));
+    const auto o = stage("accumulator", product(e, v));
+    for (Index c = 0; c < o.extent(); ++c) out.o(i, c) = o(c) / z;
   });
 }
 
@@ -111,8 +133,8 @@ inline void gather(const In& in, const Out& out) {
 inline void per_query(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
     const Number lse = softmax::shifted(l).second;
-    const auto a = tabulate(l.extent(), [&](Index t) { return exp(l(t) - lse); });
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(a, v.column(c));
+    const auto a = stage("weights", tabulate(l.extent(), [&](Index t) { return exp(stage("exponent", l(t) - lse)); }));
+    assign(out.o[i], product(a, v));
   });
 }
 
@@ -122,26 +144,27 @@ struct Partial {
   Vector o;
 };
 
-inline Partial partial(const Vector& l, const Rows& v, Index first, Index count, Index width) {
+inline Partial partial(const Vector& l, const Rows& v, Index first, Index count) {
   const Number m = pivot_max(count, [&](Index t) { return l(first + t); });
-  const auto e = tabulate(count, [&](Index t) { return exp(l(first + t) - m); });
-  return {m, sum(count, [&](Index t) { return e(t); }), tabulate(width, [&](Index c) { return dot(e, v.column(c).rows(first, count)); })};
+  const auto e = stage("exponentials", tabulate(count, [&](Index t) { return exp(stage("exponent", l(first + t) - m)); }));
+  return {m, stage("denominator", sum(e)), stage("accumulator", product(e, v.rows(first, count)))};
 }
 
 /// The two sets of keys together.
 inline Partial merged(const Partial& a, const Partial& b) {
   const Number m = approximate(a.m) > approximate(b.m) ? a.m : b.m;
   const Number keep_a = exp(a.m - m), keep_b = exp(b.m - m);
-  return {m, a.l * keep_a + b.l * keep_b, tabulate(a.o.extent(), [&](Index c) { return a.o(c) * keep_a + b.o(c) * keep_b; })};
+  return {m, stage("denominator", a.l * keep_a + b.l * keep_b),
+          stage("accumulator", tabulate(a.o.extent(), [&](Index c) { return a.o(c) * keep_a + b.o(c) * keep_b; }))};
 }
 
 /// Blocks of keys in order, the running result rescaled whenever the maximum rises.
 inline void online_blocked(const In& in, const Out& out) {
   const Index m = in.v.extent(1);
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
-    auto state = partial(l, v, 0, std::min(in.block, l.extent()), m);
+    auto state = partial(l, v, 0, std::min(in.block, l.extent()));
     for (Index first = in.block; first < l.extent(); first += in.block)
-      state = merged(state, partial(l, v, first, std::min(in.block, l.extent() - first), m));
+      state = merged(state, partial(l, v, first, std::min(in.block, l.extent() - first)));
     for (Index c = 0; c < m; ++c) out.o(i, c) = state.o(c) / state.l;
   });
 }
@@ -152,7 +175,7 @@ inline void split_k(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
     std::vector<Partial> shards;
     for (Index first = 0; first < l.extent(); first += in.block)
-      shards.push_back(partial(l, v, first, std::min(in.block, l.extent() - first), m));
+      shards.push_back(partial(l, v, first, std::min(in.block, l.extent() - first)));
     while (shards.size() > 1) {
       std::vector<Partial> next;
       for (std::size_t t = 0; t < shards.size(); t += 2)

@@ -18,27 +18,29 @@ using scaled_dot_product::visible;
 inline void products(const In& in, const Matrix& A, const Matrix& grad_l, const std::vector<std::vector<Index>>& keys,
               const Out& out) {
   const auto [n, d] = in.q.extents();
-  const auto [s, m] = in.v.extents();
+  const Index s = in.v.extent(0);
   const Number scale = scale_of(in);
   std::vector<std::vector<Index>> queries(static_cast<std::size_t>(s));
   for (Index i = 0; i < n; ++i)
     for (const Index j : keys[static_cast<std::size_t>(i)]) queries[static_cast<std::size_t>(j)].push_back(i);
   using scaled_dot_product::Rows;
-  for (Index i = 0; i < n; ++i) {
+  for (const Index i : wanted(out.grad_q)) {
     const auto& mine = keys[static_cast<std::size_t>(i)];
     const Rows k(in.k, mine);
     const auto g = tabulate(static_cast<Index>(mine.size()), [&](Index t) { return grad_l(i, mine[static_cast<std::size_t>(t)]); });
-    for (Index a = 0; a < d; ++a) out.grad_q(i, a) = scale * dot(g, k.column(a));
+    const auto grad_q = product(g, k);
+    for (Index a = 0; a < d; ++a) out.grad_q(i, a) = scale * grad_q(a);
   }
-  for (Index j = 0; j < s; ++j) {
+  for (const Index j : wanted(out.grad_k)) {
     const auto& mine = queries[static_cast<std::size_t>(j)];
     const Rows q(in.q, mine), grad_o(in.grad_o, mine);
     const auto g = tabulate(static_cast<Index>(mine.size()), [&](Index t) { return grad_l(mine[static_cast<std::size_t>(t)], j); });
     const auto w = tabulate(g.extent(), [&](Index t) { return A(mine[static_cast<std::size_t>(t)], j); });
-    for (Index a = 0; a < d; ++a) out.grad_k(j, a) = scale * dot(g, q.column(a));
-    for (Index c = 0; c < m; ++c) out.grad_v(j, c) = dot(w, grad_o.column(c));
+    const auto grad_k = product(g, q);
+    for (Index a = 0; a < d; ++a) out.grad_k(j, a) = scale * grad_k(a);
+    assign(out.grad_v[j], product(w, grad_o));
   }
-  for (Index i = 0; i < n; ++i)
+  for (const Index i : wanted(out.grad_bias))
     for (Index j = 0; j < s; ++j) out.grad_bias(i, j) = grad_l(i, j);
 }
 

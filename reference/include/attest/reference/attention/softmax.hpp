@@ -25,8 +25,8 @@ inline std::vector<Index> visible(const In& in, Index r) {
 /// `fill(keys, logits)`, which returns the weights of the visible entries and their log-sum-exp, elsewhere.
 template <class F>
 void each_row(const In& in, const Out& out, F&& fill) {
-  const auto [rows, s] = in.x.extents();
-  for (Index r = 0; r < rows; ++r) {
+  const Index s = in.x.extent(1);
+  for (const Index r : wanted(out.a)) {
     const auto keys = visible(in, r);
     for (Index j = 0; j < s; ++j) out.a(r, j) = Number(0);
     if (keys.empty()) {
@@ -46,9 +46,9 @@ void each_row(const In& in, const Out& out, F&& fill) {
 inline std::pair<Vector, Number> shifted(const Vector& x) {
   const Index n = x.extent();
   const Number m = pivot_max(n, [&](Index t) { return x(t); });
-  const auto e = tabulate(n, [&](Index t) { return exp(x(t) - m); });
-  const Number z = sum(n, [&](Index t) { return e(t); });
-  return {tabulate(n, [&](Index t) { return e(t) / z; }), m + log(z)};
+  const auto e = stage("exponentials", tabulate(n, [&](Index t) { return exp(stage("exponent", x(t) - m)); }));
+  const Number z = stage("denominator", sum(e));
+  return {stage("weights", tabulate(n, [&](Index t) { return e(t) / z; })), m + log(z)};
 }
 
 /// a_rj = [j in S_r] e^x_rj / sum_{t in S_r} e^x_rt      [Vaswani et al. 2017, section 3.2.1]

@@ -15,8 +15,8 @@ inline std::vector<Index> visible(const In& in, Index r) { return softmax::visib
 /// What every form does with a row: zero weights where invisible, `weights(logits)` elsewhere.
 template <class F>
 void each_row(const In& in, const Out& out, F&& weights) {
-  const auto [rows, s] = in.x.extents();
-  for (Index r = 0; r < rows; ++r) {
+  const Index s = in.x.extent(1);
+  for (const Index r : wanted(out.a)) {
     const auto keys = visible(in, r);
     const auto a = weights(tabulate(static_cast<Index>(keys.size()), [&](Index t) { return in.x(r, keys[static_cast<std::size_t>(t)]); }));
     for (Index j = 0; j < s; ++j) out.a(r, j) = Number(0);
@@ -31,8 +31,8 @@ inline Vector with_virtual_token(const Vector& x) {
 
 /// e^(x_j - m) / (one + sum_t e^(x_t - m))
 inline Vector weights(const Vector& x, const Number& m, const Number& one) {
-  const auto e = tabulate(x.extent(), [&](Index t) { return exp(x(t) - m); });
-  const Number z = one + sum(x.extent(), [&](Index t) { return e(t); });
+  const auto e = stage("exponentials", tabulate(x.extent(), [&](Index t) { return exp(stage("exponent", x(t) - m)); }));
+  const Number z = stage("denominator", one + sum(e));
   return tabulate(x.extent(), [&](Index t) { return e(t) / z; });
 }
 

@@ -114,7 +114,7 @@ void layer(const In& in, const Out& out, A&& attend, J&& join) {
   Matrix y = join(additive ? 0 : 1, Matrix(in.x, in.x.extent(0), in.x.extent(1)), own);
   if (in.kind == "decoder_post_norm") y = join(2, y, other);
   y = additive ? network(y) : join(3, y, network);
-  for (Index i = 0; i < y.extent(0); ++i)
+  for (const Index i : wanted(out.z))
     for (Index a = 0; a < y.extent(1); ++a) out.z(i, a) = y(i, a);
 }
 

@@ -17,7 +17,7 @@ inline Number mixed(const Number& g, const Number& x, const Number& y) {
 template <class F>
 void each_element(const In& in, const Out& out, F&& mix) {
   const auto [n, m] = in.a_mem.extents();
-  for (Index i = 0; i < n; ++i)
+  for (const Index i : wanted(out.a))
     for (Index b = 0; b < m; ++b) out.a(i, b) = mix(in.a_mem(i, b), in.a_dot(i, b));
 }
 

@@ -41,31 +41,30 @@ Number denominator(Row phi, const Z& z, double eps) {
 /// phi^T memory / (phi^T z + eps)
 template <class M, class Z>
 Vector read(Row phi, const M& memory, const Z& z, double eps, const std::string& zero_denominator) {
-  const Number below = denominator(phi, z, eps);
+  const Number below = stage("denominator", denominator(phi, z, eps));
   return tabulate(memory.extent(1), [&](Index b) { return ratio(dot(phi, memory.column(b)), below, zero_denominator); });
 }
 
 /// a_i = phi(q_i)^T memory / (phi(q_i)^T z)      [Munkhdalai et al. 2024, eq. 3]
 inline void rows(const In& in, const Out& out) {
   const auto phi = features(in.feature_map, in.q);
-  for (Index i = 0; i < in.q.extent(0); ++i) {
+  for (const Index i : wanted(out.a)) {
     const auto a = read(phi[i], in.memory, in.z, in.eps, in.zero_denominator);
     for (Index b = 0; b < a.extent(); ++b) out.a(i, b) = a(b);
   }
 }
 
-/// W = phi(q) [memory | z]; the last column divides the others.
+/// w_i = phi(q_i) [memory | z]; the last column divides the others.
 inline void augmented(const In& in, const Out& out) {
-  const Index n = in.q.extent(0), d = in.memory.extent(0), m = in.memory.extent(1);
-  Matrix both(d, m + 1), W(n, m + 1);
+  const Index d = in.memory.extent(0), m = in.memory.extent(1);
+  Matrix both(d, m + 1);
   for (Index a = 0; a < d; ++a)
     for (Index b = 0; b <= m; ++b) both(a, b) = b < m ? in.memory(a, b) : in.z(a);
   const auto phi = features(in.feature_map, in.q);
-  for (Index i = 0; i < n; ++i)
-    for (Index b = 0; b <= m; ++b) W(i, b) = dot(phi[i], both.column(b));
-  for (Index i = 0; i < n; ++i) {
-    const Number below = in.eps == 0 ? W(i, m) : W(i, m) + in.eps;
-    for (Index b = 0; b < m; ++b) out.a(i, b) = ratio(W(i, b), below, in.zero_denominator);
+  for (const Index i : wanted(out.a)) {
+    const auto w = product(phi[i], both);
+    const Number below = stage("denominator", in.eps == 0 ? w(m) : w(m) + in.eps);
+    for (Index b = 0; b < m; ++b) out.a(i, b) = ratio(w(b), below, in.zero_denominator);
   }
 }
 

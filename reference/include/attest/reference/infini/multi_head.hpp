@@ -48,9 +48,9 @@ inline void project(const In& in, const std::vector<Matrix>& a, const Out& out) 
   Matrix w_o(width, f);
   for (Index r = 0; r < width; ++r)
     for (Index b = 0; b < f; ++b) w_o(r, b) = in.w_o(r / m, r % m, b);
-  for (Index i = 0; i < in.x.extent(0); ++i) {
+  for (const Index i : wanted(out.o)) {
     const auto row = tabulate(width, [&](Index r) { return a[static_cast<std::size_t>(r / m)](i, r % m); });
-    for (Index b = 0; b < f; ++b) out.o(i, b) = dot(row, w_o.column(b));
+    assign(out.o[i], product(row, w_o));
   }
 }
 
@@ -68,7 +68,7 @@ inline void sum_of_heads(const In& in, const Out& out) {
     const Matrix a = head_output(in, g, out);
     y.push_back(product(a.view(), in.w_o[g]));
   }
-  for (Index i = 0; i < in.x.extent(0); ++i)
+  for (const Index i : wanted(out.o))
     for (Index b = 0; b < in.w_o.extent(2); ++b)
       out.o(i, b) = sum(in.beta.extent(0), [&](Index g) { return y[static_cast<std::size_t>(g)](i, b); });
 }

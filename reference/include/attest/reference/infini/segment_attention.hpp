@@ -30,7 +30,7 @@ inline Matrix positioned(const In& in, View<const Number, 2> x) {
   for (Index a = 0; a < d / 2; ++a) {  // C2
     const Number frequency = exp(-(Number(2 * a) / Number(d)) * log(Number(10000)));
     for (Index t = 0; t < n; ++t) {
-      const Number angle = Number(in.offset + t) * frequency, c = cos(angle), s = sin(angle);
+      const Number angle = stage("angle", Number(in.offset + t) * frequency), c = cos(angle), s = sin(angle);
       turned(t, 2 * a) = c * x(t, 2 * a) - s * x(t, 2 * a + 1);
       turned(t, 2 * a + 1) = s * x(t, 2 * a) + c * x(t, 2 * a + 1);
     }
@@ -67,15 +67,16 @@ struct Head {
 
   /// sum_{first <= j <= i} a_ij v_j with softmax weights a_ij
   Vector local(Index first, Index i) const {
-    const auto l = tabulate(i - first + 1, [&](Index j) { return scale * dot(q[i], k[first + j]); });
+    const auto products = product(q[i], k.view().rows(first, i - first + 1).transposed());
+    const auto l = stage("logits", tabulate(i - first + 1, [&](Index j) { return scale * products(j); }));
     const auto a = attention::softmax::shifted(l).first;
-    const auto v = in.v.rows(first, l.extent());
-    return tabulate(m, [&](Index b) { return dot(a, v.column(b)); });
+    return product(a, in.v.rows(first, l.extent()));
   }
 
   /// o_i = sigma(beta) retrieve(q_i) + (1 - sigma(beta)) local_i, the memory from before the segment (C3).
   void answer(const Out& out, const State& before, Index first, Index count) const {
     for (Index i = first; i < first + count; ++i) {
+      if (!is_wanted(out.o, i)) continue;
       const auto far = memory_retrieve::read(phi_q[i], before.memory, before.z, 0, in.zero_denominator);
       const auto near = local(first, i);
       for (Index b = 0; b < m; ++b) out.o(i, b) = gate::mixed(g, far(b), near(b));

@@ -40,7 +40,7 @@ struct Visible {
 /// o_i = sum_j w_ij v_j / sum_j w_ij,  w_ij = phi_q_i . phi_k_j      [Katharopoulos et al. 2020, eq. 4]
 inline void quadratic(const In& in, const Out& out) {
   const Visible keys(in);
-  for (Index i = 0; i < in.phi_q.extent(0); ++i) {
+  for (const Index i : wanted(out.o)) {
     const auto w = tabulate(keys.count(), [&](Index j) { return dot(in.phi_q[i], keys.phi_k[j]); });
     const Number denominator = sum(keys.count(), [&](Index j) { return w(j); });
     for (Index b = 0; b < in.v.extent(1); ++b) out.o(i, b) = ratio(in, dot(w, keys.v.column(b)), denominator);  // C2
@@ -55,7 +55,7 @@ inline State stored(View<const Number, 2> phi_k, View<const Number, 2> v) {
 }
 
 inline void read_all(const In& in, const State& state, const Out& out) {
-  for (Index i = 0; i < in.phi_q.extent(0); ++i) causal_step::read(in, state, in.phi_q[i], out.o[i]);
+  for (const Index i : wanted(out.o)) causal_step::read(in, state, in.phi_q[i], out.o[i]);
 }
 
 /// o_i = phi_q_i^T T / (phi_q_i^T z)      [Katharopoulos et al. 2020, eq. 5 and 6]
@@ -73,7 +73,7 @@ inline void augmented(const In& in, const Out& out) {
     for (Index b = 0; b <= m; ++b) V(j, b) = b < m ? keys.v(j, b) : Number(1);
   for (Index a = 0; a < c; ++a)
     for (Index b = 0; b <= m; ++b) state(a, b) = dot(keys.phi_k.column(a), V.column(b));
-  for (Index i = 0; i < in.phi_q.extent(0); ++i) {
+  for (const Index i : wanted(out.o)) {
     const auto w = tabulate(m + 1, [&](Index b) { return dot(in.phi_q[i], state.column(b)); });
     for (Index b = 0; b < m; ++b) out.o(i, b) = ratio(in, w(b), w(m));
   }

@@ -41,7 +41,7 @@ inline void chunked(const In& in, const Out& out) {
   State state(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1));
   each_chunk(in, [&](Index first, Index count) {
     const auto phi_k = in.phi_k.rows(first, count), v = in.v.rows(first, count);
-    read_chunk(in, state, in.phi_q.rows(first, count), phi_k, v, out.o.rows(first, count));
+    read_chunk(in, state, in.phi_q.rows(first, count), phi_k, v, out.o, first);
     add_chunk(state, phi_k, v);
   });
   state.write(out);
@@ -76,7 +76,7 @@ inline void scan(const In& in, const Out& out) {
     state.back().add(in.phi_k[i], in.v[i]);
   }
   state = prefix_sums(std::move(state));
-  for (Index i = 0; i < n; ++i) causal_step::read(in, state[static_cast<std::size_t>(i + 1)], in.phi_q[i], out.o[i]);
+  for (const Index i : wanted(out.o)) causal_step::read(in, state[static_cast<std::size_t>(i + 1)], in.phi_q[i], out.o[i]);
   state.back().write(out);
 }
 
@@ -91,7 +91,7 @@ inline void two_level(const In& in, const Out& out) {
   before = prefix_sums(std::move(before));
   each_chunk(in, [&](Index first, Index count) {
     read_chunk(in, before[static_cast<std::size_t>(first / in.chunk)], in.phi_q.rows(first, count),
-               in.phi_k.rows(first, count), in.v.rows(first, count), out.o.rows(first, count));
+               in.phi_k.rows(first, count), in.v.rows(first, count), out.o, first);
   });
   before.back().write(out);
 }

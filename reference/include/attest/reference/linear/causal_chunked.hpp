@@ -13,15 +13,16 @@ using Out = attest::spec::linear::causal_chunked::Out<Number>;
 using causal_step::ratio;
 using causal_step::State;
 
-/// o_i = (phi_q_i^T S + sum_{j <= i} P_ij v_j) / (phi_q_i^T Z + sum_{j <= i} P_ij), S and Z from before these tokens
+/// o_i = (phi_q_i^T S + sum_{j <= i} P_ij v_j) / (phi_q_i^T Z + sum_{j <= i} P_ij), S and Z from before these tokens, the first of which is row `first` of o
 template <class I>
 void read_chunk(const I& in, const State& before, View<const Number, 2> phi_q, View<const Number, 2> phi_k, View<const Number, 2> v,
-                View<Number, 2> o) {
+                View<Number, 2> o, Index first = 0) {
   for (Index i = 0; i < v.extent(0); ++i) {
+    if (!is_wanted(o, first + i)) continue;
     const auto p = tabulate(i + 1, [&](Index j) { return dot(phi_q[i], phi_k[j]); });
     const Number denominator = dot(phi_q[i], before.Z) + sum(i + 1, [&](Index j) { return p(j); });
     for (Index b = 0; b < v.extent(1); ++b)
-      o(i, b) = ratio(in, dot(phi_q[i], before.S.column(b)) + dot(p, v.rows(0, i + 1).column(b)), denominator);
+      o(first + i, b) = ratio(in, dot(phi_q[i], before.S.column(b)) + dot(p, v.rows(0, i + 1).column(b)), denominator);
   }
 }
 
@@ -47,7 +48,7 @@ void each_token(const I& in, const O& out) {
   State state(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1));
   for (Index i = 0; i < in.v.extent(0); ++i) {
     state.add(in.phi_k[i], in.v[i]);
-    causal_step::read(in, state, in.phi_q[i], out.o[i]);
+    if (is_wanted(out.o, i)) causal_step::read(in, state, in.phi_q[i], out.o[i]);
   }
   state.write(out);
 }
@@ -66,7 +67,7 @@ inline void augmented(const In& in, const Out& out) {
   for (Index a = 0; a < c; ++a)
     for (Index b = 0; b <= m; ++b) state(a, b) = b < m ? in.S(a, b) : in.Z(a);
   const View<const Number, 2> values = std::as_const(V).view();
-  for (Index i = 0; i < n; ++i) {
+  for (const Index i : wanted(out.o)) {
     const auto p = tabulate(i + 1, [&](Index j) { return dot(in.phi_q[i], in.phi_k[j]); });
     const auto w = tabulate(m + 1, [&](Index b) {
       return dot(in.phi_q[i], state.column(b)) + dot(p, values.rows(0, i + 1).column(b));

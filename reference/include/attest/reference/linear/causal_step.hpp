@@ -23,8 +23,8 @@ struct State {
   /// S <- S + phi_k v^T,  Z <- Z + phi_k
   void add(Row phi_k, Row v) {
     for (Index a = 0; a < S.extent(0); ++a) {
-      for (Index b = 0; b < S.extent(1); ++b) S(a, b) = S(a, b) + phi_k(a) * v(b);
-      Z(a) = Z(a) + phi_k(a);
+      for (Index b = 0; b < S.extent(1); ++b) S(a, b) = stage("state", S(a, b) + phi_k(a) * v(b));
+      Z(a) = stage("normaliser", Z(a) + phi_k(a));
     }
   }
 
@@ -41,7 +41,7 @@ struct State {
 /// numerator / (denominator + eps), and the convention where that denominator is 0 (C1).
 template <class I>
 Number ratio(const I& in, const Number& numerator, const Number& denominator) {
-  const Number d = in.eps == 0 ? denominator : denominator + in.eps;
+  const Number d = stage("denominator", in.eps == 0 ? denominator : denominator + in.eps);
   if (is_zero(d)) return in.zero_denominator == "nan" ? Number(std::nan("")) : Number(0);
   return numerator / d;
 }

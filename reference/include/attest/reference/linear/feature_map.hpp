@@ -12,7 +12,7 @@ using Out = attest::spec::linear::feature_map::Out<Number>;
 template <class F>
 void each_element(const In& in, const Out& out, F&& phi) {
   const auto [n, d] = in.x.extents();
-  for (Index i = 0; i < n; ++i)
+  for (const Index i : wanted(out.phi))
     for (Index c = 0; c < d; ++c) out.phi(i, c) = phi(in.x(i, c));
 }
 

@@ -13,7 +13,7 @@ using Out = attest::spec::linear::polynomial_feature_map::Out<Number>;
 template <class S, class X, class L>
 void each_feature(const In& in, const Out& out, S&& square, X&& cross, L&& linear, const Number& constant) {
   const Index d = in.x.extent(1), with = in.constant > 0 ? 1 : 0;  // C1
-  for (Index i = 0; i < in.x.extent(0); ++i) {
+  for (const Index i : wanted(out.phi)) {
     const auto x = in.x[i];
     const auto phi = out.phi[i];
     Index at = 0;

@@ -31,7 +31,7 @@ template <class F>
 void attend(const In& in, const Out& out, F&& retrieve) {
   const Index n = in.q.extent(0), r = in.memory_k.extent(0), m = in.v.extent(1), c = out.memory_k.extent(0);
   const Number scale = scale_of(in), g = sigmoid(in.gate_bias()), closed = sigmoid(-in.gate_bias());
-  for (Index i = 0; i < n; ++i) {
+  for (const Index i : wanted(out.o)) {
     std::vector<Index> past(static_cast<std::size_t>(i + 1));
     std::iota(past.begin(), past.end(), Index{0});
     const auto local = mean(tabulate(i + 1, [&](Index j) { return scale * dot(in.q[i], in.k[j]); }), in.v, past);

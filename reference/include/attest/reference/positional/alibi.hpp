@@ -50,7 +50,7 @@ inline plain::In head(const In& in, Index h) {
 /// Attention whose logits are logit(h, i, j, scale q_i . k_j) over the keys with sees(i, j).
 template <class S, class F>
 void attend(const In& in, const Out& out, S&& sees, F&& logit) {
-  for (Index h = 0; h < in.q.extent(0); ++h) {
+  for (const Index h : wanted(out.o)) {
     const auto one = head(in, h);
     const Number scale = plain::scale_of(one);
     for (Index i = 0; i < in.q.extent(1); ++i) {
@@ -62,7 +62,7 @@ void attend(const In& in, const Out& out, S&& sees, F&& logit) {
                               [&](Index t) { return logit(h, i, keys[static_cast<std::size_t>(t)], products(t)); });
       const auto a = attention::softmax::shifted(l).first;  // C1
       const plain::Rows v(one.v, keys);
-      for (Index c = 0; c < in.v.extent(2); ++c) out.o(h, i, c) = dot(a, v.column(c));
+      assign(out.o[h][i], product(a, v));
     }
   }
 }
@@ -92,7 +92,7 @@ inline void key_index(const In& in, const Out& out) {
 /// The whole matrix of biases, -inf where a key is invisible, handed to plain attention.
 inline void matrix(const In& in, const Out& out) {
   const Index n = in.q.extent(1), s = in.k.extent(1);
-  for (Index h = 0; h < in.q.extent(0); ++h) {
+  for (const Index h : wanted(out.o)) {
     Matrix bias(n, s);
     for (Index i = 0; i < n; ++i)
       for (Index j = 0; j < s; ++j)

@@ -18,8 +18,8 @@ inline Number frequency(const In& in, Index m) {
 /// y = x + the waves of step s, row i and pair m, encoding(step, position, m)
 template <class F>
 void add(const In& in, const Out& out, F&& encoding) {
-  const auto [steps, n, d] = in.x.extents();
-  for (Index s = 0; s < steps; ++s)
+  const Index n = in.x.extent(1), d = in.x.extent(2);
+  for (const Index s : wanted(out.y))
     for (Index i = 0; i < n; ++i)
       for (Index m = 0; m < sinusoidal::waves(d); ++m) {
         const Wave w = encoding(in.step_start + s, in.position_start + i, m);

@@ -30,11 +30,11 @@ inline Number weighted_distance(const In& in, Index i, Index j) {
 template <class F, class L>
 void attend(const In& in, const Out& out, F&& factor, L&& logits) {
   const Index s = in.k.extent(0);
-  for (Index i = 0; i < in.q.extent(0); ++i) {
+  for (const Index i : wanted(out.o)) {
     const auto f = tabulate(s, [&](Index j) { return factor(i, j); });
     const auto products = tabulate(s, [&](Index j) { return dot(in.q[i], in.k[j]); });
     const auto a = attention::softmax::shifted(tabulate(s, [&](Index j) { return logits(products, f, j); })).first;
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(a, in.v.column(c));
+    assign(out.o[i], product(a, in.v));
     for (Index j = 0; out.f && j < s; ++j) out.f(i, j) = f(j);
   }
 }

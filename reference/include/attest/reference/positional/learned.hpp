@@ -12,7 +12,7 @@ using Out = attest::spec::positional::learned::Out<Number>;
 /// y_i = x_i + P_row(i)
 template <class F>
 void add_rows(const In& in, const Out& out, F&& row) {
-  for (Index i = 0; i < in.x.extent(0); ++i)
+  for (const Index i : wanted(out.y))
     for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = in.x(i, a) + in.table(row(i), a);
 }
 
@@ -23,7 +23,7 @@ inline void gather(const In& in, const Out& out) {
 
 /// y_i = x_i + e_(start + i) P
 inline void one_hot(const In& in, const Out& out) {
-  for (Index i = 0; i < in.x.extent(0); ++i) {
+  for (const Index i : wanted(out.y)) {
     const auto e = tabulate(in.table.extent(0), [&](Index p) { return Number(p == in.start + i ? 1 : 0); });
     for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = in.x(i, a) + dot(e, in.table.column(a));
   }

@@ -44,7 +44,7 @@ inline std::pair<Number, Number> turned(const Turn& r, const Number& a, const Nu
 
 template <class F>
 void each_pair(const In& in, const Out& out, F&& rotate) {
-  for (Index i = 0; i < in.x.extent(0); ++i)
+  for (const Index i : wanted(out.y))
     for (Index m = 0; m < in.x.extent(1) / 2; ++m) {  // C1
       const auto [a, b] = pair_of(in, m);
       const auto [y_a, y_b] = rotate(i, m, in.x(i, a), in.x(i, b));
@@ -61,7 +61,7 @@ inline void pairs(const In& in, const Out& out) {
 /// y_i = R_p x_i with the whole block-diagonal matrix
 inline void matrix(const In& in, const Out& out) {
   const Index d = in.x.extent(1);
-  for (Index i = 0; i < in.x.extent(0); ++i) {
+  for (const Index i : wanted(out.y)) {
     Matrix R(d, d);
     for (Index m = 0; m < d / 2; ++m) {
       const auto [a, b] = pair_of(in, m);

@@ -34,7 +34,7 @@ std::vector<Index> visible(const I& in, Index i) {
 template <class S, class O>
 void each_row(const In& in, const Out& out, S&& score, O&& output) {
   const Number scale = scale_of(in);
-  for (Index i = 0; i < in.q.extent(0); ++i) {
+  for (const Index i : wanted(out.o)) {
     const auto keys = visible(in, i);
     const Index count = static_cast<Index>(keys.size());
     const auto l = tabulate(count, [&](Index t) { return scale * score(i, keys[static_cast<std::size_t>(t)]); });

@@ -48,7 +48,7 @@ inline Number frequency(const In& in, Index m) {
 template <class F>
 void add(const In& in, const Out& out, F&& pair) {
   const Index d = in.x.extent(1);
-  for (Index i = 0; i < in.x.extent(0); ++i)
+  for (const Index i : wanted(out.y))
     for (Index m = 0; m < waves(d); ++m) {
       const Wave w = pair(i, m);
       const Index a = sine_column(in, m), b = cosine_column(in, m);
@@ -88,7 +88,7 @@ inline void rotation(const In& in, const Out& out) {
 /// The table [sines | cosines], then its columns in the order of the layout.
 inline void half(const In& in, const Out& out) {
   const Index d = in.x.extent(1), sines = waves(d);
-  for (Index i = 0; i < in.x.extent(0); ++i) {
+  for (const Index i : wanted(out.y)) {
     const auto row = tabulate(d, [&](Index a) {
       const Number angle = Number(in.start + i) * frequency(in, a % sines);
       return a < sines ? sin(angle) : cos(angle);

@@ -13,7 +13,7 @@ using Out = attest::spec::positional::xl_expanded_score::Out<Number>;
 /// a_ij = score(i, j)
 template <class F>
 void each_pair(const In& in, const Out& out, F&& score) {
-  for (Index i = 0; i < in.x_q.extent(0); ++i)
+  for (const Index i : wanted(out.a))
     for (Index j = 0; j < in.x_k.extent(0); ++j) out.a(i, j) = score(i, j);
 }
 

@@ -39,8 +39,8 @@ template <class F>
 void each_pair(const In& in, const Out& out, F&& score) {
   const Number scale = scale_of(in);
   const auto [n, s] = out.a.extents();
-  for (Index i = 0; i < n; ++i)
-    for (Index j = 0; j < s; ++j) out.a(i, j) = scored(in, i + (s - n) - j) ? Number(scale * score(i, j)) : Number(0);  // C1, C2
+  for (const Index i : wanted(out.a))
+    for (Index j = 0; j < s; ++j) out.a(i, j) = scored(in, i + (s - n) - j) ? scale * score(i, j) : Number(0);  // C1, C2
 }
 
 /// a_ij = scale ((x_i w_q) . (x_j w_e) + (x_i w_q) . (r_o w_r) + u . (x_j w_e) + v . (r_o w_r))      [Dai et al. 2019, section 3.3]
