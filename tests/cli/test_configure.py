@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The specs are the only list of equations: configure stops at a room that does not keep up with them, and a kernel
-cannot reach into the reference."""
+cannot reach into the reference. A build without CUDA says why it has none."""
 import json
 import os
 import pathlib
@@ -25,8 +25,8 @@ def tree():
     return copy
 
 
-def configure(copy):
-    result = subprocess.run(["cmake", "-S", copy, "-B", copy / "build", "-DATTEST_TESTS=OFF"], capture_output=True, text=True)
+def configure(copy, *options):
+    result = subprocess.run(["cmake", "-S", copy, "-B", copy / "build", "-DATTEST_TESTS=OFF", *options], capture_output=True, text=True)
     return result.returncode, " ".join((result.stdout + result.stderr).split())
 
 
@@ -52,6 +52,26 @@ class Configure(unittest.TestCase):
                 status, text = configure(copy)
                 self.assertNotEqual(status, 0)
                 self.assertIn(f"{orphan} is an orphan", text)
+
+
+class WithoutCuda(unittest.TestCase):
+    def test_cuda_is_left_out_and_says_why(self):
+        for options, reason in ((["-DATTEST_CUDA=OFF"], "ATTEST_CUDA was OFF"), (["-DATTEST_CUDA=AUTO", "-DATTEST_NVCC=OFF"], "no nvcc was found")):
+            with self.subTest(options=options):
+                copy = tree()
+                status, text = configure(copy, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *options)
+                self.assertEqual(status, 0, text)
+                commands = json.loads((copy / "build/compile_commands.json").read_text())
+                self.assertFalse([entry["file"] for entry in commands if "nvcc" in shlex.split(entry["command"])[0]])
+                entry, = (entry for entry in commands if entry["file"].endswith("cuda/absent/plugin.cpp"))
+                words = shlex.split(entry["command"])
+                words.remove("-c")
+                plugin = copy / "plugin.so"
+                words[words.index("-o") + 1] = str(plugin)
+                subprocess.run([*words, "-shared"], cwd=entry["directory"], check=True)
+                status, out, err = support.run("check", plugin)
+                self.assertEqual((status, out), (3, ""), err)
+                self.assertIn(reason, err)
 
 
 class Direction(unittest.TestCase):
