@@ -4,6 +4,7 @@ cannot reach into the reference. A build without CUDA says why it has none."""
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -52,6 +53,32 @@ class Configure(unittest.TestCase):
                 status, text = configure(copy)
                 self.assertNotEqual(status, 0)
                 self.assertIn(f"{orphan} is an orphan", text)
+
+
+class CudaUnits(unittest.TestCase):
+    def test_every_unit_is_a_source_for_every_format(self):
+        copy = tree()
+        formats = copy / "optimized/cuda/include/attest/cuda/call.hpp"
+        formats.write_text(formats.read_text().replace("  instantiate(float, float) ", "  instantiate(double, float) \\\n  instantiate(float, float) "))
+        status, text = configure(copy, "-DATTEST_CUDA=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+        self.assertEqual(status, 0, text)
+        compiled = {pathlib.Path(entry["file"]).name for entry in json.loads((copy / "build/compile_commands.json").read_text())}
+        for header in (copy / "optimized/cuda/include/attest/cuda/units").iterdir():
+            units = re.findall(r"^#define ATTEST_CUDA_UNIT_(\w+)\(([^)]*)\)", header.read_text(), re.M)
+            self.assertTrue(units, header)
+            for name, arguments in units:
+                for source in {"": [""], "T": ["_double", "_float"], "T, Factor": ["_double_float", "_float_float", "_float_Tf32"]}[arguments]:
+                    self.assertIn(f"{header.stem}_{name}{source}.cu", compiled)
+
+    def test_a_unit_of_something_else_and_a_header_without_one_are_named(self):
+        for content, complaint in (("#define ATTEST_CUDA_UNIT_other(T, U) x", "ATTEST_CUDA_UNIT_other takes (T, U)"),
+                                   ("#define SOMETHING(T)", "units/other.hpp says nothing that is to be compiled")):
+            with self.subTest(content=content):
+                copy = tree()
+                (copy / "optimized/cuda/include/attest/cuda/units/other.hpp").write_text("// SPDX-License-Identifier: MIT\n" + content + "\n")
+                status, text = configure(copy, "-DATTEST_CUDA=OFF")
+                self.assertNotEqual(status, 0)
+                self.assertIn(complaint, text)
 
 
 class WithoutCuda(unittest.TestCase):
