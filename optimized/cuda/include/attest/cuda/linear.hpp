@@ -15,8 +15,8 @@
 ///
 ///     grad_phi_q: a, b, c = [G | e], [v | 1], phi_k, past      grad_phi_k: [v | 1], [G | e], phi_q, future      grad_v: phi_k, phi_q, G, future
 ///
-/// All functions are templates over the type T of tensors in memory and the type Factor of products; units/ and tokens.cu
-/// instantiate them for every Format.
+/// All functions are templates over the type T of tensors in memory and the type Factor of products; units/
+/// instantiates them for every format.
 
 namespace attest::cuda {
 
