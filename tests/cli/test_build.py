@@ -14,7 +14,7 @@ import support
 
 ROOT = support.HERE.parents[1]
 BUILD = pathlib.Path(os.environ["ATTEST_BUILD_DIR"]) if os.environ.get("ATTEST_BUILD_DIR") else None
-QUERY = "attest:attention.softmax:f32;n=3;s=5;flag=random;seed=1"
+QUERY = "attest:attention.softmax:f32;r=3;s=5;flag=random;seed=1"
 
 # The plugins that a command line needs; nothing else is built beside the command.
 NEEDS = {

@@ -83,7 +83,7 @@ class CudaUnits(unittest.TestCase):
 
 class WithoutCuda(unittest.TestCase):
     def test_cuda_is_left_out_and_says_why(self):
-        for options, reason in ((["-DATTEST_CUDA=OFF"], "ATTEST_CUDA was OFF"), (["-DATTEST_CUDA=AUTO", "-DATTEST_NVCC=OFF"], "no nvcc was found")):
+        for options, reason in ((["-DATTEST_CUDA=OFF"], "configured with ATTEST_CUDA=OFF"), (["-DATTEST_CUDA=AUTO", "-DATTEST_NVCC=OFF"], "no nvcc was found")):
             with self.subTest(options=options):
                 copy = tree()
                 status, text = configure(copy, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *options)
