@@ -1,26 +1,47 @@
 // SPDX-License-Identifier: MIT
-// What attends: softmax attention, and the way to what other similarities need.
-#include "attest/cuda/attention_passes.hpp"
+// What attends: the way to the kernels of every similarity, which are units/attention.hpp.
+#include "attest/cuda/attended.hpp"
 
 namespace attest::cuda {
-
-#define ATTEST_CUDA_ELSEWHERE(T, Factor) extern template struct Passes<Similarity::power, T, Factor>;
-ATTEST_CUDA_FORMATS(ATTEST_CUDA_ELSEWHERE)
-extern template struct Passes<Similarity::exp_distance, float, float>;
-extern template struct Passes<Similarity::exp_distance, __nv_bfloat16, float>;
-extern template struct Passes<Similarity::exp_distance, __half, float>;
-
 namespace {
 
 /// visit<Factor, similarity>() for a similarity that is known when a call comes. What weighs by distances is computed in true float:
 /// no channel of rounded factors belongs to a difference.
 template <class Factor, class Visit>
-void with_similarity(Similarity similarity, Visit&& visit) {
-  switch (similarity) {
+void with_similarity(const Logits& logits, Visit&& visit) {
+  if (logits.similarity != Similarity::exp_product && !logits.only_masked())
+    throw std::invalid_argument("a similarity that is no product's exponential takes scale, mask and causal order alone");
+  switch (logits.similarity) {
     case Similarity::exp_product: return visit.template operator()<Factor, Similarity::exp_product>();
     case Similarity::exp_distance: return visit.template operator()<float, Similarity::exp_distance>();
     case Similarity::power: return visit.template operator()<Factor, Similarity::power>();
   }
+}
+
+template <class T, class Factor, Similarity similarity>
+void backward(Call& call, const Logits& logits, const AttentionBackward& x) {
+  Sums p{.logits = logits, .statistics = passes::statistics_of<T, Factor, similarity>(call, logits, x.v, x.grad_o), .v = x.v, .grad_o = x.grad_o};
+  p.other = x.grad_o;
+  p.answers = x.grad_v;
+  passes::sum_up<T, Factor, similarity, Side::keys, Coefficient::weight>(call, p);
+  if constexpr (similarity == Similarity::exp_product) {
+    if (x.weights_by_row.data) {
+      p.answers = {};  // no columns: these sums alone
+      p.other = x.v;
+      p.by_row = x.weights_by_row;
+      passes::sum_up<T, Factor, similarity, Side::queries, Coefficient::weight>(call, p);
+    }
+  }
+  p.factor = similarity == Similarity::exp_distance ? -2 * logits.scale : logits.scale;
+  p.other = logits.q;
+  p.answers = x.grad_k;
+  passes::sum_up<T, Factor, similarity, Side::keys, Coefficient::logit_gradient>(call, p);
+  p.other = logits.k;
+  p.answers = x.grad_q;
+  p.grad_logits = x.grad_logits;
+  p.by_row = x.grad_logits_by_row;
+  p.of_factors = x.grad_of_factors;
+  passes::sum_up<T, Factor, similarity, Side::queries, Coefficient::logit_gradient>(call, p);
 }
 
 }  // namespace
@@ -47,7 +68,7 @@ template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
   if constexpr (std::is_same_v<T, __nv_bfloat16>)
     if (attends_by_warpgroup(logits, v.width())) return attend_by_warpgroup(call, logits, v, o);
-  with_similarity<Factor>(logits.similarity, [&]<class F, Similarity similarity>() { Passes<similarity, T, F>::online(call, logits, v, o); });
+  with_similarity<Factor>(logits, [&]<class F, Similarity similarity>() { passes::attend<T, F, similarity>(call, logits, v, o); });
 }
 
 template <class T, class Factor>
@@ -60,7 +81,7 @@ void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, con
 
 template <class T, class Factor>
 void attend_backward(Call& call, const Logits& logits, const AttentionBackward& x) {
-  with_similarity<Factor>(logits.similarity, [&]<class F, Similarity similarity>() { Passes<similarity, T, F>::backward(call, logits, x); });
+  with_similarity<Factor>(logits, [&]<class F, Similarity similarity>() { backward<T, F, similarity>(call, logits, x); });
 }
 
 #define ATTEST_CUDA_INSTANTIATE(T, Factor)                                                               \

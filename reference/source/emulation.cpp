@@ -2,6 +2,8 @@
 #include "attest/reference/emulation.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 namespace attest::reference {
 
@@ -11,6 +13,11 @@ double Emulation::operand(double x) {
     return round_to(DType::f16, x);
   }
   if (kernel_.operand_bits == 0 || !std::isfinite(x) || x == 0) return x;
+  if (std::isnormal(x)) {  // to nearest, ties to even, in the bits of the number
+    const int dropped = 53 - kernel_.operand_bits;
+    const std::uint64_t word = std::bit_cast<std::uint64_t>(x), unit = std::uint64_t{1} << dropped;
+    return std::bit_cast<double>((word + (unit / 2 - 1) + (word / unit & 1)) & ~(unit - 1));
+  }
   int exponent;
   const double mantissa = std::ldexp(std::frexp(x, &exponent), kernel_.operand_bits);
   return std::ldexp(std::nearbyint(mantissa), exponent - kernel_.operand_bits);
@@ -107,6 +114,47 @@ Handle Emulation::dot(const Row& a, const Row& b) {
     total = added(terms);
   }
   return made([&](double& r) { r = rounded(total); });
+}
+
+/// Where terms are added as they come, all columns side by side: each as dot does it.
+void Emulation::row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) {
+  const Index n = row.extent(0), columns = matrix.extent(1);
+  if (n == 0 || (kernel_.order != Order::ascending && kernel_.order != Order::exp2)) return Arithmetic::row_times_matrix(row, matrix, out);
+  thread_local std::vector<double> left, right, totals;
+  const auto factors = [&](const Row& of, std::vector<double>& room) {
+    const double* from = gathered(of, room);
+    const bool as_it_is = from != room.data();
+    if (as_it_is && !kernel_.single && kernel_.operand_bits == 0 && !kernel_.operand_half) return from;
+    const auto count = static_cast<std::size_t>(of.extent(0));
+    if (as_it_is) room.assign(from, from + count);
+    if (kernel_.single && of.plain())
+      for (std::size_t i = 0; i < count; ++i) room[i] = rounded(room[i]);
+    if (kernel_.operand_bits != 0 || kernel_.operand_half)
+      for (std::size_t i = 0; i < count; ++i) room[i] = operand(room[i]);
+    return static_cast<const double*>(room.data());
+  };
+  const double* x = factors(row, left);
+  totals.resize(static_cast<std::size_t>(columns));
+  double* total = totals.data();
+  if (matrix.stride(0) == 1 && matrix.stride(1) != 1) {  // each column is a row of memory
+    for (Index c = 0; c < columns; ++c) {
+      const double* y = factors(matrix.column(c), right);
+      double sum = rounded(x[0] * y[0]);
+      for (Index i = 1; i < n; ++i) sum = rounded(sum + rounded(x[i] * y[i]));
+      total[c] = sum;
+    }
+  } else {
+    for (Index i = 0; i < n; ++i) {
+      const double* y = factors(matrix[i], right);
+      if (i == 0)
+        for (Index c = 0; c < columns; ++c) total[c] = rounded(x[0] * y[c]);
+      else if (kernel_.single)
+        for (Index c = 0; c < columns; ++c) total[c] = static_cast<double>(static_cast<float>(total[c] + static_cast<double>(static_cast<float>(x[i] * y[c]))));
+      else
+        for (Index c = 0; c < columns; ++c) total[c] += x[i] * y[c];
+    }
+  }
+  for (Index c = 0; c < columns; ++c) out[c] = number(total[c]);
 }
 
 }  // namespace attest::reference

@@ -1,6 +1,6 @@
 # What `cmake --install` puts under a prefix. The headers are installed by specs/.
 #   bin/attest                            the command (a Python wheel holds the same tree as its package's folder)
-#   lib/attest/libattest_*.so             the candidates that have a name, as `openmp`
+#   lib/attest/libattest_*.so             the candidates that have a name, as `openmp`, where they were built
 #   share/attest/golden/                  golden vectors, their manifests, the flags
 #   share/attest/tools/bench/             the program of `attest bench`
 #   share/attest/{specs,reference,...}    the sources that the manifest's hashes are of, for `attest golden verify`
@@ -35,7 +35,7 @@ install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/bench/kernels.py DESTINATION ${CMAK
 # A library that is put beside the plugins is found there by the plugins, the command, and what they need in turn. That takes DT_RPATH:
 # DT_RUNPATH is not inherited.
 get_target_property(plugins plugins MANUALLY_ADDED_DEPENDENCIES)
-install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attest)
+install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attest OPTIONAL)  # those that were built
 function(attest_find_libraries_in folder)
   foreach(target ${ARGN})
     target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)

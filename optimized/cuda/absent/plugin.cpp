@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The CUDA plugin of a build without nvcc: it says so.
+// The CUDA plugin of a build without CUDA: it says so.
 #include <stdexcept>
 
 #include "attest/attest_kernel.h"
 
 extern "C" const attest_plugin* attest_plugin_v1(void) {
-  throw std::runtime_error("this attest was built without CUDA: no nvcc was found when it was configured (ATTEST_CUDA=ON insists on one)");
+  throw std::runtime_error("this attest was built without CUDA kernels: " ATTEST_REASON);
 }

@@ -240,7 +240,7 @@ inline void half_products(const In& in, const Out& out) {
 inline void padded_to(Index tile, const In& in, const Out& out) {
   with_weights(in, out, [&](const Vector& l) {
     const Index n = l.extent(), padding = (tile - in.k.extent(0) % tile) % tile;
-    const Number lse = shifted(tabulate(n + padding, [&](Index t) { return t < n ? l(t) : Number(0); })).second;
+    const Number lse = log_sum_exp(tabulate(n + padding, [&](Index t) { return t < n ? l(t) : Number(0); }));
     return tabulate(n, [&](Index t) { return exp(l(t) - lse); });
   });
 }
@@ -253,7 +253,7 @@ inline void padding_counted_64(const In& in, const Out& out) { padded_to(64, in,
 
 inline void one_in_denominator(const In& in, const Out& out) {
   with_weights(in, out, [&](const Vector& l) {
-    const Number lse = shifted(tabulate(l.extent() + 1, [&](Index t) { return t < l.extent() ? l(t) : Number(0); })).second;
+    const Number lse = log_sum_exp(tabulate(l.extent() + 1, [&](Index t) { return t < l.extent() ? l(t) : Number(0); }));
     return tabulate(l.extent(), [&](Index t) { return exp(l(t) - lse); });
   });
 }

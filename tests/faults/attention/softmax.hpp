@@ -84,7 +84,7 @@ inline void shift_above_maximum(const In& in, const Out& out) {
 
 inline void masked_in_sum(const In& in, const Out& out) {
   normalised_by(in, out, [&](const Vector&, Index r) {
-    return right::shifted(tabulate(in.x.extent(1), [&](Index j) { return in.x(r, j); })).second;
+    return right::log_sum_exp(tabulate(in.x.extent(1), [&](Index j) { return in.x(r, j); }));
   });
 }
 
@@ -130,7 +130,7 @@ inline void empty_row_nan(const In& in, const Out& out) {
 inline void padding_counted(const In& in, const Out& out) {
   normalised_by(in, out, [&](const Vector& x, Index) {
     const Index n = x.extent(), padding = (8 - in.x.extent(1) % 8) % 8;
-    return right::shifted(tabulate(n + padding, [&](Index t) { return t < n ? x(t) : Number(0); })).second;
+    return right::log_sum_exp(tabulate(n + padding, [&](Index t) { return t < n ? x(t) : Number(0); }));
   });
 }
 
@@ -143,13 +143,13 @@ inline void last_dropped(const In& in, const Out& out) {
 
 inline void one_in_denominator(const In& in, const Out& out) {
   normalised_by(in, out, [&](const Vector& x, Index) {
-    return right::shifted(tabulate(x.extent() + 1, [&](Index t) { return t < x.extent() ? x(t) : Number(0); })).second;
+    return right::log_sum_exp(tabulate(x.extent() + 1, [&](Index t) { return t < x.extent() ? x(t) : Number(0); }));
   });
 }
 
 inline void softmax_of_one_logit(const In& in, const Out& out) {
   right::each_row(in, out, [](const Vector& x) {
-    return std::pair(tabulate(x.extent(), [](Index) { return Number(1); }), right::shifted(x).second);
+    return std::pair(tabulate(x.extent(), [](Index) { return Number(1); }), right::log_sum_exp(x));
   });
 }
 

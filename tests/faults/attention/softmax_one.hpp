@@ -98,7 +98,7 @@ inline void max_includes_masked(const In& in, const Out& out) {
 inline void wrong_axis(const In& in, const Out& out) {
   for (Index j = 0; j < in.x.extent(1); ++j) {
     const auto column = tabulate(in.x.extent(0), [&](Index r) { return in.x(r, j); });
-    const Number lse = softmax::shifted(with_virtual_token(column)).second;
+    const Number lse = softmax::log_sum_exp(with_virtual_token(column));
     for (Index r = 0; r < in.x.extent(0); ++r) out.a(r, j) = sees(in, r, j) ? exp(in.x(r, j) - lse) : Number(0);
   }
 }

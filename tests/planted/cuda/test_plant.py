@@ -8,7 +8,7 @@ import plant
 
 COMMENT = """
 title = "a mistake that is none"
-file = "sweep.cu"
+file = "include/attest/cuda/units/sweep.hpp"
 old = "  const Index chunks = p.tokens"
 new = "  const Index chunks = +p.tokens"
 form = "chunked"
@@ -42,7 +42,7 @@ class Planting(unittest.TestCase):
         self.assertIn("before a value is judged", wrong_with(text.replace('report = "in_flight"', 'unnamed = "a value"'), row_of(text)))
 
     def test_text_that_is_gone_or_there_twice_is_an_error(self):
-        for old, reason in (("no such line", "no longer in sweep.cu"), ("__syncthreads();", "times in sweep.cu")):
+        for old, reason in (("no such line", "no longer in include/attest/cuda/units/sweep.hpp"), ("__syncthreads();", "times in include/attest/cuda/units/sweep.hpp")):
             with self.assertRaisesRegex(plant.PlantingError, reason):
                 plant.patched(plant.mutant_of(COMMENT.replace("  const Index chunks = p.tokens", old) + 'unnamed = "-"', "mutant"))
 

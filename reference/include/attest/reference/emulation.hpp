@@ -72,6 +72,7 @@ public:
   Handle stage(std::string_view label, Handle a) override;
   Handle sum(const Number* terms, Index n) override;
   Handle dot(const Row& a, const Row& b) override;
+  void row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) override;
 
 private:
   double rounded(double x) const { return kernel_.single ? static_cast<double>(static_cast<float>(x)) : x; }

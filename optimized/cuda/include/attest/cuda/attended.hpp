@@ -41,10 +41,12 @@ public:
   /// This warp's products q_i . k_j become logits: -inf where there is no such query or key, or the one does not see the other. `first` is row 0
   /// of the block's own side, `t` that of the other. What a call asks for is asked once for all elements: asked for each of them, a strip has the
   /// code of every combination.
-  template <Side side, class Factor>
+  template <Side side, Similarity similarity, class Factor>
   __device__ __forceinline__ void of_products(Strip<Factor, kTile / 8>& scores, int eights, int first, int t) const {
     const auto each = [&](auto&& change) { each_of<side>(scores, eights, first, t, change); };
-    if (logits_.slopes.data) {
+    if constexpr (similarity != Similarity::exp_product) {
+      each([&](int, int, float& l) { l *= logits_.scale; });
+    } else if (logits_.slopes.data) {
       each([&](int i, int j, float& l) {
         const int distance = i + past() - j, away = logits_.by_key ? -j : distance < 0 ? -distance : distance;
         l = __fmaf_rn(logits_.scale, l, -slope_ * static_cast<float>(away));
@@ -68,7 +70,7 @@ public:
       each([&](int i, int j, float& l) {
         if (are_there(i, j) && !mask_[i * logits_.mask.place.row + j * logits_.mask.place.column]) l = -INFINITY;
       });
-    if (logits_.segment)
+    if (similarity == Similarity::exp_product && logits_.segment)
       each([&](int i, int j, float& l) {
         if (j < keys_from(i)) l = -INFINITY;
       });
@@ -406,6 +408,17 @@ struct Sums {
   Answers of_factors{};   // ... and the gradients by the two numbers that the factors depend on
 };
 
+namespace passes {  // units/attention.hpp
+
+template <class T, class Factor, Similarity similarity>
+void attend(Call& call, const Logits& logits, const Rows& v, const Answers& o);
+template <class T, class Factor, Similarity similarity>
+Rows statistics_of(Call& call, const Logits& logits, const Rows& v, const Rows& grad_o);
+template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient>
+void sum_up(Call& call, const Sums& sums);
+
+}  // namespace passes
+
 // The passes of bf16 tensors by products of warpgroups: where the device has them (Hopper), and room in its shared memory for values of `width`.
 bool attends_by_warpgroup(const Logits& logits, int width);
 void attend_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const Answers& o);
@@ -429,8 +442,8 @@ __device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreEights>& sco
                                                 const LogitsOf<T>& logits, const Tile& known, int known_row, const Chunk& chunk, int t, Also&& also) {
   constexpr bool by_query = side == Side::queries, is_power = similarity == Similarity::power;
   const int first = static_cast<int>(chunk.first);
-  logits.template of_products<side>(scores, eights, first, t);
-  if constexpr (coefficient == Coefficient::logit_gradient) logits.template by_weights<side>(gradients, eights, first, t);
+  logits.template of_products<side, similarity>(scores, eights, first, t);
+  if constexpr (similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient) logits.template by_weights<side>(gradients, eights, first, t);
   scores.each_with(gradients, eights, [&](int row, int x, float& score, float gradient) {
     const int r = strip_row() + row, query = known_row + (by_query ? r : x);
     const int i = by_query ? first + r : t + x, j = by_query ? t + x : first + r;
@@ -445,7 +458,7 @@ __device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreEights>& sco
       c = maximum == -INFINITY ? inverse : exponential(l, maximum) * inverse;
     }
     if constexpr (by_query) also.add(row, i, j, c, l);
-    score = coefficient == Coefficient::logit_gradient ? c * logits.slope(i, j, l) : c;
+    score = similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient ? c * logits.slope(i, j, l) : c;
   });
 }
 /// The gradients of this warp's logits, for `count` keys from t on.

@@ -15,6 +15,7 @@
 /// The host's side of a kernel: what a call brings, and the table that a plugin exports.
 
 /// Every pair of what tensors are stored in and what products take. Products of float16 run as tf32: sums and weights leave its range.
+/// units.cmake reads this list, too.
 #define ATTEST_CUDA_FORMATS(instantiate)        \
   instantiate(float, float)                     \
   instantiate(float, Tf32)                      \

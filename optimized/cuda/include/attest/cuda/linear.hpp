@@ -15,8 +15,8 @@
 ///
 ///     grad_phi_q: a, b, c = [G | e], [v | 1], phi_k, past      grad_phi_k: [v | 1], [G | e], phi_q, future      grad_v: phi_k, phi_q, G, future
 ///
-/// All functions are templates over the type T of tensors in memory and the type Factor of products; products.cu, sweep.cu and tokens.cu
-/// instantiate them for every Format.
+/// All functions are templates over the type T of tensors in memory and the type Factor of products; units/
+/// instantiates them for every format.
 
 namespace attest::cuda {
 
@@ -85,6 +85,9 @@ void read_state(Call& call, Product product, const State& state) {
   product.order = Order::all;
   answer_from<T, Factor>(call, product, state);
 }
+
+/// Totals become what stands before every chunk, in place; `final` and `whole` get everything, where they have data.
+void add_up_states(Call& call, const State& states, const Sequences& tokens, Order order, const State& initial, const State& final, const State& whole);
 
 /// to = from; 0 where that is not there.
 void copy_state(Call& call, int sequences, const State& from, const State& to);

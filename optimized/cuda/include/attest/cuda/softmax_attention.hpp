@@ -31,7 +31,7 @@ struct Relative {
 
 /// l_ij = scale q_i . k_j + bias_ij - slope |i + past - j|, and -inf where query i does not see key j. The last query stands query_offset
 /// behind the last key: past = s - n + query_offset. What else may change a score belongs here, beside the bias, and into LogitsOf, which
-/// every kernel asks.
+/// every kernel asks. Of another similarity than exp_product scale, mask and causal order are all that may be asked for.
 struct Logits {
   Rows q{}, k{};
   Sequences queries{}, keys{};
@@ -48,6 +48,8 @@ struct Logits {
   Rows factors{};       // floats by |i - j|: f, which multiplies products that are positive (others become 0), and two derivatives of ln f
   Relative relative{};
   EmptyRow empty_row = EmptyRow::zero;
+
+  bool only_masked() const { return !bias.data && !slopes.data && !factors.data && !relative.scores.data && !relative.gradients.data && segment == 0; }
 
   /// Whether a key may be hidden from all queries, so that nothing of it may be read.
   __host__ __device__ bool hides() const { return mask.data || bias.data; }

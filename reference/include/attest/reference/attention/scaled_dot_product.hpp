@@ -132,7 +132,7 @@ inline void gather(const In& in, const Out& out) {
 /// The expectation of v under e^(l - lse).
 inline void per_query(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
-    const Number lse = softmax::shifted(l).second;
+    const Number lse = softmax::log_sum_exp(l);
     const auto a = stage("weights", tabulate(l.extent(), [&](Index t) { return exp(stage("exponent", l(t) - lse)); }));
     assign(out.o[i], product(a, v));
   });

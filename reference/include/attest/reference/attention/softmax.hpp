@@ -42,13 +42,26 @@ void each_row(const In& in, const Out& out, F&& fill) {
   }
 }
 
-/// e^x_j / sum_t e^x_t, with the maximum subtracted from every logit.
+/// The largest logit m, e^(x_j - m) and their sum.
+struct Exponentials {
+  Number m;
+  Vector e;
+  Number z;
+
+  explicit Exponentials(const Vector& x)
+      : m(pivot_max(x.extent(), [&](Index t) { return x(t); })),
+        e(stage("exponentials", tabulate(x.extent(), [&](Index t) { return exp(stage("exponent", x(t) - m)); }))),
+        z(stage("denominator", sum(e))) {}
+  Number log_sum() const { return m + log(z); }
+};
+
+/// log sum_t e^x_t
+inline Number log_sum_exp(const Vector& x) { return Exponentials(x).log_sum(); }
+
+/// e^x_j / sum_t e^x_t, with the maximum subtracted from every logit, and the log-sum-exp.
 inline std::pair<Vector, Number> shifted(const Vector& x) {
-  const Index n = x.extent();
-  const Number m = pivot_max(n, [&](Index t) { return x(t); });
-  const auto e = stage("exponentials", tabulate(n, [&](Index t) { return exp(stage("exponent", x(t) - m)); }));
-  const Number z = stage("denominator", sum(e));
-  return {stage("weights", tabulate(n, [&](Index t) { return e(t) / z; })), m + log(z)};
+  const Exponentials of(x);
+  return {stage("weights", tabulate(x.extent(), [&](Index t) { return of.e(t) / of.z; })), of.log_sum()};
 }
 
 /// a_rj = [j in S_r] e^x_rj / sum_{t in S_r} e^x_rt      [Vaswani et al. 2017, section 3.2.1]
@@ -69,7 +82,7 @@ inline void max_shift(const In& in, const Out& out) {
 /// e^(x_j - lse)
 inline void lse(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
-    const Number lse = shifted(x).second;
+    const Number lse = log_sum_exp(x);
     return std::pair(tabulate(x.extent(), [&](Index t) { return exp(x(t) - lse); }), lse);
   });
 }

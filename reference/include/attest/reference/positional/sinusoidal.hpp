@@ -72,17 +72,22 @@ inline void exponential(const In& in, const Out& out) {
 
 /// Row i + 1 is row i with every pair turned by w_m.
 inline void rotation(const In& in, const Out& out) {
-  std::vector<Wave> row(static_cast<std::size_t>(waves(in.x.extent(1))));
-  add(in, out, [&](Index i, Index m) {
-    Wave& now = row[static_cast<std::size_t>(m)];
+  const Index n = in.x.extent(0), pairs = waves(in.x.extent(1));
+  std::vector<std::vector<Wave>> pair(static_cast<std::size_t>(pairs));
+  for (Index m = 0; m < pairs; ++m) {
     const Number w = frequency(in, m);
     const Wave step = wave(w);
-    if (i == 0)
-      now = wave(Number(in.start) * w);
-    else
-      now = {now.sine * step.cosine + now.cosine * step.sine, now.cosine * step.cosine - now.sine * step.sine};
-    return now;
-  });
+    auto& rows = pair[static_cast<std::size_t>(m)];
+    for (Index i = 0; i < n; ++i) {
+      if (i == 0) {
+        rows.push_back(wave(Number(in.start) * w));
+        continue;
+      }
+      const Wave& now = rows.back();
+      rows.push_back({now.sine * step.cosine + now.cosine * step.sine, now.cosine * step.cosine - now.sine * step.sine});
+    }
+  }
+  add(in, out, [&](Index i, Index m) { return pair[static_cast<std::size_t>(m)][static_cast<std::size_t>(i)]; });
 }
 
 /// The table [sines | cosines], then its columns in the order of the layout.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// One chunk after the other: a block walks through its sequence with the state in shared memory.
+#pragma once
+
 #include "attest/cuda/products.hpp"
+
+/// One chunk after the other: a block walks through its sequence with the state in shared memory.
 
 namespace attest::cuda {
 namespace {
@@ -67,7 +70,6 @@ void answer_by_chunks(Call& call, const Product& product) {
               Tiles<Factor>::bytes + state, product);
 }
 
-#define ATTEST_CUDA_INSTANTIATE(T, Factor) template void answer_by_chunks<T, Factor>(Call&, const Product&);
-ATTEST_CUDA_FORMATS(ATTEST_CUDA_INSTANTIATE)
-
 }  // namespace attest::cuda
+
+#define ATTEST_CUDA_UNIT_chunks(T, Factor) template void answer_by_chunks<T, Factor>(Call&, const Product&);

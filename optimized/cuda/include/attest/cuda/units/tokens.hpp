@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// One token after the other, in true float: each thread keeps its part of the state in registers. What a token's answer is made of does not
-// depend on the tokens behind it nor on where the call began, so that a carried state gives the bits of one call.
+#pragma once
+
 #include "attest/cuda/linear.hpp"
 #include "attest/cuda/tiles.hpp"
+
+/// One token after the other, in true float: each thread keeps its part of the state in registers. What a token's answer is made of does not
+/// depend on the tokens behind it nor on where the call began, so that a carried state gives the bits of one call.
 
 namespace attest::cuda {
 namespace {
@@ -112,11 +115,8 @@ Rows cotangents(Call& call, const Sequences& tokens, const Answers& sums, const 
   return read_back(out);
 }
 
-#define ATTEST_CUDA_INSTANTIATE(T)                          \
+}  // namespace attest::cuda
+
+#define ATTEST_CUDA_UNIT_steps(T)                           \
   template void answer_by_tokens<T>(Call&, const Product&); \
   template Rows cotangents<T>(Call&, const Sequences&, const Answers&, const Rows&, float);
-ATTEST_CUDA_INSTANTIATE(float)
-ATTEST_CUDA_INSTANTIATE(__nv_bfloat16)
-ATTEST_CUDA_INSTANTIATE(__half)
-
-}  // namespace attest::cuda

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Dense layers: 64 tokens times up to 72 columns of the weights in a block, and the sums over tokens that their gradients are.
+#pragma once
+
 #include "attest/cuda/dense.hpp"
 
 #include "attest/cuda/products.hpp"
+
+/// Dense layers: 64 tokens times up to 72 columns of the weights in a block, and the sums over tokens that their gradients are.
 
 namespace attest::cuda {
 namespace {
@@ -79,9 +82,8 @@ void dense_gradient(Call& call, const DenseGradient& gradient) {
   call.launch(sums_over_tokens<T, Factor>, {x.tokens.count, row_tiles * wide_tiles(x.x.width()), call.heads()}, kThreads, Tiles<Factor>::bytes, x, row_tiles);
 }
 
-#define ATTEST_CUDA_INSTANTIATE(T, Factor)               \
+}  // namespace attest::cuda
+
+#define ATTEST_CUDA_UNIT_layers(T, Factor)               \
   template void dense<T, Factor>(Call&, const Dense&);   \
   template void dense_gradient<T, Factor>(Call&, const DenseGradient&);
-ATTEST_CUDA_FORMATS(ATTEST_CUDA_INSTANTIATE)
-
-}  // namespace attest::cuda

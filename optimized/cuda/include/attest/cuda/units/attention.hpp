@@ -30,7 +30,7 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, Answers o) 
     add_similarities<similarity, T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
     Columns mine = 0;
     if (strip_is_in(rows)) {
-      logits.template of_products<Side::queries>(scores, eights, first, j);
+      logits.template of_products<Side::queries, similarity>(scores, eights, first, j);
       const TwoRows keep = weigh<similarity>(p, seen, scores, eights);
       sum.each(span.eights(), [&](int row, int, float& value) { value *= keep[row]; });
       mine = store_weights(scores, tiles, eights);
@@ -60,7 +60,7 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
     add_similarities<similarity, T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
     if (grad_o.data) add_scores<T, Factor>(gradients, tiles, given, values, first, rows, j, keys);
     if (!strip_is_in(rows)) continue;
-    logits.template of_products<Side::queries>(scores, eights, first, j);
+    logits.template of_products<Side::queries, similarity>(scores, eights, first, j);
     logits.template by_weights<Side::queries>(gradients, eights, first, j);
     const TwoRows keep = weigh<similarity>(p, seen, scores, eights);
     add_delta(delta, keep, scores, gradients, eights);
@@ -151,7 +151,7 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   const Panel<T> statistic(p.statistics, queries, head), values(p.v, keys, head), given(p.grad_o, queries, head);
   const Panel<T> other(p.other, by_query ? keys : queries, head);
   const Span span = span_of(p.answers);
-  const bool stores = of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
+  const bool stores = similarity == Similarity::exp_product && of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
   Product answer{.answers = p.answers};
   if constexpr (similarity == Similarity::power && of_gradients) answer.sloped = by_query ? p.logits.q : p.logits.k;
 
@@ -190,6 +190,11 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
 inline Grid grid_of(const Call& call, const Sequences& tokens, const Answers& answers) { return {tokens.slots(), wide_tiles(answers.width), call.heads()}; }
 
 template <class T, class Factor, Similarity similarity>
+void attend(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
+  call.launch(online<T, Factor, similarity>, grid_of(call, logits.queries, o), kThreads, Tiles<Factor>::bytes, logits, v, o);
+}
+
+template <class T, class Factor, Similarity similarity>
 Rows statistics_of(Call& call, const Logits& logits, const Rows& v, const Rows& grad_o) {
   const Answers out = call.workspace_rows(logits.queries, kStatistics);
   if constexpr (std::is_same_v<T, __nv_bfloat16> && similarity == Similarity::exp_product) {
@@ -215,37 +220,28 @@ void sum_up(Call& call, const Sums& x) {
 
 }  // namespace passes
 
-/// What is compiled for one similarity, each in a source of its own.
-template <Similarity similarity, class T, class Factor>
-struct Passes {
-  static void online(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
-    call.launch(passes::online<T, Factor, similarity>, passes::grid_of(call, logits.queries, o), kThreads, Tiles<Factor>::bytes, logits, v, o);
-  }
-
-  static void backward(Call& call, const Logits& logits, const AttentionBackward& x) {
-    Sums p{.logits = logits, .statistics = passes::statistics_of<T, Factor, similarity>(call, logits, x.v, x.grad_o), .v = x.v, .grad_o = x.grad_o};
-    p.other = x.grad_o;
-    p.answers = x.grad_v;
-    passes::sum_up<T, Factor, similarity, Side::keys, Coefficient::weight>(call, p);
-    if constexpr (similarity == Similarity::exp_product) {
-      if (x.weights_by_row.data) {
-        p.answers = {};  // no columns: these sums alone
-        p.other = x.v;
-        p.by_row = x.weights_by_row;
-        passes::sum_up<T, Factor, similarity, Side::queries, Coefficient::weight>(call, p);
-      }
-    }
-    p.factor = similarity == Similarity::exp_distance ? -2 * logits.scale : logits.scale;
-    p.other = logits.q;
-    p.answers = x.grad_k;
-    passes::sum_up<T, Factor, similarity, Side::keys, Coefficient::logit_gradient>(call, p);
-    p.other = logits.k;
-    p.answers = x.grad_q;
-    p.grad_logits = x.grad_logits;
-    p.by_row = x.grad_logits_by_row;
-    p.of_factors = x.grad_of_factors;
-    passes::sum_up<T, Factor, similarity, Side::queries, Coefficient::logit_gradient>(call, p);
-  }
-};
-
 }  // namespace attest::cuda
+
+// Of softmax a source has two or three kernels, of the others, which ask for less, all five.
+#define ATTEST_CUDA_SUMS(T, Factor, similarity, side, coefficient) \
+  template void passes::sum_up<T, Factor, Similarity::similarity, Side::side, Coefficient::coefficient>(Call&, const Sums&);
+#define ATTEST_CUDA_STATISTICS(T, Factor, similarity)                                                                      \
+  template void passes::attend<T, Factor, Similarity::similarity>(Call&, const Logits&, const Rows&, const Answers&);     \
+  template Rows passes::statistics_of<T, Factor, Similarity::similarity>(Call&, const Logits&, const Rows&, const Rows&);
+#define ATTEST_CUDA_BACKWARD(T, Factor, similarity)                       \
+  ATTEST_CUDA_SUMS(T, Factor, similarity, keys, weight)                   \
+  ATTEST_CUDA_SUMS(T, Factor, similarity, keys, logit_gradient)           \
+  ATTEST_CUDA_SUMS(T, Factor, similarity, queries, logit_gradient)
+
+#define ATTEST_CUDA_UNIT_softmax(T, Factor) ATTEST_CUDA_STATISTICS(T, Factor, exp_product)
+#define ATTEST_CUDA_UNIT_softmax_weights_over_keys(T, Factor) ATTEST_CUDA_SUMS(T, Factor, exp_product, queries, weight)
+#define ATTEST_CUDA_UNIT_softmax_gradients_over_keys(T, Factor) ATTEST_CUDA_SUMS(T, Factor, exp_product, queries, logit_gradient)
+#define ATTEST_CUDA_UNIT_softmax_over_queries(T, Factor)     \
+  ATTEST_CUDA_SUMS(T, Factor, exp_product, keys, weight)   \
+  ATTEST_CUDA_SUMS(T, Factor, exp_product, keys, logit_gradient)
+#define ATTEST_CUDA_UNIT_power(T, Factor)      \
+  ATTEST_CUDA_STATISTICS(T, Factor, power)     \
+  ATTEST_CUDA_BACKWARD(T, Factor, power)
+#define ATTEST_CUDA_UNIT_distance(T)                  \
+  ATTEST_CUDA_STATISTICS(T, float, exp_distance)      \
+  ATTEST_CUDA_BACKWARD(T, float, exp_distance)

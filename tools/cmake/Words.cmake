@@ -1,0 +1,22 @@
+# What a word of the attest command's line needs beside the command: the target for-WORD, which tools/build builds where there is one.
+
+# Of a plugin's name that plugin: cuda-emulated is libattest_cuda_emulated.so.
+get_target_property(all_plugins plugins MANUALLY_ADDED_DEPENDENCIES)
+foreach(plugin ${all_plugins})
+  get_target_property(library ${plugin} OUTPUT_NAME)
+  if(NOT library)
+    set(library ${plugin})
+  endif()
+  string(REGEX REPLACE "^attest_" "" name ${library})
+  string(REPLACE "_" "-" name ${name})
+  add_custom_target(for-${name} DEPENDS ${plugin})
+endforeach()
+
+# Of fault:ID.NAME and order:NAME, and of commands that judge a plugin which nobody has to name.
+foreach(word fault order mutants)
+  add_custom_target(for-${word} DEPENDS attest_planted_plugin)
+endforeach()
+add_custom_target(for-reproduce DEPENDS attest_openmp)
+add_custom_target(for-coverage DEPENDS attest_openmp attest_cuda_emulated)
+# tools/portable asks for all.
+add_custom_target(for-portable DEPENDS plugins)
