@@ -68,6 +68,11 @@ def mutant_of(text, name):
     return mutant
 
 
+def mutants():
+    """All of them, by name."""
+    return {path.stem: mutant_of(path.read_text(), path.stem) for path in sorted((HERE / "mutants").glob("*.toml"))}
+
+
 def patched(mutant):
     source = (CUDA / mutant["file"]).read_text()
     count = source.count(mutant["old"])
