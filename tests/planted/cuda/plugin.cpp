@@ -4,7 +4,6 @@
 #include "attest/cuda/plugin.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 #include <stdexcept>
@@ -77,11 +76,8 @@ std::vector<attest_kernel> table() {
 }  // namespace
 }  // namespace attest::cuda
 
-extern "C" const attest_plugin* attest_plugin_v1(void) try {
+extern "C" const attest_plugin* attest_plugin_v1(void) {
   static const std::vector<attest_kernel> kernels = attest::cuda::table();
   static const attest_plugin plugin{ATTEST_ABI_VERSION, ATTEST_PLUGIN_NAME, ATTEST_VERSION, kernels.size(), kernels.data()};
   return &plugin;
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "%s\n", error.what());
-  return nullptr;
 }

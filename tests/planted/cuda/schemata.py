@@ -5,7 +5,7 @@
 
 What differs between a mutant's old and new text is widened until there can be a choice between both: to an expression,
 
-    (planted(Mutant::name) ? (new) : (old))
+    (planted(Mutant::name) ? kept<decltype(old)>(new) : (old))
 
 or else to whole statements, `if (planted(Mutant::name)) {new} else {old}`; from a declaration on to the end of its block. Where one such
 choice lies in the old text of another it stays there. A mutant whose text is not in its file has no choice: plant.py says so."""
@@ -231,12 +231,12 @@ def with_choices(code, begin, end, all_choices):
             raise plant.PlantingError(f"{same[0][3]} and {crossing[0][3]} overlap: neither of what they change lies within the other's")
         old = with_choices(code, first, last, inner)
         text += code.text[begin:first]
+        chosen = [(f"planted(Mutant::{name})", new) for *_, name, new in same]
         if expression:
-            text += "(" + "".join(f"::attest::cuda::planted(::attest::cuda::Mutant::{name}) ? ({new}\n) : " for *_, name, new in same) + f"({old}\n))"
-        elif first == last:
-            text += "".join(f"\nif (::attest::cuda::planted(::attest::cuda::Mutant::{name})) {{\n{new}\n}}\n" for *_, name, new in same)
+            kept = f"kept<decltype({code.text[first:last]}\n)>"
+            text += "(" + "".join(f"{name} ? {kept}({new}\n) : " for name, new in chosen) + f"({old}\n))"
         else:
-            text += "\n" + "".join(f"if (::attest::cuda::planted(::attest::cuda::Mutant::{name})) {{\n{new}\n}} else " for *_, name, new in same) + f"{{\n{old}\n}}\n"
+            text += "\n" + "".join(f"if ({name}) {{\n{new}\n}} else " for name, new in chosen) + f"{{\n{old}\n}}\n"
         begin = last
     return text + code.text[begin:end]
 
@@ -249,12 +249,20 @@ def header(every):
 
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace attest::cuda {{
 
 enum class Mutant {{ none, {', '.join(every)} }};
 extern Mutant chosen;
 [[gnu::always_inline]] constexpr bool planted(Mutant mutant) {{ return !std::is_constant_evaluated() && mutant == chosen; }}
+/// A mistake's value, beside which the honest one keeps its type.
+template <class Old, class New>
+[[gnu::always_inline]] constexpr New&& kept(New&& value) {{
+  using Honest = std::remove_cvref_t<Old>;
+  static_assert(std::is_same_v<std::common_type_t<Honest, std::remove_cvref_t<New>>, Honest>);
+  return std::forward<New>(value);
+}}
 
 /// The kernels that mutants are judged by, in the order of Mutant.
 struct Planted {{
@@ -288,12 +296,9 @@ std::vector<attest_kernel> all_kernels() {{
 
 
 def with_all(file, every):
-    """A file with the choices of its mutants."""
+    """A file with the choices of its mutants. plant.py tells of those whose text is not in it."""
     code = Code((plant.CUDA / file).read_text())
-    found = []
-    for name, mutant in every.items():
-        if mutant["file"] == file and mutant["old"] in code.text:  # plant.py says which are not
-            found += choices(code, name, mutant)
+    found = [c for name, mutant in every.items() if mutant["file"] == file and code.text.count(mutant["old"]) == 1 for c in choices(code, name, mutant)]
     text = with_choices(code, 0, len(code.text), found)
     return re.sub(r"(?m)^#include ", '#include "attest/cuda/planted.hpp"\n#include ', text, count=1)
 
