@@ -16,7 +16,7 @@ and what must come of it, one of
     report    what the emulation must report, a kind of optimized/cuda/emulation/README.md; or "crash"
     unnamed   why it is none of the bank's faults: a sentence. The kernel must fail all the same, and be no fault as a whole
 
-All mistakes are in one plugin, which the build makes from the emulated one's sources (schemata.py, plugin.cpp); ATTEST_PLANTED chooses.
+All mistakes are in one plugin, which the build makes from the emulated one's sources (schemata.py, plugin.cpp); ATTEST_CUDA_MISTAKES chooses.
 With none chosen it gives what the emulated plugin gives, which passes as a whole: that is what `check_cuda_emulated` sees."""
 import json
 import os
@@ -83,8 +83,8 @@ def patched(mutant):
 
 def judged(names=()):
     """The kernels that have these mistakes, as rows of a report in this order; without names all that mutants are planted in, as they are."""
-    choice = {"ATTEST_PLANTED": ",".join(names)} if names else {}
-    others = {key: value for key, value in os.environ.items() if key != "ATTEST_PLANTED"}
+    choice = {"ATTEST_CUDA_MISTAKES": ",".join(names)} if names else {}
+    others = {key: value for key, value in os.environ.items() if key != "ATTEST_CUDA_MISTAKES"}
     with tempfile.TemporaryDirectory(prefix="attest-planted-") as folder:
         report = pathlib.Path(folder) / "report.json"
         done = subprocess.run([CLI, "check", PLUGIN, "--json", str(report)], capture_output=True, text=True,

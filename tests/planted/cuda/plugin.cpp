@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernels that mutants are planted in. ATTEST_PLANTED says which mistakes: names of mutants with commas between them. The table has the
+// The kernels that mutants are planted in. ATTEST_CUDA_MISTAKES says which mistakes: names of mutants with commas between them. The table has the
 // kernel of each, in that order. Without names it has every kernel that mutants are planted in, as it is.
 #include "attest/cuda/plugin.hpp"
 
@@ -56,7 +56,7 @@ std::vector<attest_kernel> table() {
     if (found == honest.end()) throw std::invalid_argument(std::string(mutant.name) + ": there is no such kernel");
     judged.push_back(*found);
   }
-  const char* names = std::getenv("ATTEST_PLANTED");
+  const char* names = std::getenv("ATTEST_CUDA_MISTAKES");
   std::vector<attest_kernel> kernels;
   if (!names) {
     for (const attest_kernel& kernel : honest)
@@ -67,7 +67,7 @@ std::vector<attest_kernel> table() {
   std::istringstream all(names);
   for (std::string name; std::getline(all, name, ',');) {
     const auto found = std::find_if(std::begin(kPlanted), std::end(kPlanted), [&](const Planted& mutant) { return mutant.name == name; });
-    if (found == std::end(kPlanted)) throw std::invalid_argument("ATTEST_PLANTED: no mutant is called '" + name + "'");
+    if (found == std::end(kPlanted)) throw std::invalid_argument("ATTEST_CUDA_MISTAKES: no mutant is called '" + name + "'");
     kernels.push_back(planted[static_cast<std::size_t>(found - std::begin(kPlanted))]);
   }
   return kernels;

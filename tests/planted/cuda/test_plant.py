@@ -2,7 +2,6 @@
 """Every mistake is in the plugin as its mutant says, and nothing else; one that changes nothing, is somewhere else or is named otherwise is no
 success."""
 import json
-import os
 import unittest
 
 import plant
@@ -54,6 +53,53 @@ class Schemata(unittest.TestCase):
                 if mutant["file"] == file:
                     with self.subTest(name):
                         self.assertEqual(chosen(code, name), schemata.Code(plant.patched(mutant)).tokens)
+
+    def test_a_mutant_whose_text_is_gone_leaves_the_others_where_they_are(self):
+        every = plant.mutants()
+        gone = every | {"gone": plant.mutant_of(MUTANT.replace("p.tokens", "no such text") + 'unnamed = "-"', "gone")}
+        self.assertEqual(schemata.with_all("sweep.cu", gone), schemata.with_all("sweep.cu", every))
+
+
+class Planting(unittest.TestCase):
+    def test_without_a_mistake_the_kernels_give_what_the_emulated_plugin_gives(self):
+        def key(row):
+            return tuple(row[name] for name in (*schemata.KERNEL, "capabilities"))
+
+        rows = plant.judged()
+        self.assertEqual({(*key(row)[:5],) for row in rows}, {tuple(mutant[name] for name in schemata.KERNEL) for mutant in plant.mutants().values()})
+        honest = {key(row): row for row in json.loads((plant.BUILD / "check_cuda_emulated.json").read_text())["rows"]}
+        for row in rows:
+            with self.subTest(key(row)):
+                self.assertEqual(row, honest[key(row)])
+                self.assertEqual(row["status"], "PASS")
+                self.assertIn("not found", wrong_with(MUTANT + 'unnamed = "nothing is wrong"', row))
+
+    def test_a_mistake_under_another_name_is_no_success(self):
+        text, named = (plant.HERE / "mutants" / "carried_state_ignored.toml").read_text(), 'named = "carried_state_ignored"'
+        row, = plant.judged(["carried_state_ignored"])
+        self.assertEqual(wrong_with(text, row), "")
+        self.assertIn("not as eps_ignored", wrong_with(text.replace(named, 'named = "eps_ignored"'), row))
+        self.assertIn("although it says: none", wrong_with(text.replace(named, 'unnamed = "none"'), row))
+        self.assertIn("the report of a race is missing", wrong_with(text.replace(named, 'report = "race"'), row))
+
+    def test_a_report_in_place_of_a_wrong_value_is_no_success(self):
+        text = (plant.HERE / "mutants" / "copy_not_waited_for.toml").read_text()
+        row, = plant.judged(["copy_not_waited_for"])
+        self.assertIn("before a value is judged", wrong_with(text.replace('report = "in_flight"', 'unnamed = "a value"'), row))
+
+    def test_a_mutant_that_is_not_there_is_an_error(self):
+        with self.assertRaisesRegex(plant.PlantingError, "no mutant is called 'nobody'"):
+            plant.judged(["carried_state_ignored", "nobody"])
+
+    def test_text_that_is_gone_or_there_twice_is_an_error(self):
+        for old, reason in (("no such line", "no longer in sweep.cu"), ("__syncthreads();", "times in sweep.cu")):
+            with self.assertRaisesRegex(plant.PlantingError, reason):
+                plant.patched(plant.mutant_of(MUTANT.replace("  const Index chunks = p.tokens", old) + 'unnamed = "-"', "mutant"))
+
+    def test_a_mutant_says_what_must_come_of_it(self):
+        for wrong in ("", 'named = "a"\nreport = "race"', 'report = "rase"', 'unnamed = "-"\nforms = "chunked"'):
+            with self.assertRaises(plant.PlantingError):
+                plant.mutant_of(MUTANT + wrong, "mutant")
 
 
 if __name__ == "__main__":
