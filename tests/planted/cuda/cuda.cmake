@@ -44,16 +44,17 @@ add_dependencies(attest_cuda_planted attest_cuda_schemata)
 attest_cuda_emulated(attest_cuda_planted)
 attest_setup(attest_cuda_planted)
 target_include_directories(attest_cuda_planted BEFORE PRIVATE ${schemata}/include)
-target_compile_options(attest_cuda_planted PRIVATE -O0 -w) # a mistake may leave something unused
+target_compile_options(attest_cuda_planted PRIVATE -O1 -w) # a mistake may leave something unused
 set_target_properties(attest_cuda_planted PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plugins)
 
 # attest_cuda_mutants(name command...)
 function(attest_cuda_mutants name)
   add_test(NAME cuda_mutants/${name} COMMAND ${Python3_EXECUTABLE} ${ARGN} WORKING_DIRECTORY ${here})
   set_tests_properties(cuda_mutants/${name} PROPERTIES TIMEOUT 600 ENVIRONMENT
-    "ATTEST_CLI=$<TARGET_FILE:attest-cli>;ATTEST_PROJECT_DIR=${PROJECT_SOURCE_DIR};ATTEST_CUDA_PLANTED=$<TARGET_FILE:attest_cuda_planted>;PYTHONDONTWRITEBYTECODE=1")
+    "ATTEST_CLI=$<TARGET_FILE:attest-cli>;ATTEST_PROJECT_DIR=${PROJECT_SOURCE_DIR};ATTEST_BUILD_DIR=${PROJECT_BINARY_DIR};ATTEST_CUDA_PLANTED=$<TARGET_FILE:attest_cuda_planted>;PYTHONDONTWRITEBYTECODE=1")
 endfunction()
 attest_cuda_mutants(planting test_plant.py)
+set_tests_properties(cuda_mutants/planting PROPERTIES FIXTURES_REQUIRED reports) # what the emulated plugin gives
 foreach(mutant ${mutants})
   get_filename_component(stem ${mutant} NAME_WE)
   attest_cuda_mutants(${stem} plant.py ${stem})

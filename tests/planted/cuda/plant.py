@@ -16,8 +16,8 @@ and what must come of it, one of
     report    what the emulation must report, a kind of optimized/cuda/emulation/README.md; or "crash"
     unnamed   why it is none of the bank's faults: a sentence. The kernel must fail all the same, and be no fault as a whole
 
-All mistakes are in one plugin, which the build makes from the emulated one's sources (schemata.py, plugin.cpp); ATTEST_CUDA_MISTAKES chooses.
-With none chosen it gives what the emulated plugin gives, which passes as a whole: that is what `check_cuda_emulated` sees."""
+All mistakes are in one plugin, attest_cuda_planted, which is made of the emulated one's sources (schemata.py, plugin.cpp);
+ATTEST_CUDA_MISTAKES chooses. With none chosen it gives what the emulated plugin gives, which passes: `check_cuda_emulated` sees that."""
 import json
 import os
 import pathlib
@@ -81,6 +81,15 @@ def patched(mutant):
     return source.replace(mutant["old"], mutant["new"])
 
 
+def build():
+    """By hand: the plugin as mutants and kernels are now. A test has it from the build."""
+    if "ATTEST_CUDA_PLANTED" in os.environ:
+        return
+    done = subprocess.run(["cmake", "--build", str(BUILD), "--target", "attest_cuda_planted"], capture_output=True, text=True)
+    if done.returncode:
+        raise PlantingError(f"does not compile:\n{done.stdout}{done.stderr}")
+
+
 def judged(names=()):
     """The kernels that have these mistakes, as rows of a report in this order; without names all that mutants are planted in, as they are."""
     choice = {"ATTEST_CUDA_MISTAKES": ",".join(names)} if names else {}
@@ -138,6 +147,7 @@ def main():
         try:
             mutant = mutant_of((HERE / "mutants" / f"{name}.toml").read_text(), name)
             patched(mutant)
+            build()
             found, named, wrong = outcome(mutant, *judged([name]))
         except (PlantingError, OSError, tomllib.TOMLDecodeError) as error:
             found, named, wrong = "", "", str(error)

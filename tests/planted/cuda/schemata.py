@@ -63,7 +63,7 @@ class Code:
 
     def is_block(self, i):
         """Whether a { begins statements, not the values of an object."""
-        return self.tokens[i] == "{" and i > 0 and self.tokens[i - 1] in {")", "]", "else", "do", "const", "noexcept", "mutable", ";", "{", "}"}
+        return i > 0 and self.tokens[i] == "{" and self.tokens[i - 1] in {")", "]", "else", "do", "const", "noexcept", "mutable", ";", "{", "}"}
 
     def ends_statement(self, i):
         if self.tokens[i] == ";":
@@ -197,6 +197,8 @@ def choice(code, begin, end, text):
     else:
         a, b = code.balance(a, b)
         while not code.is_block(code.enclosing(a)):
+            if code.enclosing(a) < 0:
+                raise plant.PlantingError(f"what is planted must be in a function:\n{code.text[begin:end]}")
             a, b = code.enclosing(a), code.mate[code.enclosing(a)] + 1
         a = code.statement_begin(a)
         b = code.statement_end(a, b)
@@ -321,4 +323,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        main()
+    except plant.PlantingError as error:
+        sys.exit(str(error))

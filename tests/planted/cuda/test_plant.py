@@ -59,6 +59,11 @@ class Schemata(unittest.TestCase):
         gone = every | {"gone": plant.mutant_of(MUTANT.replace("p.tokens", "no such text") + 'unnamed = "-"', "gone")}
         self.assertEqual(schemata.with_all("sweep.cu", gone), schemata.with_all("sweep.cu", every))
 
+    def test_what_is_in_no_function_is_an_error(self):
+        text = MUTANT.replace("  const Index chunks = p.tokens", "namespace attest::cuda {").replace("  const Index chunks = +p.tokens", "namespace other {")
+        with self.assertRaisesRegex(plant.PlantingError, "must be in a function"):
+            schemata.with_all("products.cu", {"outside": plant.mutant_of(text.replace("sweep.cu", "products.cu") + 'unnamed = "-"', "outside")})
+
 
 class Planting(unittest.TestCase):
     def test_without_a_mistake_the_kernels_give_what_the_emulated_plugin_gives(self):
