@@ -44,7 +44,7 @@ add_dependencies(attest_cuda_planted attest_cuda_schemata)
 attest_cuda_emulated(attest_cuda_planted)
 attest_setup(attest_cuda_planted)
 target_include_directories(attest_cuda_planted BEFORE PRIVATE ${schemata}/include)
-target_compile_options(attest_cuda_planted PRIVATE -O1 -w) # a mistake may leave something unused
+target_compile_options(attest_cuda_planted PRIVATE -O1 -w) # -w: a mistake may leave something unused
 set_target_properties(attest_cuda_planted PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plugins)
 
 # attest_cuda_mutants(name command...)

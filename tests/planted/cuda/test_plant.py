@@ -9,10 +9,10 @@ import schemata
 
 MUTANT = """
 title = "a mistake"
-file = "sweep.cu"
-old = "  const Index chunks = p.tokens"
-new = "  const Index chunks = +p.tokens"
-form = "chunked"
+file = "products.cu"
+old = "*before : 0.0f;"
+new = "*before : -0.0f;"
+form = "two_level"
 """
 
 
@@ -56,13 +56,13 @@ class Schemata(unittest.TestCase):
 
     def test_a_mutant_whose_text_is_gone_leaves_the_others_where_they_are(self):
         every = plant.mutants()
-        gone = every | {"gone": plant.mutant_of(MUTANT.replace("p.tokens", "no such text") + 'unnamed = "-"', "gone")}
-        self.assertEqual(schemata.with_all("sweep.cu", gone), schemata.with_all("sweep.cu", every))
+        gone = every | {"gone": plant.mutant_of(MUTANT.replace("before", "no_such_text") + 'unnamed = "-"', "gone")}
+        self.assertEqual(schemata.with_all("products.cu", gone), schemata.with_all("products.cu", every))
 
     def test_what_is_in_no_function_is_an_error(self):
-        text = MUTANT.replace("  const Index chunks = p.tokens", "namespace attest::cuda {").replace("  const Index chunks = +p.tokens", "namespace other {")
+        text = MUTANT.replace("*before : 0.0f;", "namespace attest::cuda {").replace("*before : -0.0f;", "namespace other {")
         with self.assertRaisesRegex(plant.PlantingError, "must be in a function"):
-            schemata.with_all("products.cu", {"outside": plant.mutant_of(text.replace("sweep.cu", "products.cu") + 'unnamed = "-"', "outside")})
+            schemata.with_all("products.cu", {"outside": plant.mutant_of(text + 'unnamed = "-"', "outside")})
 
 
 class Planting(unittest.TestCase):
@@ -97,9 +97,9 @@ class Planting(unittest.TestCase):
             plant.judged(["carried_state_ignored", "nobody"])
 
     def test_text_that_is_gone_or_there_twice_is_an_error(self):
-        for old, reason in (("no such line", "no longer in sweep.cu"), ("__syncthreads();", "times in sweep.cu")):
+        for old, reason in (("no such line", "no longer in products.cu"), ("Index", "times in products.cu")):
             with self.assertRaisesRegex(plant.PlantingError, reason):
-                plant.patched(plant.mutant_of(MUTANT.replace("  const Index chunks = p.tokens", old) + 'unnamed = "-"', "mutant"))
+                plant.patched(plant.mutant_of(MUTANT.replace("*before : 0.0f;", old) + 'unnamed = "-"', "mutant"))
 
     def test_a_mutant_says_what_must_come_of_it(self):
         for wrong in ("", 'named = "a"\nreport = "race"', 'report = "rase"', 'unnamed = "-"\nforms = "chunked"'):
