@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """schemata.py FOLDER: writes to FOLDER the files of optimized/cuda that mutants patch, with all mistakes in them, each chosen at run time
-(mutant schemata; Untch, Offutt and Harrold 1993), and what a plugin of them needs: attest/cuda/planted.hpp and table.inc.
+(mutant schemata; Untch, Offutt and Harrold 1993), and what a plugin of them needs: attest/cuda/planted.hpp and table.cpp. Without FOLDER
+it prints the names of those files and the equations that have mutants.
 
 What differs between a mutant's old and new text is widened until there can be a choice between both: to an expression,
 
     (planted(Mutant::name) ? kept<decltype(old)>(new) : (old))
 
 or else to whole statements, `if (planted(Mutant::name)) {new} else {old}`; from a declaration on to the end of its block. Where one such
-choice lies in the old text of another it stays there. A mutant whose text is not in its file has no choice: plant.py says so."""
+choice lies in the old text of another it stays there. A mutant whose file or text is gone has no choice: plant.py says so."""
 import difflib
 import json
 import pathlib
@@ -22,7 +23,8 @@ TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*|"(?:\\.|[^"\\
 OPENING = {"(": ")", "[": "]", "{": "}"}
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="}
 STATEMENTS = {";", "if", "for", "while", "do", "else", "return", "continue", "break"}
-DECLARATION = re.compile(r"(?:(?:const|constexpr|static) )*(?!return|else|case|goto|delete|throw|using)(?:[A-Za-z_]\w* :: )*[A-Za-z_]\w* (?:< .*? > )?(?:[&*] )*[A-Za-z_]\w* [=;{(\[,]")
+DECLARATION = re.compile(r"(?:(?:const|constexpr|static) )*(?!return|else|case|goto|delete|throw|using)(?:[A-Za-z_]\w* :: )*[A-Za-z_]\w* "
+                         r"(?:< .*? > )?(?:[&*] )*[A-Za-z_]\w* [=;{(\[,]")
 
 KERNEL = ("equation", "form", "reading", "layout", "profile")
 
@@ -307,7 +309,7 @@ def with_all(file, every):
 
 def main():
     every = plant.mutants()
-    files = sorted({mutant["file"] for mutant in every.values()})
+    files = sorted({mutant["file"] for mutant in every.values() if (plant.CUDA / mutant["file"]).exists()})
     if len(sys.argv) == 1:
         print(";".join(files))
         print(";".join(sorted({mutant["equation"] for mutant in every.values()})))
