@@ -16,13 +16,12 @@ and what must come of it, one of
     report    what the emulation must report, a kind of optimized/cuda/emulation/README.md; or "crash"
     unnamed   why it is none of the bank's faults: a sentence. The kernel must fail all the same, and be no fault as a whole
 
-The file is patched in a copy. Of the emulated plugin's sources those that include it, and that the equation's kernels are linked from, are
-compiled again and linked with the other objects of the plugin, which passes as a whole: that is what `check_cuda_emulated` sees."""
+All mistakes are in one plugin, attest_cuda_planted, which is made of the emulated one's sources (schemata.py, plugin.cpp);
+ATTEST_CUDA_MISTAKES chooses. With none chosen it gives what the emulated plugin gives, which passes: `check_cuda_emulated` sees that."""
 import json
 import os
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -32,10 +31,9 @@ import tomllib
 HERE = pathlib.Path(__file__).resolve().parent
 PROJECT = pathlib.Path(os.environ.get("ATTEST_PROJECT_DIR", HERE.parents[2]))
 BUILD = pathlib.Path(os.environ.get("ATTEST_BUILD_DIR", PROJECT / "build" / "ci"))
-EMULATION = shlex.split(os.environ.get("ATTEST_CUDA_EMULATION", f"{BUILD / 'optimized/cuda/emulation/libattest_cuda_emulation.a'} -lboost_context"))
+PLUGIN = os.environ.get("ATTEST_CUDA_PLANTED", str(BUILD / "tests/plugins/libattest_cuda_planted.so"))
 CLI = os.environ.get("ATTEST_CLI", str(BUILD / "tools" / "attest-cli"))
 CUDA = PROJECT / "optimized" / "cuda"
-TARGET = "attest_cuda_emulated.dir"
 
 EXPECTED = ("named", "report", "unnamed")
 DEFAULTS = {"equation": "linear.causal", "reading": "value", "layout": "bhnd", "profile": "f32"}
@@ -68,6 +66,11 @@ def mutant_of(text, name):
     return mutant
 
 
+def mutants():
+    """All of them, by name."""
+    return {path.stem: mutant_of(path.read_text(), path.stem) for path in sorted((HERE / "mutants").glob("*.toml"))}
+
+
 def patched(mutant):
     source = (CUDA / mutant["file"]).read_text()
     count = source.count(mutant["old"])
@@ -78,85 +81,26 @@ def patched(mutant):
     return source.replace(mutant["old"], mutant["new"])
 
 
-def includes(path, file):
-    """Whether a source is that file of optimized/cuda or includes it, directly or not."""
-    if path == CUDA / file:
-        return True
-    own = re.findall(r'#include "(attest/cuda/[^"]+)"', path.read_text())
-    return any(includes(CUDA / "include" / header, file) for header in own)
-
-
-def commands():
-    """How each source of the plugin is compiled: its path, the command and the folder in which it runs, and the object."""
-    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
-        command = shlex.split(entry["command"])
-        output = pathlib.Path(entry["directory"]) / command[command.index("-o") + 1]
-        if TARGET in output.parts:
-            yield pathlib.Path(entry["file"]), command, entry["directory"], output
-
-
-def symbols(objects, option):
-    done = subprocess.run(["nm", "--print-file-name", "--format=posix", option, *map(str, objects)], capture_output=True, text=True, check=True)
-    found = {output: set() for output in objects}
-    for line in done.stdout.splitlines():
-        path, symbol = line.split(": ", 1)
-        found[pathlib.Path(path)].add(symbol.split()[0])
-    return found
-
-
-def linked_with(first, objects):
-    """The objects that define what `first` calls, and so on."""
-    missing = symbols(objects, "--undefined-only")
-    defined = symbols(objects, "--defined-only")
-    reached, waiting = {first}, [first]
-    while waiting:
-        needs = missing[waiting.pop()]
-        for output in objects:
-            if output not in reached and needs & defined[output]:
-                reached.add(output)
-                waiting.append(output)
-    return reached
-
-
-def compiled(mutant, folder):
-    """The plugin with the mistake in it."""
-    copy = folder / "cuda" / mutant["file"]
-    copy.parent.mkdir(parents=True)
-    copy.write_text(patched(mutant))
-    sources = list(commands())
-    equation = CUDA / (mutant["equation"].replace(".", "/") + ".cu")
-    kernel = linked_with(next(output for source, *_, output in sources if source == equation), [output for *_, output in sources])
-    objects, flags = [], []
-    for source, command, directory, output in sources:
-        flags = [command[0], *(flag for flag in command if flag.startswith("-f"))]
-        if output in kernel and includes(source, mutant["file"]):
-            output = folder / f"{source.name}.o"
-            command[command.index("-o") + 1] = str(output)
-            command[command.index("-c") + 1] = str(copy if source == CUDA / mutant["file"] else source)
-            command.insert(1, f"-I{folder / 'cuda' / 'include'}")
-            command += ["-O0", "-w"]  # which compiles most quickly; a mistake may leave something unused
-            run(command, directory)
-            objects.insert(0, str(output))  # of what several objects define the first counts
-        else:
-            objects.append(str(output))
-    plugin = folder / "planted.so"
-    run([*flags, "-shared", "-o", str(plugin), *objects, *EMULATION], folder)
-    return plugin
-
-
-def run(command, folder):
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+def build():
+    """By hand: the plugin as mutants and kernels are now. A test has it from the build."""
+    if "ATTEST_CUDA_PLANTED" in os.environ:
+        return
+    done = subprocess.run(["cmake", "--build", str(BUILD), "--target", "attest_cuda_planted"], capture_output=True, text=True)
     if done.returncode:
-        raise PlantingError(f"does not compile:\n{done.stderr.strip()}")
+        raise PlantingError(f"does not compile:\n{done.stdout}{done.stderr}")
 
 
-def judged(plugin, folder, *options):
-    report = folder / "report.json"
-    done = subprocess.run([CLI, "check", str(plugin), "--json", str(report), *options], capture_output=True, text=True,
-                          env=os.environ | {"ATTEST_PROJECT_DIR": str(PROJECT)})
-    if not report.exists():
-        raise PlantingError(f"attest check wrote no report:\n{done.stdout}{done.stderr}")
-    return done.returncode, json.loads(report.read_text())["rows"]
+def judged(names=()):
+    """The kernels that have these mistakes, as rows of a report in this order; without names all that mutants are planted in, as they are."""
+    choice = {"ATTEST_CUDA_MISTAKES": ",".join(names)} if names else {}
+    others = {key: value for key, value in os.environ.items() if key != "ATTEST_CUDA_MISTAKES"}
+    with tempfile.TemporaryDirectory(prefix="attest-planted-") as folder:
+        report = pathlib.Path(folder) / "report.json"
+        done = subprocess.run([CLI, "check", PLUGIN, "--json", str(report)], capture_output=True, text=True,
+                              env=others | choice | {"ATTEST_PROJECT_DIR": str(PROJECT)})
+        if not report.exists():
+            raise PlantingError(f"attest check wrote no report:\n{done.stdout}{done.stderr}")
+        return json.loads(report.read_text())["rows"]
 
 
 def found_by(row):
@@ -194,29 +138,19 @@ def outcome(mutant, row):
     return ", ".join(reports or tiers), named, wrong
 
 
-def planted(mutant, folder):
-    """Plants a mutant and judges it: the row of the kernel in the report."""
-    _, rows = judged(compiled(mutant, folder), folder, "--only", f"{mutant['equation']}.{mutant['form']}", "--profile", mutant["profile"])
-    kernel = {key: mutant[key] for key in ("equation", "form", "reading", "layout")}
-    tf32 = mutant["profile"] == "tf32"
-    rows = [row for row in rows if kernel.items() <= row.items() and ("profile == 'tf32'" in row["capabilities"]) == tf32]
-    if len(rows) != 1:
-        raise PlantingError(f"{len(rows)} kernels are {kernel}")
-    return rows[0]
-
-
 def main():
-    names = sys.argv[1:] or sorted(path.stem for path in (HERE / "mutants").glob("*.toml"))
+    names = sys.argv[1:] or sorted(mutants())
     print("| planted | found by | named as | seconds |\n| --- | --- | --- | ---: |", flush=True)
     failed = False
     for name in names:
         start = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="attest-planted-") as folder:
-            try:
-                mutant = mutant_of((HERE / "mutants" / f"{name}.toml").read_text(), name)
-                found, named, wrong = outcome(mutant, planted(mutant, pathlib.Path(folder)))
-            except (PlantingError, OSError, tomllib.TOMLDecodeError) as error:
-                found, named, wrong = "", "", str(error)
+        try:
+            mutant = mutant_of((HERE / "mutants" / f"{name}.toml").read_text(), name)
+            patched(mutant)
+            build()
+            found, named, wrong = outcome(mutant, *judged([name]))
+        except (PlantingError, OSError, tomllib.TOMLDecodeError) as error:
+            found, named, wrong = "", "", str(error)
         failed |= bool(wrong)
         print(f"| {name} | {found} | {named} | {time.monotonic() - start:.1f} |{'  <- ' + wrong if wrong else ''}", flush=True)
     return failed
