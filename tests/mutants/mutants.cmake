@@ -69,5 +69,9 @@ attest_mutant(nothing_is_selected tests/judge/source/select.cpp check/Check.ACor
   "  return selection;" "  return {};")
 attest_mutant(no_case_is_fresh tests/judge/source/select.cpp check/Selection.HoldsTheStoredCasesThenFreshOnes
   "  add_fresh(selection, profile, seed, gradients);\n" "")
+attest_mutant(a_comment_makes_golden_files_stale golden/source/sources.cpp sources/SourceHash.CommentsAndWhiteSpaceChangeNothing
+  "texts_[key] = canonical(text);" "texts_[key] = text;")
+attest_mutant(a_rounding_rule_makes_no_golden_file_stale golden/source/sources.cpp sources/SourceHash.ARoundingRuleChangesTheHashOfEveryEquation
+  "    for (const auto& source : implemented_by_[key]) follow(source);\n" "")
 attest_mutant(a_stale_golden_file_is_accepted golden/source/store.cpp store/LoadGolden.RefusesAFileThatIsNotTheManifests
   "if (sha256(bytes) != entry.sha256)" "if (false)")
