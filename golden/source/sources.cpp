@@ -32,7 +32,7 @@ std::size_t end_of_token(std::string_view code, std::size_t at) {
   const bool inside = at > 0 && is_word(code[at - 1]);
   if (c == '"' && at > 0 && code[at - 1] == 'R') {
     const auto open = code.find('(', at);
-    const std::string close = ")" + std::string(code.substr(at + 1, open - at - 1)) + "\"";
+    const std::string close = fmt::format("){}\"", code.substr(at + 1, open - at - 1));
     const auto end = code.find(close, open);
     return end == std::string_view::npos ? code.size() : end + close.size();
   }
