@@ -42,7 +42,8 @@ class Cost(unittest.TestCase):
         self.assertIn("check/a: Part 2 of 3: 4 of 12 kernels; 8 are left out", lines)
 
     def test_a_whole_run_says_so_and_no_record_is_an_error(self):
-        self.assertIn("nothing was left out", self.of(record=RECORD.replace("left out", "kept"))[1])
+        self.assertIn("None of these tests left a part of itself out", self.of(record=RECORD.replace("left out", "kept"))[1])
+        self.assertEqual(self.of(record="<testsuite></testsuite>"), (0, ""))
         status, text = self.of(record="<testsuite>")
         self.assertEqual(status, 1)
         self.assertNotIn("Traceback", text)

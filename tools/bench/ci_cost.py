@@ -50,6 +50,8 @@ def main():
         ran = tests(options.junit)
     except (OSError, tree.ParseError, ValueError) as error:
         sys.exit(f"{options.junit}: {error}")
+    if not ran:
+        return
     print(f"\nThe slowest of {len(ran)} tests\n{'seconds':>10} {'':14}  test")
     for name, seconds, status, _ in ran[: options.slowest]:
         print(line(seconds, name + {"run": "", "notrun": " (skipped)"}.get(status, f" ({status})")))
@@ -67,7 +69,7 @@ def main():
     if options.build_seconds is not None:
         print(line(options.build_seconds, "building, by the clock"))
     left_out = [f"{name}: {found}" for name, _, _, output in sorted(ran) for found in LEFT_OUT.findall(output)]
-    print("\n" + "\n".join(left_out or ["Of the long sweeps nothing was left out"]) + "\n")
+    print("\n" + "\n".join(left_out or ["None of these tests left a part of itself out"]) + "\n")
 
 
 if __name__ == "__main__":
