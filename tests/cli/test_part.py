@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Parts of a sweep: together they are the whole, and each has something of every equation."""
+import collections
 import os
 import subprocess
 import unittest
@@ -18,12 +19,17 @@ def kernels(*part):
 
 class Part(unittest.TestCase):
     def test_parts_of_a_check_are_the_whole_and_each_has_every_equation_reading_and_dtype(self):
+        alike = lambda kernel: (kernel[0], kernel[2], kernel[3])
         whole, _ = kernels()
-        parts = [kernels("--part", f"{k}/2")[0] for k in (1, 2)]
-        self.assertEqual(set(whole), set(parts[0]) | set(parts[1]))
-        for part in parts:
-            self.assertLess(len(part), len(whole))
-            self.assertEqual({(id, reading, dtype) for id, _, reading, dtype, _ in part}, {(id, reading, dtype) for id, _, reading, dtype, _ in whole})
+        counts = collections.Counter(map(alike, whole))
+        for parts in (2, 5):
+            taken = [kernels("--part", f"{k}/{parts}")[0] for k in range(1, parts + 1)]
+            self.assertEqual(set(whole), set().union(*taken))
+            for part in taken:
+                self.assertEqual(set(map(alike, part)), set(counts))
+            # Each kernel is in one part; where there are fewer kernels than parts, each part has one.
+            self.assertEqual(collections.Counter(alike(kernel) for part in taken for kernel in part), {key: max(count, parts) for key, count in counts.items()})
+        self.assertTrue(any(count < 5 for count in counts.values()) and any(count > 2 for count in counts.values()))
 
     def test_what_is_left_out_is_counted(self):
         _, first = kernels("--part", "1/2")
