@@ -114,7 +114,7 @@ TEST_F(SourceHash, EveryNumberTypeAndTheGeneratorChangeIt) {
   EXPECT_GT(files.size(), 10u);
   for (const auto& file : files) {
     const auto reader = std::find_if(specs().begin(), specs().end(), [&](const auto& one) { return sources_of(one.second, project).count(file) > 0; });
-    ASSERT_NE(reader, specs().end()) << "no equation reads " << file;
+    ASSERT_NE(reader, specs().end()) << file << " decides no golden value: does what implements it include its header first?";
     EXPECT_NE(hash_with(file, "\n", "\ninline int planted = 1;\n", reader->second), source_hash(reader->second, project)) << file;
   }
 }
