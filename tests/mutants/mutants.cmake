@@ -45,6 +45,8 @@ attest_mutant(the_score_test_rejects_nobody tests/judge/source/bank.cpp faults/A
   "constexpr double kFamilyWise = 1e-6;" "constexpr double kFamilyWise = -1;")
 attest_mutant(a_few_units_reject tests/judge/source/bank.cpp faults/Attention.AnAmplitudeOfAFewUnitsRejectsNobody
   "constexpr double kFewUnits = 8;" "constexpr double kFewUnits = 0;")
+attest_mutant(digits_of_the_processor_are_shown tests/judge/source/bank.cpp numbers/Numbers.BeyondDoubtTheProcessorsDigitsAreNotShown
+  "constexpr double kBeyondDoubt = 1e6;" "constexpr double kBeyondDoubt = 1e12;")
 attest_mutant(empty_cases_prove_enough tests/judge/source/check.cpp faults/Attention.CasesThatProveNothingAreInvalid
   "if (!row.vacuity.too_little.empty())" "if (false)")
 attest_mutant(a_survivor_passes tests/judge/source/mutants.cpp faults/Mutants.ASurvivorOrAFalseAlarmFails
