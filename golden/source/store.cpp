@@ -10,7 +10,6 @@
 #include <exception>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 #include <toml++/toml.h>
 
@@ -96,18 +95,6 @@ std::vector<std::string> results_of(const Problem& problem, const Arrays& cotang
 std::vector<Index> shape_of_result(const Problem& problem, const std::string& name) {
   if (name.starts_with("gradient.")) return shape_of(*problem.spec->input(name.substr(9)), problem.sizes);
   return shape_of(*problem.spec->output(name), problem.sizes);
-}
-
-/// The header and, once each, everything of the project that it includes.
-void collect(const fs::path& project, const fs::path& header, std::map<std::string, std::string>& sources) {
-  const std::string key = header.generic_string();
-  if (sources.count(key)) return;
-  const std::string text = read_file(project / header);
-  sources[key] = text;
-  static const std::regex include("#include \"(attest/[^\"]+)\"");
-  for (std::sregex_iterator at(text.begin(), text.end(), include), end; at != end; ++at)
-    for (const char* root : {"reference/include", "specs/include", "golden/include"})
-      if (const fs::path file = fs::path(root) / (*at)[1].str(); fs::exists(project / file)) collect(project, file, sources);
 }
 
 struct ManifestEntry {
@@ -227,17 +214,6 @@ std::vector<GoldenCase> parse_golden(const Spec& spec, const std::string& bytes,
 }
 
 fs::path file_of(const Spec& spec) { return fs::path(spec.family()) / (spec.stem() + ".safetensors"); }
-
-std::string source_hash(const Spec& spec, const fs::path& project) {
-  std::map<std::string, std::string> sources;
-  collect(project, fs::path("reference/include/attest/reference") / spec.family() / (spec.stem() + ".hpp"), sources);
-  collect(project, "reference/include/attest/reference/evaluate.hpp", sources);
-  for (const char* room : {"golden/source", "golden/include/attest/golden"})
-    for (const auto& file : fs::directory_iterator(project / room)) collect(project, fs::path(room) / file.path().filename(), sources);
-  std::string all = spec.text;
-  for (const auto& [name, text] : sources) all += fmt::format("\n{} {}\n{}", name, text.size(), text);
-  return sha256(all);
-}
 
 void regenerate(const std::vector<const Spec*>& specs, const fs::path& project, const fs::path& folder, const Progress& progress) {
   struct Job {

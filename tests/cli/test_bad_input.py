@@ -114,7 +114,7 @@ class DamagedGoldenFile(unittest.TestCase):
         (project / "reference").unlink()
         shutil.copytree(support.PROJECT / "reference", project / "reference")
         with open(project / reference, "a") as file:
-            file.write("// changed\n")
+            file.write("inline constexpr int changed = 1;\n")
         status, out, err = support.run("golden", "verify", env={"ATTEST_PROJECT_DIR": str(project)})
         self.assertEqual(status, 1, out + err)
         self.assertRegex(out, "attention/softmax.safetensors is stale: .* has changed; run `attest golden regenerate`")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands is what README.md says that stands, and no finished family loses an operation."""
+"""What stands is what README.md says that stands, of operations and of the kernels of this project, and no finished family loses an operation."""
 import json
 import os
 import pathlib
@@ -50,6 +50,31 @@ class Coverage(unittest.TestCase):
         self.assertIsNotNone(shown, "README.md has no table of coverage")
         self.assertEqual(shown.group(1).rstrip("\n"), self.text.rstrip("\n"),
                          "README.md is out of date: put the output of `tools/attest coverage` between the markers")
+
+
+class Kernels(unittest.TestCase):
+    """README's table of `attest check openmp` against a report: counts are the same everywhere, errors are what a processor and a C library make of
+    them: numbers of about that size."""
+
+    def test_the_readme_shows_this_check(self):
+        readme = (support.PROJECT / "README.md").read_text()
+        shown = re.search(r"<!-- output: tools/attest check openmp -->\n```\n(.*?)```\n<!-- end -->", readme, re.S).group(1).splitlines()
+        report = json.loads((BUILD / "check_openmp.json").read_text())
+        rows = {}
+        for row in report["rows"]:
+            if row["reading"] == "value":
+                rows.setdefault((row["equation"] + (" " + row["form"] if row["form"] else ""), row["profile"]), row)
+        table = [line.split() for line in shown[1:shown.index("...")]]
+        self.assertGreater(len(table), 30)
+        for *name, profile, cases, laws, ratio, bits, verdict in table:
+            with self.subTest(name=name, profile=profile):
+                row = rows[" ".join(name), profile]
+                self.assertEqual((cases, laws, verdict), (f"{row['cases']['passed']}/{row['cases']['judged']}", f"{row['laws']['held']}/{row['laws']['judged']}", row["status"]))
+                self.assertTrue(float(ratio) / 2 <= float(row["worst"]["ratio"]) <= 2 * float(ratio), (ratio, row["worst"]["ratio"]))
+                self.assertAlmostEqual(float(bits), row["statistics"]["bits"], delta=0.5)
+        passed = sum(row["status"] == "PASS" for row in report["rows"])
+        self.assertIn(f"{passed} of {len(report['rows'])} kernels pass, {sum(row['elements'] for row in report['rows'])} elements compared", "\n".join(shown))
+        self.assertIn(f"{sum(row['cases']['skipped'] for row in report['rows'])} golden cases are outside a kernel's precision or capabilities", "\n".join(shown))
 
 
 class Reports(unittest.TestCase):

@@ -45,6 +45,8 @@ attest_mutant(the_score_test_rejects_nobody tests/judge/source/bank.cpp faults/A
   "constexpr double kFamilyWise = 1e-6;" "constexpr double kFamilyWise = -1;")
 attest_mutant(a_few_units_reject tests/judge/source/bank.cpp faults/Attention.AnAmplitudeOfAFewUnitsRejectsNobody
   "constexpr double kFewUnits = 8;" "constexpr double kFewUnits = 0;")
+attest_mutant(digits_of_the_processor_are_shown tests/judge/source/bank.cpp numbers/Numbers.BeyondDoubtTheProcessorsDigitsAreNotShown
+  "constexpr double kBeyondDoubt = 1e6;" "constexpr double kBeyondDoubt = 1e12;")
 attest_mutant(empty_cases_prove_enough tests/judge/source/check.cpp faults/Attention.CasesThatProveNothingAreInvalid
   "if (!row.vacuity.too_little.empty())" "if (false)")
 attest_mutant(a_survivor_passes tests/judge/source/mutants.cpp faults/Mutants.ASurvivorOrAFalseAlarmFails
@@ -69,5 +71,9 @@ attest_mutant(nothing_is_selected tests/judge/source/select.cpp check/Check.ACor
   "  return selection;" "  return {};")
 attest_mutant(no_case_is_fresh tests/judge/source/select.cpp check/Selection.HoldsTheStoredCasesThenFreshOnes
   "  add_fresh(selection, profile, seed, gradients);\n" "")
+attest_mutant(a_comment_makes_golden_files_stale golden/source/sources.cpp sources/SourceHash.CommentsAndWhiteSpaceChangeNothing
+  "texts_[key] = canonical(text);" "texts_[key] = text;")
+attest_mutant(a_rounding_rule_makes_no_golden_file_stale golden/source/sources.cpp sources/SourceHash.ARoundingRuleChangesTheHashOfEveryEquation
+  "    for (const auto& source : implemented_by_[key]) follow(source);\n" "")
 attest_mutant(a_stale_golden_file_is_accepted golden/source/store.cpp store/LoadGolden.RefusesAFileThatIsNotTheManifests
   "if (sha256(bytes) != entry.sha256)" "if (false)")

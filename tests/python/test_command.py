@@ -71,10 +71,14 @@ def test_an_interpreter_without_the_package_is_wrong_usage(tmp_path):
 
 def test_ctrl_c_writes_the_report_so_far(tmp_path):
     (tmp_path / "slow.py").write_text(f"import sys, time\nsys.path.insert(0, {str(HERE)!r})\nimport kernels\n"
-                                      "def slow(q, k, v):\n    time.sleep(0.2)\n    return kernels.attention(q, k, v)\n")
+                                      "def slow(q, k, v):\n    with open('calls', 'a') as calls:\n        print(file=calls)\n"
+                                      "    time.sleep(0.2)\n    return kernels.attention(q, k, v)\n")
     process = subprocess.Popen([CLI, "check", "python:slow:slow", "--op", SDPA, "--json", tmp_path / "r.json"], cwd=tmp_path, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, env={**os.environ, "ATTEST_PYTHON": sys.executable})
-    time.sleep(5)
+    for _ in range(600):  # until it is in the middle of its calls, however fast the machine is
+        if (tmp_path / "calls").exists() and len((tmp_path / "calls").read_text()) >= 10:
+            break
+        time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, out + err

@@ -3,16 +3,23 @@
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
 import pytest
+from same_output import difference
 from test_pytest_plugin import installed
 
 ROOT = pathlib.Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 CONSUMER = ROOT / "tests" / "consumer"
 LICENCE = "# SPDX-License-Identifier: MIT\n"
+
+
+def shown(command):
+    text, = re.findall(rf"<!-- output: {re.escape(command)} -->\n```\n(.*?)```\n<!-- end -->", README, re.S)
+    return text
 
 
 def python(*arguments, cwd=CONSUMER):
@@ -28,8 +35,28 @@ def test_the_readme_shows_the_file(file):
 
 def test_judge_py_prints_what_the_readme_shows():
     status, out, err = python("judge.py")
-    shown, = re.findall(r"<!-- output: judge.py -->\n```\n(.*?)```\n<!-- end -->", README, re.S)
-    assert status == 0 and out == shown, out + err
+    assert status == 0 and not difference(shown("judge.py"), out), difference(shown("judge.py"), out) + err
+
+
+def test_the_diagnosis_of_kernel_c_prints_what_the_readme_shows(tmp_path):
+    right = (CONSUMER / "kernel.c").read_text()
+    wrong = right.replace("i + (s - n)", "i")
+    assert wrong != right
+    (tmp_path / "kernel.c").write_text(wrong)
+    subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-std=c11", "-O2", "-shared", "-fPIC", f"-I{ROOT / 'specs/include'}", "kernel.c", "-o", "kernel.so", "-lm"],
+                   cwd=tmp_path, check=True)
+    prints_what_the_readme_shows("diagnose ./kernel.so", tmp_path)
+
+
+def test_the_diagnosis_of_a_fault_prints_what_the_readme_shows(tmp_path):
+    command, = re.findall(r"<!-- output: tools/attest (diagnose fault:.*) -->", README)
+    prints_what_the_readme_shows(command, tmp_path)
+
+
+def prints_what_the_readme_shows(command, folder):
+    done = subprocess.run([os.environ["ATTEST_CLI"], *command.split()], cwd=folder, capture_output=True, text=True)
+    expected = shown("tools/attest " + command)
+    assert done.returncode == 1 and not difference(expected, done.stdout), difference(expected, done.stdout) + done.stderr
 
 
 def test_the_command_of_the_python_section():

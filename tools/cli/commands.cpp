@@ -160,8 +160,8 @@ int show_profiles(const std::string& name) {
   return 0;
 }
 
-int check(const std::string& name, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json) {
-  judge::Candidate candidate(name);
+int check(const std::string& name, const std::optional<Part>& part, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json) {
+  judge::Candidate candidate = part ? part_of(name, *part) : judge::Candidate(name);
   const auto report = judge::check(candidate, options, progress_bar("checking"));
   if (report.rows.empty()) {
     std::string has;

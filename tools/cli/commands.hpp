@@ -9,6 +9,7 @@
 
 #include "attest/judge/check.hpp"
 #include "attest/report.hpp"
+#include "part.hpp"
 
 namespace attest::cli {
 
@@ -35,7 +36,7 @@ int show_statements(bool errata);
 int show_profiles(const std::string& name);
 /// What stands of every operation of specs/catalogue.toml.
 int coverage(const std::string& only, const std::vector<std::string>& reports, const std::optional<std::filesystem::path>& json);
-int check(const std::string& candidate, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
+int check(const std::string& candidate, const std::optional<Part>& part, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
 int reproduce(const std::string& query, const std::string& candidate, const judge::CheckOptions& options);
 int golden_regenerate(const std::optional<std::filesystem::path>& into, const std::string& only);
 int golden_verify();
@@ -43,8 +44,8 @@ int golden_verify();
 /// What is wrong with every failing kernel of a candidate, and how precise the others are.
 int diagnose(const std::string& candidate, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
 
-/// The mutation score of the judge.
-int mutants(const std::string& only, int seeds, const std::optional<std::filesystem::path>& json);
+/// The mutation score of the judge; a part of it is one of some of the precisions.
+int mutants(const std::string& only, int seeds, const std::optional<Part>& part, const std::optional<std::filesystem::path>& json);
 
 struct EmitOptions {
   std::string id, profile = "f32", capabilities, layout = "nd";

@@ -24,11 +24,18 @@ int diagnose(const std::string& name, const judge::CheckOptions& options, const 
   return judge::exit_code(report.status());
 }
 
-int mutants(const std::string& only, int seeds, const std::optional<std::filesystem::path>& json) {
+int mutants(const std::string& only, int seeds, const std::optional<Part>& part, const std::optional<std::filesystem::path>& json) {
   judge::MutantsOptions options;
   options.only = only;
   options.seeds = seeds;
   options.golden = project_folder() / "golden";
+  if (part) {
+    std::vector<std::string> taken;
+    for (std::size_t i = 0; i < options.profiles.size(); ++i)
+      if (part->has(i, options.profiles.size())) taken.push_back(options.profiles[i]);
+    print_left_out(*part, taken.size(), options.profiles.size(), "precisions, of every fault");
+    options.profiles = taken;
+  }
   const auto report = judge::mutants(options, progress_bar("planting"));
   if (report.mutants.empty()) throw UsageError(fmt::format("--only '{}' matches no fault", only));
   struct Line {
@@ -72,7 +79,7 @@ int mutants(const std::string& only, int seeds, const std::optional<std::filesys
     if (o.alarms.raised > 0) fmt::print("\n  FALSE ALARM {} {}: {}", o.equation, o.profile, o.alarms.first);
   fmt::print("\n{:<9} {:>9} {:>12} {:>9} {:>7} {:>13} {:>24}\n", "", "killed", "named first", "top three", "hidden", "false alarms", "in judgements, max |z|");
   for (const auto& [profile, sum] : sums) {
-    const auto percent = [faults = std::max(sum.faults, 1)](int part) { return fmt::format("{:.1f} %", 100.0 * part / faults); };
+    const auto percent = [faults = std::max(sum.faults, 1)](int some) { return fmt::format("{:.1f} %", 100.0 * some / faults); };
     fmt::print("{:<9} {:>9} {:>12} {:>9} {:>7} {:>13} {:>24}\n", profile, fmt::format("{}/{}", sum.killed, sum.faults), percent(sum.first), percent(sum.top), sum.hidden,
                sum.alarms, fmt::format("{}, {:.1f}", sum.judged, sum.z));
   }

@@ -37,12 +37,13 @@ int main(int argc, char** argv) {
   judge::CheckOptions options;
   options.golden = cli::project_folder() / "golden";
   std::string candidate = "openmp", id, query, profile, only = "*";
-  std::string json, into, folder;
+  std::string json, into, folder, part_text;
   double seconds = 20;
   std::optional<double> budget;
   int seeds = 1000;
   cli::EmitOptions emit;
   emit.golden = options.golden;
+  const auto part = [&part_text] { return part_text.empty() ? std::nullopt : std::optional(cli::Part::parse(part_text)); };
   const auto optional_path = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional<std::filesystem::path>(text); };
 
   auto* list = app.add_subcommand("list", "Equations, with their forms and golden cases");
@@ -79,6 +80,7 @@ int main(int argc, char** argv) {
   check->add_option("--max-cases", options.most_cases, "at most so many cases per kernel, every flag before a second case of any")->check(CLI::Range(1, 1000000));
   check->add_option("--budget", budget, "seconds after which no further case or law is begun")->check(CLI::Range(0.001, 1.0e6));
   check->add_option("--json", json, "write the report to this file as well");
+  check->add_option("--part", part_text, "K/N: a part of the kernels, with some of each equation, reading and dtype");
   check->add_option("--seed", options.seed, "seed of the drawn laws and the fresh cases");
   check->add_option("--laws", options.law_draws, "cases drawn per law; 0 skips the laws")->check(CLI::Range(0, 100000));
   check->add_option("--time-limit", seconds, "seconds per call")->check(CLI::Range(0.01, 3600.0));
@@ -89,7 +91,7 @@ int main(int argc, char** argv) {
       return std::chrono::steady_clock::now() > end ? judge::Stop::budget : judge::Stop::no;
     };
     options.time_limit = std::chrono::milliseconds(static_cast<long>(seconds * 1000));
-    status = cli::check(candidate, options, optional_path(json));
+    status = cli::check(candidate, part(), options, optional_path(json));
   });
 
   auto* diagnose = app.add_subcommand("diagnose", "Say what is wrong with a kernel");
@@ -106,7 +108,8 @@ int main(int argc, char** argv) {
   mutants->add_option("--only", only, "glob over EQUATION or EQUATION.FAULT");
   mutants->add_option("--seeds", seeds, "drawn cases per equation for the correct kernels (default 1000)")->check(CLI::Range(0, 1000000));
   mutants->add_option("--json", json, "write the report to this file as well");
-  mutants->callback([&] { status = cli::mutants(only, seeds, optional_path(json)); });
+  mutants->add_option("--part", part_text, "K/N: a part of the precisions");
+  mutants->callback([&] { status = cli::mutants(only, seeds, part(), optional_path(json)); });
 
   auto* reproduce = app.add_subcommand("reproduce", "Judge one case by its query string");
   reproduce->add_option("QUERY", query, "as printed by a failing check")->required();

@@ -27,7 +27,10 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/golden/ DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/golden
   FILES_MATCHING PATTERN "*.safetensors" PATTERN "*.manifest.toml" PATTERN "flags.toml"
   PATTERN include EXCLUDE PATTERN source EXCLUDE PATTERN plugin EXCLUDE)
-foreach(sources specs/include reference/include golden/include golden/source)
+# What the manifests' hashes are taken of.
+file(GLOB rooms LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/specs/* ${PROJECT_SOURCE_DIR}/reference/* ${PROJECT_SOURCE_DIR}/golden/*)
+list(FILTER rooms INCLUDE REGEX "/(include|source)$")
+foreach(sources ${rooms})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${sources}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/${sources})
 endforeach()
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/bench/kernels.py DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/tools/bench)

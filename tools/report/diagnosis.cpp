@@ -27,16 +27,14 @@ void entry(std::string& page, const std::string& label, const std::string& text)
   } while (at < text.size());
 }
 
-std::string fitted(const judge::Fit& fit) { return fit.may_be_chance() ? "" : fmt::format("c = {:.4g} +- {:.1g}, z = {:.3g}", fit.c, fit.error, fit.z); }
-
 std::string described(const Spec& spec, const judge::Name& name) {
   const judge::Fit& fit = name.fit;
   const Fault& fault = *spec.fault(fit.fault);
   const std::string factor = fault.amplitude > 0 && std::abs(fit.c) * fault.amplitude < 1 ? fmt::format(", a factor of {:.9g}", 1 + fit.c * fault.amplitude) : "";
   const std::string share = name.whole     ? "every case is what that equation gives"
                             : name.failing ? "every failing case is what that equation gives, and the others pass"
-                                           : fmt::format("explains {:.3g} % of the squared error", 100 * fit.explained);
-  const std::string numbers = fitted(fit) + factor;
+                                           : fmt::format("explains {} % of the squared error", judge::two_digits(100 * fit.explained));
+  const std::string numbers = (fit.may_be_chance() ? "" : fit.text()) + factor;
   return fmt::format("{} ({}): {}{}{}", fault.name, fault.change, numbers, numbers.empty() ? "" : "; ", share);
 }
 
@@ -63,7 +61,7 @@ std::string diagnosis(const judge::Row& row) {
     const std::string like = s.behaves_like.empty() ? "no profile allows for errors of this size"
                                                     : fmt::format("behaves like {}: {}", s.behaves_like, golden::profile(s.behaves_like).meaning);
     entry(page, "precision", fmt::format("{:.1f} effective bits of {:.0f}; {}", s.bits, s.claimed_bits, like));
-    entry(page, "bias", fmt::format("{:+.3f} expected errors, z = {:.2g}", s.bias, s.bias_z));
+    entry(page, "bias", fmt::format("{:+.2g} expected errors, {}", s.bias, judge::text_of_z(s.bias_z)));
   }
   if (!row.failures.empty()) {
     std::size_t shown = 0;
@@ -75,8 +73,8 @@ std::string diagnosis(const judge::Row& row) {
     if (shown == 0 && s.elements > 0) entry(page, "looks like", "no fault in the bank");
     if (s.joint.size() > 1 && !whole) {
       std::string together;
-      for (const auto& fit : s.joint) together += fmt::format("{}{} (c = {:.4g} +- {:.1g})", together.empty() ? "" : ", ", fit.fault, fit.c, fit.error);
-      entry(page, "together", fmt::format("{} explain {:.3g} % of the squared error", together, 100 * s.joint[0].explained));
+      for (const auto& fit : s.joint) together += fmt::format("{}{} ({})", together.empty() ? "" : ", ", fit.fault, fit.text());
+      entry(page, "together", fmt::format("{} explain {} % of the squared error", together, judge::two_digits(100 * s.joint[0].explained)));
     }
     const std::string query = !row.diagnosis.query.empty() ? row.diagnosis.query : row.failures[0].query;
     if (!query.empty()) fmt::format_to(std::back_inserter(page), "  {:<14}attest reproduce '{}'\n", "reproduce", query);

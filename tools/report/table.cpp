@@ -60,7 +60,7 @@ std::string table(const judge::Report& report, bool colour) {
   int skipped = 0, vacuous = 0, passed = 0;
   Index elements = 0;
   for (const auto& row : report.rows) {
-    const std::string ratio = row.worst_query.empty() ? "-" : fmt::format("{:.3g}", row.worst.ratio());
+    const std::string ratio = row.worst_query.empty() ? "-" : judge::two_digits(row.worst.ratio());
     const std::string bits = row.statistics.elements > 0 ? fmt::format("{:.1f}", row.statistics.bits) : "-";
     text.add("{:<46} {:<9} {:>9} {:>7} {:>9} {:>5} {:>8}\n", clipped(title(row, report), 46), row.profile, fmt::format("{}/{}", row.cases_passed, row.cases),
                fmt::format("{}/{}", row.laws_held, row.laws), ratio, bits, coloured(judge::name(row.status), row.status == judge::Status::pass));
@@ -87,7 +87,7 @@ std::string table(const judge::Report& report, bool colour) {
     }
     if (!row.diagnosis.names.empty()) {
       const auto& first = row.diagnosis.names[0];
-      const std::string numbers = first.fit.may_be_chance() ? "" : fmt::format(" (c = {:.4g}, z = {:.3g})", first.fit.c, first.fit.z);
+      const std::string numbers = first.fit.may_be_chance() ? "" : fmt::format(" ({})", first.fit.text());
       text.add_wrapped(fmt::format("looks like {}: {}{}; more by `attest diagnose`", first.fault, find_spec(row.equation).fault(first.fault)->change, numbers));
     }
   }

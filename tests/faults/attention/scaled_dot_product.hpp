@@ -7,6 +7,7 @@
 namespace attest::faults::attention::scaled_dot_product {
 
 namespace right = attest::reference::attention::scaled_dot_product;
+using reference::attention::softmax::log_sum_exp;
 using reference::attention::softmax::shifted;
 using right::In;
 using right::Out;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "attest/judge/bank.hpp"
 
+#include <fmt/format.h>
+
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
@@ -18,6 +20,7 @@ using reference::kOrders;
 using reference::kStore;
 using reference::kUnderflow;
 
+constexpr double kBeyondDoubt = 1e6;      // a z from which on its digits say nothing of the kernel
 constexpr std::size_t kManyCases = 12;    // from which on a fault without effect is one that cannot occur
 constexpr double kFewUnits = 8;          // a relative amplitude of so many units never rejects
 constexpr double kFamilyWise = 1e-6;     // false alarms of a whole run
@@ -83,6 +86,23 @@ double median(std::vector<double> x) {
 double two_sided(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
 
 }  // namespace
+
+std::string two_digits(double x) {
+  const double size = std::abs(x);
+  if (!(size >= 1 && size < 1e6)) return fmt::format("{:.2g}", x);
+  const int decimals = 1 - static_cast<int>(std::floor(std::log10(size)));
+  const double unit = std::pow(10.0, -decimals);
+  return fmt::format("{:.{}f}", decimals > 0 ? x : std::round(x / unit) * unit, std::max(decimals, 0));
+}
+
+std::string text_of_z(double z) { return std::abs(z) >= kBeyondDoubt ? "beyond doubt" : "z = " + two_digits(z); }
+
+std::string Fit::text() const {
+  if (std::abs(z) >= kBeyondDoubt) return fmt::format("c = {:.4g}, {}", c, text_of_z(z));
+  const auto place = [](double x) { return std::floor(std::log10(std::abs(x))); };
+  const int digits = std::isfinite(z) && z != 0 ? static_cast<int>(std::clamp(place(c) - place(error) + 1, 1.0, 7.0)) : 1;
+  return fmt::format("c = {:.{}g} +- {:.1g}, {}", c, digits, error, text_of_z(z));
+}
 
 /// What is known about a case before any kernel is judged by it.
 struct Bank::Facts {

@@ -449,8 +449,8 @@ void judge_statistics(Bank& bank, const std::vector<Sample>& samples, double tes
   if (row.failures.empty())
     for (const Fit& fit : row.statistics.rejected)
       row.failures.push_back({Status::fail, "",
-                              fmt::format("every element is within its bound, but all together show {} ({}): c = {:.4f} +- {:.1g}, z = {:.3g}", fit.fault,
-                                          bank.spec().fault(fit.fault)->change, fit.c, fit.error, fit.z), "T3", "statistics", {}});
+                              fmt::format("every element is within its bound, but all together show {} ({}): {}", fit.fault,
+                                          bank.spec().fault(fit.fault)->change, fit.text()), "T3", "statistics", {}});
   row.groups["statistics"].judged = 1;
   row.groups["statistics"].passed = row.statistics.rejected.empty();
   if (!row.failures.empty()) row.diagnosis = diagnose(bank, samples, row.statistics);

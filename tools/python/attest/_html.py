@@ -34,7 +34,7 @@ def page(reports: list[tuple[str, Report]]) -> str:
                      f"<td class='{report.verdict}'>{report.verdict}</td>"
                      f"<td class='number'>{report.cases['passed']}/{report.cases['judged']}</td>"
                      f"<td class='number'>{report.cases['skipped']}</td>"
-                     f"<td class='number'>{report.worst.ratio:.3g}</td><td class='number'>{report.bits}</td></tr>")
+                     f"<td class='number'>{report.worst.ratio:.2g}</td><td class='number'>{report.bits}</td></tr>")
     parts.append("</table>")
     for number, (name, report) in enumerate(reports):
         parts.append(f"<h2 id='k{number}'>{html.escape(name)} <span class='{report.verdict}'>{report.verdict}</span></h2>")

@@ -68,7 +68,7 @@ def markdown(record: dict[str, Any]) -> str:
             "Made by `tools/attest survey`." + (f" No judgement began a case or law after {record['budget']:g} seconds; the column `left` counts them." if record["budget"] else "") + (" Interrupted." if record.get("interrupted") else ""), "",
             "| kernel | version | equation | profile | cases | left | error/bound | bits | verdict |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for one in rows:
-        worst = "-" if one["worst"] is None else f"{one['worst']:.3g}"
+        worst = "-" if one["worst"] is None else f"{one['worst']:.2g}"
         text.append(f"| {one['kernel']} | {one['version']} | {one['equation']} | {one['profile']} | {one['cases']} | {one.get('left', 0)} | {worst} | {rounded(one['bits'])} | {one['verdict']} |")
     if failed:
         text += ["", "## What does not pass, and why", ""]

@@ -129,6 +129,6 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
     for name, report in reports:
         cases = report.cases
         terminalreporter.line(f"{name} {report.profile}: {report.verdict}, {cases['passed']} of {cases['judged']} cases ({cases['skipped']} skipped), "
-                              f"error/bound {report.worst.ratio:.3g}, {report.bits} bits")
+                              f"error/bound {report.worst.ratio:.2g}, {report.bits} bits")
         for assumed, what in report.assumed.items():
             terminalreporter.line(f"  assumed: {assumed} is {what}")

@@ -30,7 +30,17 @@ struct Fit {
 
   /// As where a fault gives NaN: there are no numbers to show.
   bool may_be_chance() const { return p > 0.01; }
+
+  /// "c = 0.061 +- 0.0009, z = 68": the digits that the error leaves to c, two of z. Beyond doubt the error is the processor's
+  /// rounding and not the kernel's, so it is not shown: "c = 1, beyond doubt".
+  std::string text() const;
 };
+
+/// "z = 68", or "beyond doubt".
+std::string text_of_z(double z);
+
+/// As %.2g, without an exponent from 1 to 1e6.
+std::string two_digits(double x);
 
 /// How a kernel's errors are distributed (tier T3).
 struct Statistics {
