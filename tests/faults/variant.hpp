@@ -24,6 +24,13 @@ inline View<const Number, 2> read_only(const Matrix& x) { return x.view(); }
 /// The mask f(i, j), true where visible.
 class Mask {
 public:
+  /// Of those rows only; the others are never read.
+  template <class F>
+  Mask(Index rows, Index columns, F&& f, const std::vector<Index>& of_rows)
+      : visible_(new bool[static_cast<std::size_t>(rows * columns + 1)]), rows_(rows), columns_(columns) {
+    for (const Index i : of_rows)
+      for (Index j = 0; j < columns; ++j) visible_[static_cast<std::size_t>(i * columns + j)] = f(i, j);
+  }
   template <class F>
   Mask(Index rows, Index columns, F&& f) : visible_(new bool[static_cast<std::size_t>(rows * columns + 1)]), rows_(rows), columns_(columns) {
     for (Index i = 0; i < rows; ++i)

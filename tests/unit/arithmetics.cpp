@@ -8,6 +8,7 @@
 
 #include "attest/golden/case.hpp"
 #include "attest/golden/certify.hpp"
+#include "attest/golden/rows.hpp"
 #include "attest/golden/store.hpp"
 #include "attest/reference/binary64.hpp"
 #include "attest/reference/certificate.hpp"
@@ -352,6 +353,66 @@ TEST(ErrorModel, AnAdjointIsAFactorOfAProductByOneAndIsPassedOnByASum) {
   EXPECT_DOUBLE_EQ(2 * bound(product, 1), bound(product, 2));
   EXPECT_DOUBLE_EQ(bound(product, 1), bound(dot, 1));
   EXPECT_EQ(bound(sum, 1), 0);
+}
+
+// --- rungs: as close as a verdict needs --------------------------------------------------------------------------------
+
+TEST(EnclosedRows, AreAsCloseAsAVerdictNeedsAndSayByWhatArithmetic) {
+  std::mt19937_64 engine(3);
+  for (const char* profile : {"f32", "bf16", "f16", "f64"}) {
+    int judged = 0;
+    for (const auto& [id, spec] : specs()) {
+      std::size_t place = 0;
+      for (const auto& name : golden::stored_cases(spec)) {
+        if (place++ % 9 != 0) continue;
+        const auto problem = golden::draw(name);
+        double work = 1;
+        for (const auto& [_, size] : problem.sizes) work *= static_cast<double>(std::max<Index>(size, 1));
+        if (work > 1e5) continue;
+        const auto& output = spec.outputs[0];
+        WantedRows rows;
+        if (!output.shape.empty())
+          for (Index r = 0; r < problem.sizes.at(output.shape[0]); ++r)
+            if (engine() % 2) rows[output.shape[0]].push_back(r);
+        golden::EnclosedRows some;
+        try {
+          some = golden::enclose_rows(problem, golden::profile(profile), rows);
+        } catch (const golden::Uncertifiable&) {
+          continue;
+        }
+        const auto truth = golden::certify(problem, {}, {.check_witnesses = false}).outputs.at(output.name);
+        const auto& got = some.outputs.at(output.name);
+        const auto units = golden::profile(profile).units_of(output);
+        const Index height = output.shape.empty() ? 1 : problem.sizes.at(output.shape[0]);
+        const Index width = height > 0 ? static_cast<Index>(truth.hi.size()) / height : 0;
+        std::size_t at = 0;
+        for (Index r = 0; r < height; ++r) {
+          if (!rows.empty() && !std::count(rows.begin()->second.begin(), rows.begin()->second.end(), r)) continue;
+          for (Index c = 0; c < width; ++c, ++at) {
+            const auto i = static_cast<std::size_t>(r * width + c);
+            if (!std::isfinite(truth.hi[i])) continue;
+            double bound = 0;
+            for (std::size_t ch = 0; ch < units.size(); ++ch)
+              if (got.bound[ch][at] != 0) bound += units[ch] * static_cast<double>(got.bound[ch][at]);
+            const double off = (got.hi[at] - truth.hi[i]) + (static_cast<double>(got.lo[at]) - static_cast<double>(truth.lo[i]));
+            EXPECT_LE(std::abs(off), 0x1p-20 * bound + std::abs(truth.hi[i]) * 0x1p-75) << golden::query(name, profile) << " " << output.name << "[" << i << "]";
+          }
+        }
+        EXPECT_EQ(at, got.hi.size());
+        judged += at > 0;
+      }
+    }
+    EXPECT_GT(judged, 50) << profile;
+  }
+}
+
+TEST(EnclosedRows, Binary64ServesBinary32AndArbServesBinary64) {
+  const auto problem = golden::draw(golden::parse_query(kCausal).first);
+  const WantedRows last{{"n", {23}}};
+  EXPECT_EQ(golden::enclose_rows(problem, golden::profile("f32"), last).rung, "binary64");
+  EXPECT_EQ(golden::enclose_rows(problem, golden::profile("bf16"), last, {"max_shift", "online_blocked"}).rung, "binary64");
+  EXPECT_EQ(golden::enclose_rows(problem, golden::profile("f64"), last).rung, "Arb, 128 bits");
+  EXPECT_EQ(golden::enclose_rows(problem, golden::profile("f32"), last).outputs.at("o").shape, (std::vector<Index>{1, 4}));
 }
 
 // --- Cost: the printed costs ----------------------------------------------------------------------------------------

@@ -113,8 +113,12 @@ TEST_F(SourceHash, EveryNumberTypeAndTheGeneratorChangeIt) {
         if (is_shared(entry)) files.push_back(entry.path().lexically_relative(project).generic_string());
   EXPECT_GT(files.size(), 10u);
   for (const auto& file : files) {
+    // These judge kernels and certify nothing.
+    const std::string stem = fs::path(file).stem();
+    const bool certifies = stem != "emulation" && stem != "cost" && stem != "influence";
     const auto reader = std::find_if(specs().begin(), specs().end(), [&](const auto& one) { return sources_of(one.second, project).count(file) > 0; });
-    ASSERT_NE(reader, specs().end()) << file << " decides no golden value: does what implements it include its header first?";
+    ASSERT_EQ(reader != specs().end(), certifies) << file << (certifies ? " decides no golden value: does what implements it include its header first?" : " decides golden values");
+    if (!certifies) continue;
     EXPECT_NE(hash_with(file, "\n", "\ninline int planted = 1;\n", reader->second), source_hash(reader->second, project)) << file;
   }
 }

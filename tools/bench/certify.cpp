@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // attest_bench_certify [--repetitions N] [--json]: how fast the reference certifies causal attention, against a loop
-// over Arb's C functions written by hand, the same template in double and the same template in Boost's mpfr.
+// over Arb's C functions written by hand, the same page in binary64 and the same page in Boost's mpfr.
 //
 // The four are timed in turn, again and again, and each ratio is the median of the ratios within one turn: a machine
 // that slows down halfway slows all of them. Their results are compared before anything is timed.
@@ -16,14 +16,18 @@
 #include <vector>
 
 #include "attest/reference/attention/scaled_dot_product.hpp"
-#include "attest/reference/ball.hpp"
+#include "attest/reference/binary64.hpp"
+#include "attest/reference/certificate.hpp"
+#include "attest/reference/witness.hpp"
 
 namespace {
 
 using attest::Index;
 using attest::View;
-using attest::reference::Ball;
-using attest::reference::Real;
+using attest::reference::Binary64;
+using attest::reference::Certificate;
+using attest::reference::Number;
+using attest::reference::Witness;
 namespace sdp = attest::reference::attention::scaled_dot_product;
 
 constexpr slong kBits = 128;
@@ -46,22 +50,34 @@ Inputs draw(Index n) {
   return inputs;
 }
 
-/// The reference's own page, in number type T.
-template <class T>
-class Template {
+/// The reference's own page in one arithmetic, inputs and outputs included.
+template <class Arithmetic>
+class Page {
 public:
-  explicit Template(const Inputs& inputs)
-      : n_(inputs.n), q_(inputs.q.begin(), inputs.q.end()), k_(inputs.k.begin(), inputs.k.end()), v_(inputs.v.begin(), inputs.v.end()), o_(q_.size()) {}
+  Page(const Inputs& inputs, std::function<Arithmetic()> make) : inputs_(inputs), make_(std::move(make)) {}
 
   void run() {
-    const View<const T, 2> q(q_.data(), {n_, kWidth}), k(k_.data(), {n_, kWidth}), v(v_.data(), {n_, kWidth});
-    sdp::dense<T>({.q = q, .k = k, .v = v, .mask = {}, .bias = {}, .scale = {}, .causal = true}, {.o = {o_.data(), {n_, kWidth}}});
+    const Index n = inputs_.n;
+    Arithmetic arithmetic = make_();
+    const attest::reference::Scope scope(arithmetic);
+    const auto lifted = [](const std::vector<double>& x) {
+      std::vector<Number> numbers;
+      for (const double element : x) numbers.push_back(Number::input(element));
+      return numbers;
+    };
+    const auto q = lifted(inputs_.q), k = lifted(inputs_.k), v = lifted(inputs_.v);
+    std::vector<Number> o(q.size());
+    const auto view = [&](const std::vector<Number>& x) { return View<const Number, 2>(x.data(), {n, kWidth}); };
+    sdp::dense({.q = view(q), .k = view(k), .v = view(v), .mask = {}, .bias = {}, .scale = {}, .causal = true}, {.o = {o.data(), {n, kWidth}}});
+    result_.clear();
+    for (const Number& x : o) result_.push_back(arithmetic.value(x));
   }
-  const std::vector<T>& result() const { return o_; }
+  const std::vector<typename Arithmetic::Value>& result() const { return result_; }
 
 private:
-  Index n_;
-  std::vector<T> q_, k_, v_, o_;
+  const Inputs& inputs_;
+  std::function<Arithmetic()> make_;
+  std::vector<typename Arithmetic::Value> result_;
 };
 
 /// The same operations at the same precision as somebody would write them in C: no wrapper, all memory up front.
@@ -137,10 +153,10 @@ struct Subject {
 
 void measure(Index n, int repetitions, bool json) {
   const Inputs inputs = draw(n);
-  Template<Ball> ball(inputs);
+  Page<Certificate> ball(inputs, [] { return Certificate(kBits); });
   ByHand hand(inputs);
-  Template<double> plain(inputs);
-  Template<Real> mpfr(inputs);
+  Page<Binary64> plain(inputs, [] { return Binary64(); });
+  Page<Witness> mpfr(inputs, [] { return Witness(kBits); });
 
   Subject subjects[] = {{"reference over balls", [&] { ball.run(); }},
                         {"Arb by hand", [&] { hand.run(); }},
@@ -187,8 +203,6 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  const attest::reference::BallPrecision ball(kBits);
-  const attest::reference::RealPrecision real(kBits);
   if (!json) {
     fmt::print("Causal attention, form dense, d = m = {}, {} bits. Ratio: how many times faster the reference over balls is.\n\n", kWidth, kBits);
     fmt::print("{:>5}  {:<26} {:>14} {:>12}\n", "n", "", "values/s", "ratio");

@@ -11,6 +11,7 @@
 #include <toml++/toml.h>
 
 #include "attest/golden/files.hpp"
+#include "attest/golden/rows.hpp"
 #include "attest/judge/coverage.hpp"
 
 namespace attest::cli {
@@ -101,6 +102,9 @@ int show(const std::string& id) {
   section("Forms");
   for (const auto& form : spec.forms)
     fmt::print("  {:<18} {}{}{}\n", form.name, form.meaning, form.numeric ? " [over the reals only]" : "", form.when.empty() ? "" : " [when " + form.when + "]");
+  section("Stages: what each form computes on the way and names");
+  for (const auto& form : spec.forms)
+    if (const auto stages = golden::stages_of(spec, form); !stages.empty()) fmt::print("  {:<18} {}\n", form.name, fmt::join(stages, ", "));
   if (!spec.backends.empty()) section("Kernels of this project");
   for (const auto& [backend, dtypes] : spec.backends) fmt::print("  {:<18} {}\n", backend, fmt::join(dtypes, " "));
   if (!spec.constraints.empty()) section("Constraints");

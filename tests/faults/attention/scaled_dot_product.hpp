@@ -15,7 +15,7 @@ using right::Out;
 /// The equation with another factor of the dot products.
 template <class F>
 void with_logits(const In& in, const Out& out, F&& logit) {
-  for (Index i = 0; i < in.q.extent(0); ++i) {
+  for (const Index i : wanted(out.o)) {
     const auto keys = right::visible(in, i);
     if (keys.empty()) {
       right::empty_row(in, out, i);
@@ -36,7 +36,7 @@ inline void with_scale(const In& in, const Out& out, const Number& scale) {
 /// The equation over another set of visible keys, bias and causal order as they are.
 template <class F>
 void with_visible(In in, const Out& out, bool causal, F&& sees) {
-  const Mask mask(in.q.extent(0), in.k.extent(0), sees);
+  const Mask mask(in.q.extent(0), in.k.extent(0), sees, wanted(out.o));
   in.mask = mask.view();
   in.causal = causal;
   right::max_shift(in, out);
@@ -48,7 +48,7 @@ inline bool masked_in(const In& in, Index i, Index j) { return !in.mask || in.ma
 template <class F>
 void changed(const In& in, const Out& out, F&& change) {
   right::max_shift(in, out);
-  for (Index i = 0; i < in.q.extent(0); ++i) change(i);
+  for (const Index i : wanted(out.o)) change(i);
 }
 
 /// o_i = sum_j w_j v_j with weights from the logits of the visible keys.
@@ -73,7 +73,7 @@ inline void scale_ignored(const In& in, const Out& out) { with_scale(in, out, 1 
 inline void scale_outside_exp(const In& in, const Out& out) {
   with_scale(in, out, Number(1));
   const Number scale = right::scale_of(in);
-  for (Index i = 0; i < in.q.extent(0); ++i)
+  for (const Index i : wanted(out.o))
     for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = scale * out.o(i, c);
 }
 
@@ -134,7 +134,7 @@ inline void mask_of_queries(const In& in, const Out& out) {
 inline void mask_after_softmax(const In& in, const Out& out) {
   In all = in;
   all.mask = {};
-  for (Index i = 0; i < in.q.extent(0); ++i) {
+  for (const Index i : wanted(out.o)) {
     const auto keys = right::visible(all, i);
     if (right::visible(in, i).empty()) {
       right::empty_row(in, out, i);
@@ -193,7 +193,7 @@ inline void softmax_over_queries(const In& in, const Out& out) {
                    })).first;
     for (Index t = 0; t < w.extent(); ++t) a(seen_by[static_cast<std::size_t>(t)], j) = w(t);
   }
-  for (Index i = 0; i < n; ++i) {
+  for (const Index i : wanted(out.o)) {
     const auto keys = right::visible(in, i);
     if (keys.empty()) {
       right::empty_row(in, out, i);
@@ -276,9 +276,13 @@ inline void columns_swapped(const In& in, const Out& out) {
 /// Without the key that `which(keys)` points at, where more than one is visible.
 template <class F>
 void without_key(const In& in, const Out& out, F&& which) {
+  Index row = -1, lost = -1;
   with_visible(in, out, in.causal, [&](Index i, Index j) {
-    const auto keys = right::visible(in, i);
-    return masked_in(in, i, j) && !(keys.size() > 1 && j == which(keys));
+    if (i != row) {
+      const auto keys = right::visible(in, i);
+      row = i, lost = keys.size() > 1 ? which(keys) : -1;
+    }
+    return masked_in(in, i, j) && j != lost;
   });
 }
 

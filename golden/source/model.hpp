@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "attest/golden/certify.hpp"
+#include "attest/reference/error_model.hpp"
+#include "attest/reference/evaluate.hpp"
+
+/// Bounds and expected sizes as they are stored: what certifying a case and judging single rows have in common.
+namespace attest::golden {
+
+using namespace reference;
+
+inline std::vector<Index> shape_of_result(const Problem& problem, const std::string& name) {
+  if (name.starts_with("gradient.")) return shape_of(*problem.spec->input(name.substr(9)), problem.sizes);
+  return shape_of(*problem.spec->output(name), problem.sizes);
+}
+
+/// Rounded up to a bfloat16, so that two bytes hold it and it stays a bound.
+inline float up_to_bf16(double bound) {
+  if (bound == 0) return 0;
+  if (!std::isfinite(bound)) return std::numeric_limits<float>::infinity();
+  bound *= 1 + 0x1p-30;  // the model's own arithmetic
+  float single = static_cast<float>(bound);
+  if (static_cast<double>(single) < bound) single = std::nextafter(single, std::numeric_limits<float>::infinity());
+  std::uint32_t word = std::bit_cast<std::uint32_t>(single);
+  if (word & 0xffffu) word = (word & 0xffff0000u) + 0x10000u;
+  return std::bit_cast<float>(word);
+}
+
+inline void merge_model(CertifiedTensors& tensors, const ErrorModel& model, const Problem& problem, const Values<Rounding>& values) {
+  for (const auto& [name, elements] : values) {
+    auto& tensor = tensors[name];
+    const bool fresh = tensor.shape.empty() && tensor.bound[0].empty();
+    tensor.shape = shape_of_result(problem, name);
+    for (int c = 0; c < kChannels; ++c) {
+      auto& bound = tensor.bound[static_cast<std::size_t>(c)];
+      auto& rms = tensor.rms[static_cast<std::size_t>(c)];
+      if (fresh) bound.assign(elements.size(), 0), rms.assign(elements.size(), 0);
+      for (std::size_t i = 0; i < elements.size(); ++i) {
+        const Rounding stored = std::isfinite(elements[i].value) ? model.stored(elements[i]) : Rounding();
+        const auto channel = static_cast<std::size_t>(c);
+        double b = stored.bound[channel];
+        if (!(b >= 0)) b = std::numeric_limits<double>::infinity();
+        bound[i] = std::max(bound[i], up_to_bf16(b));
+        const double r = std::sqrt(stored.variance[channel]);
+        rms[i] = std::max(rms[i], static_cast<float>(round_to(DType::bf16, std::isfinite(r) ? r : 0)));
+      }
+    }
+  }
+}
+
+inline double total(const CertifiedTensor& tensor, std::size_t element, const PerChannel& units) {
+  double sum = 0;
+  for (std::size_t c = 0; c < kChannels; ++c)
+    if (tensor.bound[c][element] != 0) sum += units[c] * static_cast<double>(tensor.bound[c][element]);
+  return sum;
+}
+
+}  // namespace attest::golden

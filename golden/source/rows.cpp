@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "attest/golden/rows.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "attest/golden/case.hpp"
+#include "attest/reference/binary64.hpp"
+#include "attest/reference/certificate.hpp"
+#include "model.hpp"
+
+namespace attest::golden {
+
+std::vector<std::string> stages_of(const Spec& spec, const FormDeclaration& form) {
+  constexpr double kSmall = 1e5;
+  std::vector<std::string> stages;
+  for (const auto& name : stored_cases(spec)) {
+    double work = 1;
+    for (const auto& [_, size] : name.sizes) work *= static_cast<double>(std::max<Index>(size, 1));
+    if (work > kSmall) continue;
+    const Problem problem = draw(name);
+    if (!applies(form, problem)) continue;
+    for (const auto& label : reference::stages_of(problem, form.name))
+      if (std::find(stages.begin(), stages.end(), label) == stages.end()) stages.push_back(label);
+  }
+  return stages;
+}
+
+namespace {
+
+constexpr double kEnoughOfBound = 0x1p-20;
+
+/// The first element whose radius is too large a part of its bound; nothing where all are close enough.
+template <class F>
+std::optional<std::string> too_wide(const Problem& problem, const CertifiedTensors& tensors, const Profile& profile, F&& radius) {
+  for (const auto& output : problem.spec->outputs) {
+    const auto& tensor = tensors.at(output.name);
+    const auto units = profile.units_of(output);
+    for (std::size_t i = 0; i < tensor.bound[0].size(); ++i) {
+      double bound = 0;
+      for (std::size_t c = 0; c < kChannels; ++c)
+        if (tensor.bound[c][i] != 0) bound += units[c] * static_cast<double>(tensor.bound[c][i]);
+      if (!(radius(output.name, tensor, i) <= kEnoughOfBound * bound)) return fmt::format("{}[{}]", output.name, i);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const WantedRows& rows, const std::vector<std::string>& forms) {
+  EnclosedRows result;
+  for (const auto& form : problem.spec->forms) {
+    const bool asked = forms.empty() ? !form.numeric && applies(form, problem) : std::find(forms.begin(), forms.end(), form.name) != forms.end();
+    if (!asked) continue;
+    ErrorModel model(profile.units);
+    Decisions log;
+    merge_model(result.outputs, model, problem, outputs_of(model, problem, form.name, &log, rows));
+    for (std::size_t i = 0; i < log.margin.size(); ++i)
+      if (log.margin[i] <= log.error[i])
+        throw Uncertifiable(fmt::format("{}: decision {} is too close to call: certify() has both answers", problem.spec->id, i));
+  }
+  for (const auto& output : problem.spec->outputs)
+    if (const auto wanted = output.shape.empty() ? rows.end() : rows.find(output.shape[0]); wanted != rows.end() && !result.outputs.empty())
+      result.outputs.at(output.name).shape[0] = static_cast<Index>(wanted->second.size());
+  if (result.outputs.empty()) throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
+  const std::string& first = problem.spec->forms[0].name;
+  Binary64 plain;
+  for (auto& [name, values] : outputs_of(plain, problem, first, nullptr, rows)) {
+    auto& tensor = result.outputs.at(name);
+    tensor.lo.assign(values.size(), 0);
+    tensor.hi = std::move(values);
+  }
+  // Bounds hold at all units below those that they were taken at, those of binary64 among them.
+  const auto& of_binary64 = golden::profile("f64").units;
+  const auto own_error = [&](const std::string&, const CertifiedTensor& tensor, std::size_t i) {
+    return std::isfinite(tensor.hi[i]) ? total(tensor, i, of_binary64) : 0;
+  };
+  if (!too_wide(problem, result.outputs, profile, own_error)) {
+    result.rung = "binary64";
+    return result;
+  }
+  std::string where = "a branch";
+  for (long bits = 128; bits <= CertifyOptions().precision_limit; bits *= 2) {
+    try {
+      Certificate certificate(bits);
+      const auto balls = outputs_of(certificate, problem, first, nullptr, rows);
+      for (const auto& [name, values] : balls) {
+        auto& tensor = result.outputs.at(name);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          tensor.hi[i] = approximate(values[i]);
+          Ball rest;
+          if (std::isfinite(tensor.hi[i])) arb_sub(rest.get(), values[i].get(), Ball(tensor.hi[i]).get(), bits);
+          tensor.lo[i] = static_cast<float>(approximate(rest));
+        }
+      }
+      const auto radius = [&](const std::string& name, const CertifiedTensor& tensor, std::size_t i) {
+        const Ball& ball = balls.at(name)[i];
+        if (!arb_is_finite(ball.get())) return 0.0;
+        return mag_get_d(arb_radref(ball.get())) + std::abs(static_cast<double>(tensor.lo[i])) * 0x1p-24;
+      };
+      const auto wide = too_wide(problem, result.outputs, profile, radius);
+      if (!wide) {
+        result.rung = fmt::format("Arb, {} bits", bits);
+        return result;
+      }
+      where = *wide;
+    } catch (const Undecided& branch) {
+      where = fmt::format("the branch '{}'", branch.what());
+    }
+  }
+  throw Uncertifiable(fmt::format("{}: {} is not close enough to judge by at {} bits, the limit", problem.spec->id, where, CertifyOptions().precision_limit));
+}
+
+}  // namespace attest::golden
