@@ -51,9 +51,11 @@ std::optional<std::string> too_wide(const Problem& problem, const CertifiedTenso
 
 EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const WantedRows& rows, const std::vector<std::string>& forms) {
   EnclosedRows result;
+  std::string modelled;  // the first form whose error is bounded: in binary64 others may leave its range
   for (const auto& form : problem.spec->forms) {
     const bool asked = forms.empty() ? !form.numeric && applies(form, problem) : std::find(forms.begin(), forms.end(), form.name) != forms.end();
     if (!asked) continue;
+    if (modelled.empty()) modelled = form.name;
     ErrorModel model(profile.units);
     Decisions log;
     merge_model(result.outputs, model, problem, outputs_of(model, problem, form.name, &log, rows));
@@ -65,17 +67,17 @@ EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const 
     if (const auto wanted = output.shape.empty() ? rows.end() : rows.find(output.shape[0]); wanted != rows.end() && !result.outputs.empty())
       result.outputs.at(output.name).shape[0] = static_cast<Index>(wanted->second.size());
   if (result.outputs.empty()) throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
-  const std::string& first = problem.spec->forms[0].name;
   Binary64 plain;
-  for (auto& [name, values] : outputs_of(plain, problem, first, nullptr, rows)) {
+  for (auto& [name, values] : outputs_of(plain, problem, modelled, nullptr, rows)) {
     auto& tensor = result.outputs.at(name);
     tensor.lo.assign(values.size(), 0);
     tensor.hi = std::move(values);
   }
-  // Bounds hold at all units below those that they were taken at, those of binary64 among them.
+  // Bounds hold at all units below those that they were taken at, those of binary64 among them. A value that is not finite may be an
+  // overflow on the way: no radius is known.
   const auto& of_binary64 = golden::profile("f64").units;
   const auto own_error = [&](const std::string&, const CertifiedTensor& tensor, std::size_t i) {
-    return std::isfinite(tensor.hi[i]) ? total(tensor, i, of_binary64) : 0;
+    return std::isfinite(tensor.hi[i]) ? total(tensor, i, of_binary64) : std::numeric_limits<double>::quiet_NaN();
   };
   if (!too_wide(problem, result.outputs, profile, own_error)) {
     result.rung = "binary64";
@@ -85,7 +87,7 @@ EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const 
   for (long bits = 128; bits <= CertifyOptions().precision_limit; bits *= 2) {
     try {
       Certificate certificate(bits);
-      const auto balls = outputs_of(certificate, problem, first, nullptr, rows);
+      const auto balls = outputs_of(certificate, problem, problem.spec->forms[0].name, nullptr, rows);
       for (const auto& [name, values] : balls) {
         auto& tensor = result.outputs.at(name);
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -97,7 +99,7 @@ EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const 
       }
       const auto radius = [&](const std::string& name, const CertifiedTensor& tensor, std::size_t i) {
         const Ball& ball = balls.at(name)[i];
-        if (!arb_is_finite(ball.get())) return 0.0;
+        if (std::isnan(approximate(ball))) return 0.0;  // the equation gives no number there: what is undecided has thrown
         return mag_get_d(arb_radref(ball.get())) + std::abs(static_cast<double>(tensor.lo[i])) * 0x1p-24;
       };
       const auto wide = too_wide(problem, result.outputs, profile, radius);

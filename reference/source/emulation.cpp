@@ -38,14 +38,20 @@ Handle Emulation::stage(std::string_view label, Handle a) {
 }
 
 double Emulation::in_turn(const std::vector<double>& terms, std::size_t first, std::size_t end, std::size_t step) const {
-  double total = terms[first];
-  for (std::size_t i = first + step; i < end; i += step) total = rounded(total + terms[i]);
-  return total;
+  const auto add = [&](auto total) {
+    for (std::size_t i = first + step; i < end; i += step) total += static_cast<decltype(total)>(terms[i]);
+    return static_cast<double>(total);
+  };
+  return kernel_.single ? add(static_cast<float>(terms[first])) : add(terms[first]);
 }
-double Emulation::tree(const std::vector<double>& terms, std::size_t first, std::size_t end) const {
-  if (end - first == 1) return terms[first];
-  const std::size_t middle = first + (end - first) / 2;
-  return rounded(tree(terms, first, middle) + tree(terms, middle, end));
+double Emulation::tree(const double* terms, std::size_t n) const {
+  switch (n) {
+    case 1: return terms[0];
+    case 2: return rounded(terms[0] + terms[1]);
+    case 3: return rounded(terms[0] + rounded(terms[1] + terms[2]));
+    case 4: return rounded(rounded(terms[0] + terms[1]) + rounded(terms[2] + terms[3]));
+    default: return rounded(tree(terms, n / 2) + tree(terms + n / 2, n - n / 2));
+  }
 }
 double Emulation::compensated(const std::vector<double>& terms) const {
   double total = 0, lost = 0;
@@ -68,7 +74,7 @@ double Emulation::added(std::vector<double>& terms) {
   };
   switch (kernel_.order) {
     case Order::descending: std::reverse(terms.begin(), terms.end()); return in_turn(terms, 0, n, 1);
-    case Order::pairwise: return tree(terms, 0, n);
+    case Order::pairwise: return tree(terms.data(), n);
     case Order::blocked: return partial_sums((n + 7) / 8, [&](std::size_t b) { return in_turn(terms, 8 * b, std::min(n, 8 * b + 8), 1); });
     case Order::lanes: {
       const std::size_t lanes = std::min<std::size_t>(8, n);
@@ -96,63 +102,82 @@ Handle Emulation::sum(const Number* terms, Index n) {
   return made([&](double& r) { r = rounded(total); });
 }
 
+const double* Emulation::factors(const Row& row, std::vector<double>& room) {
+  const double* from = gathered(row, room);
+  const bool operands = kernel_.operand_bits != 0 || kernel_.operand_half, inputs = kernel_.single && row.plain();
+  if (!operands && !inputs) return from;
+  const auto n = static_cast<std::size_t>(row.extent(0));
+  if (from != room.data()) room.assign(from, from + n);
+  if (inputs)
+    for (std::size_t i = 0; i < n; ++i) room[i] = static_cast<double>(static_cast<float>(room[i]));
+  if (operands)
+    for (std::size_t i = 0; i < n; ++i) room[i] = operand(room[i]);
+  return room.data();
+}
+
 Handle Emulation::dot(const Row& a, const Row& b) {
   thread_local std::vector<double> left, right, terms;
-  const Index n = a.extent(0);
-  const double *x = gathered(a, left), *y = gathered(b, right);
-  const auto factor = [&](const Row& row, const double* of, Index i) { return operand(row.plain() ? rounded(of[i]) : of[i]); };
+  const auto n = static_cast<std::size_t>(a.extent(0));
+  const double *x = factors(a, left), *y = factors(b, right);
   double total = 0;
   if (kernel_.order == Order::fma) {
-    for (Index i = 0; i < n; ++i) {
-      const double p = factor(a, x, i), q = factor(b, y, i);
-      total = kernel_.single ? static_cast<double>(std::fma(static_cast<float>(p), static_cast<float>(q), static_cast<float>(total)))
-                             : std::fma(p, q, total);
-    }
+    for (std::size_t i = 0; i < n; ++i)
+      total = kernel_.single ? static_cast<double>(std::fma(static_cast<float>(x[i]), static_cast<float>(y[i]), static_cast<float>(total)))
+                             : std::fma(x[i], y[i], total);
   } else {
-    terms.resize(static_cast<std::size_t>(n));
-    for (Index i = 0; i < n; ++i) terms[static_cast<std::size_t>(i)] = rounded(factor(a, x, i) * factor(b, y, i));
+    terms.resize(n);
+    if (kernel_.single)
+      for (std::size_t i = 0; i < n; ++i) terms[i] = static_cast<double>(static_cast<float>(x[i] * y[i]));
+    else
+      for (std::size_t i = 0; i < n; ++i) terms[i] = x[i] * y[i];
     total = added(terms);
   }
   return made([&](double& r) { r = rounded(total); });
 }
 
-/// Where terms are added as they come, all columns side by side: each as dot does it.
+namespace {
+
+/// x . y_c for each of `Side` columns that are rows of memory, in the precision of T: chains of additions side by side.
+template <class T, Index Side>
+void dots_side_by_side(const double* x, const double* const* y, Index n, double* out) {
+  T total[Side];
+  for (Index c = 0; c < Side; ++c) total[c] = static_cast<T>(x[0]) * static_cast<T>(y[c][0]);
+  for (Index i = 1; i < n; ++i)
+    for (Index c = 0; c < Side; ++c) total[c] += static_cast<T>(x[i]) * static_cast<T>(y[c][i]);
+  for (Index c = 0; c < Side; ++c) out[c] = static_cast<double>(total[c]);
+}
+
+/// x times a row of the matrix, added to the totals of all columns.
+template <class T>
+void add_row(double x, const double* y, Index columns, double* total) {
+  for (Index c = 0; c < columns; ++c) total[c] = static_cast<double>(static_cast<T>(total[c]) + static_cast<T>(x) * static_cast<T>(y[c]));
+}
+
+}  // namespace
+
+/// Where terms are added as they come, several columns side by side: each as dot does it.
 void Emulation::row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) {
   const Index n = row.extent(0), columns = matrix.extent(1);
   if (n == 0 || (kernel_.order != Order::ascending && kernel_.order != Order::exp2)) return Arithmetic::row_times_matrix(row, matrix, out);
+  constexpr Index kSide = 8;
   thread_local std::vector<double> left, right, totals;
-  const auto factors = [&](const Row& of, std::vector<double>& room) {
-    const double* from = gathered(of, room);
-    const bool as_it_is = from != room.data();
-    if (as_it_is && !kernel_.single && kernel_.operand_bits == 0 && !kernel_.operand_half) return from;
-    const auto count = static_cast<std::size_t>(of.extent(0));
-    if (as_it_is) room.assign(from, from + count);
-    if (kernel_.single && of.plain())
-      for (std::size_t i = 0; i < count; ++i) room[i] = rounded(room[i]);
-    if (kernel_.operand_bits != 0 || kernel_.operand_half)
-      for (std::size_t i = 0; i < count; ++i) room[i] = operand(room[i]);
-    return static_cast<const double*>(room.data());
-  };
+  thread_local std::array<std::vector<double>, kSide> rooms;
   const double* x = factors(row, left);
-  totals.resize(static_cast<std::size_t>(columns));
+  totals.assign(static_cast<std::size_t>(columns), 0);
   double* total = totals.data();
   if (matrix.stride(0) == 1 && matrix.stride(1) != 1) {  // each column is a row of memory
-    for (Index c = 0; c < columns; ++c) {
-      const double* y = factors(matrix.column(c), right);
-      double sum = rounded(x[0] * y[0]);
-      for (Index i = 1; i < n; ++i) sum = rounded(sum + rounded(x[i] * y[i]));
-      total[c] = sum;
-    }
+    const auto some = [&]<Index Side>(std::integral_constant<Index, Side>, Index first) {
+      const double* y[Side];
+      for (Index c = 0; c < Side; ++c) y[c] = factors(matrix.column(first + c), rooms[static_cast<std::size_t>(c)]);
+      (kernel_.single ? dots_side_by_side<float, Side> : dots_side_by_side<double, Side>)(x, y, n, total + first);
+    };
+    Index c = 0;
+    for (; c + kSide <= columns; c += kSide) some(std::integral_constant<Index, kSide>(), c);
+    for (; c < columns; ++c) some(std::integral_constant<Index, 1>(), c);
   } else {
-    for (Index i = 0; i < n; ++i) {
-      const double* y = factors(matrix[i], right);
-      if (i == 0)
-        for (Index c = 0; c < columns; ++c) total[c] = rounded(x[0] * y[c]);
-      else if (kernel_.single)
-        for (Index c = 0; c < columns; ++c) total[c] = static_cast<double>(static_cast<float>(total[c] + static_cast<double>(static_cast<float>(x[i] * y[c]))));
-      else
-        for (Index c = 0; c < columns; ++c) total[c] += x[i] * y[c];
-    }
+    const auto first = factors(matrix[0], right);
+    for (Index c = 0; c < columns; ++c) total[c] = rounded(x[0] * first[c]);  // not 0 + ..., which is no -0
+    for (Index i = 1; i < n; ++i) (kernel_.single ? add_row<float> : add_row<double>)(x[i], factors(matrix[i], right), columns, total);
   }
   for (Index c = 0; c < columns; ++c) out[c] = number(total[c]);
 }

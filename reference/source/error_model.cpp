@@ -234,13 +234,20 @@ struct RowFactor {
   Rounding x;
   double magnitude;
   bool skipped;  // an exact zero
+  bool input;    // no errors but those of an operand, and finite
+
+  explicit RowFactor(const Rounding& x_, double magnitude_, bool skipped_) : x(x_), magnitude(magnitude_), skipped(skipped_) {
+    input = std::isfinite(x.value);
+    for (std::size_t c = 0; c < kChannels; ++c) input &= c == kOperand || ((c == kUnderflow || x.bound[c] == 0) && x.variance[c] == 0);
+  }
 };
 
 struct Lanes {
   double value[kLanes]{}, bound[kChannels][kLanes]{}, variance[kChannels][kLanes]{}, magnitudes[kLanes]{}, squares[kLanes]{}, terms[kLanes]{};
 };
 
-/// Adds factor x matrix element to every lane; y points at the elements, `step` apart.
+/// Adds factor x matrix element to every lane; y points at the elements, `step` apart. Where both are inputs most of the terms are 0.
+template <bool kInputs>
 [[gnu::always_inline]] inline void add_terms(Lanes& t, const RowFactor& f, const double* y, Index step, const double* u) {
   const double x = f.x.value, left = f.magnitude, x_squared = x * x, nothing = x_squared * 0;
   const double* b = f.x.bound.data();
@@ -251,25 +258,27 @@ struct Lanes {
     const double y_l = y_of[l], size = std::abs(y_l), y_squared = y_l * y_l;
     const bool used = y_l != 0;
     const double value = x * y_l, largest = std::abs(value);
-    double b0 = b[0] * size;
-    const double b1 = size * left + b[1] * size, b2 = b[2] * size, b3 = b[3] * size, b4 = left + b[4] * size;
+    double b0 = kInputs ? 0 : b[0] * size;
+    const double b1 = size * left + b[1] * size, b2 = kInputs ? 0 : b[2] * size, b3 = kInputs ? 0 : b[3] * size, b4 = left + b[4] * size;
     const double error = b0 * u[0] + b1 * u[1] + b2 * u[2] + b3 * u[3] + b4 * u[4];
     b0 += largest + error;
     const double b4_all = b4 + 1;
     const double all = b0 * u[0] + b1 * u[1] + b2 * u[2] + b3 * u[3] + b4_all * u[4];
-    const double v0 = nothing + y_squared * v[0] + value * value / 3;
+    const double v0 = kInputs ? value * value / 3 : nothing + y_squared * v[0] + value * value / 3;
     const double v1 = x_squared * (y_squared / 3) + y_squared * v[1];
     t.value[l] += used ? value : 0;
     t.bound[0][l] += used ? b0 : 0;
     t.bound[1][l] += used ? b1 : 0;
-    t.bound[2][l] += used ? b2 : 0;
-    t.bound[3][l] += used ? b3 : 0;
     t.bound[4][l] += used ? b4_all : 0;
     t.variance[0][l] += used ? v0 : 0;
     t.variance[1][l] += used ? v1 : 0;
-    t.variance[2][l] += used ? nothing + y_squared * v[2] : 0;
-    t.variance[3][l] += used ? nothing + y_squared * v[3] : 0;
-    t.variance[4][l] += used ? nothing + y_squared * v[4] : 0;
+    if constexpr (!kInputs) {
+      t.bound[2][l] += used ? b2 : 0;
+      t.bound[3][l] += used ? b3 : 0;
+      t.variance[2][l] += used ? nothing + y_squared * v[2] : 0;
+      t.variance[3][l] += used ? nothing + y_squared * v[3] : 0;
+      t.variance[4][l] += used ? nothing + y_squared * v[4] : 0;
+    }
     t.magnitudes[l] += used ? largest + all : 0;
     t.squares[l] += used ? value * value : 0;
     t.terms[l] += used ? 1 : 0;
@@ -281,17 +290,22 @@ struct Block {
   Index count;
   const double* y;
   Index row_step, column_step;
+  bool finite;  // all elements
   const double* units;
 };
 
 [[gnu::always_inline]] inline void add_block(Lanes& t, const Block& m) {
-  if (m.column_step == 1) {
-    for (Index i = 0; i < m.count; ++i)
-      if (!m.row[i].skipped) add_terms(t, m.row[i], m.y + i * m.row_step, 1, m.units);
-  } else {
-    for (Index i = 0; i < m.count; ++i)
-      if (!m.row[i].skipped) add_terms(t, m.row[i], m.y + i * m.row_step, m.column_step, m.units);
-  }
+  const auto add = [&](Index step) __attribute__((always_inline)) {
+    for (Index i = 0; i < m.count; ++i) {
+      const RowFactor& factor = m.row[i];
+      if (factor.skipped) continue;
+      const double* y = m.y + i * m.row_step;
+      if (factor.input && m.finite) add_terms<true>(t, factor, y, step, m.units);
+      else add_terms<false>(t, factor, y, step, m.units);
+    }
+  };
+  if (m.column_step == 1) add(1);
+  else add(m.column_step);
 }
 
 void add_block_anywhere(Lanes& t, const Block& m) { add_block(t, m); }
@@ -312,12 +326,15 @@ void ErrorModel::row_times_matrix(const Row& row, const View<const Number, 2>& m
   factors.reserve(static_cast<std::size_t>(n));
   for (Index i = 0; i < n; ++i) {
     const Rounding x = element(row, i), factor = operand(x);
-    factors.push_back({factor, magnitude(factor), is_exact_zero(x)});
+    factors.emplace_back(factor, magnitude(factor), is_exact_zero(x));
   }
+  bool finite = true;
+  for (Index i = 0; i < n; ++i)
+    for (Index c = 0; c < columns; ++c) finite &= std::isfinite(matrix.plain()[i * matrix.stride(0) + c * matrix.stride(1)]);
   for (Index first = 0; first < columns; first += kLanes) {
     first = std::min(first, columns - kLanes);  // the last lanes may overlap those before them
     Lanes t;
-    add_block_here(t, {factors.data(), n, matrix.plain() + first * matrix.stride(1), matrix.stride(0), matrix.stride(1), units_.data()});
+    add_block_here(t, {factors.data(), n, matrix.plain() + first * matrix.stride(1), matrix.stride(0), matrix.stride(1), finite, units_.data()});
     for (Index l = 0; l < kLanes; ++l) {
       Total total;
       total.total.value = t.value[l];

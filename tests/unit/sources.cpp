@@ -84,11 +84,11 @@ TEST_F(SourceHash, WhatWritesAndReadsFilesChangesNothing) {
     EXPECT_EQ(hash_with_line(file, "int planted = 1;"), hash()) << file;
 }
 
-TEST_F(SourceHash, ANumberInTheEquationsHeaderChangesIt) { EXPECT_NE(hash_with(kHeader, "T(0)", "T(1)"), hash()); }
+TEST_F(SourceHash, ANumberInTheEquationsHeaderChangesIt) { EXPECT_NE(hash_with(kHeader, "Number(0)", "Number(1)"), hash()); }
 
 TEST_F(SourceHash, AHeaderThatItReadsChangesIt) {
   const Spec& outer = find_spec("attention.multi_head");
-  EXPECT_NE(hash_with(kHeader, "T(0)", "T(1)", outer), source_hash(outer, project));
+  EXPECT_NE(hash_with(kHeader, "Number(0)", "Number(1)", outer), source_hash(outer, project));
 }
 
 TEST_F(SourceHash, ACaseChangesIt) {

@@ -4,7 +4,7 @@
 
 Processor seconds to compile all references and all faults (each unit as the build compiles it, one after the other, without a compiler
 cache); milliseconds of one query at a real size (attest_bench_rows); seconds of `attest mutants --seeds 40` and `attest check openmp`.
-The build folder (build/release) must be up to date: cmake --build build/release --target attest-cli plugins attest_bench_rows
+The build folder (build/release) must be up to date: cmake --build build/release --target attest-cli attest_openmp attest_bench_rows
 """
 import argparse
 import json

@@ -12,7 +12,7 @@ using reference::attention::softmax::shifted;
 using right::In;
 using right::Out;
 
-/// The equation with another factor of the dot products.
+/// The equation with other logits: logit(q_i . k_j, i, j).
 template <class F>
 void with_logits(const In& in, const Out& out, F&& logit) {
   for (const Index i : wanted(out.o)) {
@@ -21,16 +21,16 @@ void with_logits(const In& in, const Out& out, F&& logit) {
       right::empty_row(in, out, i);
       continue;
     }
-    const auto a = shifted(tabulate(static_cast<Index>(keys.size()), [&](Index t) { return logit(i, keys[static_cast<std::size_t>(t)]); })).first;
-    const right::Rows v(in.v, keys);
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(a, v.column(c));
+    const Vector q_k = right::products(in.q[i], in.k, keys);
+    const auto a = shifted(tabulate(q_k.extent(), [&](Index t) { return logit(q_k(t), i, keys[static_cast<std::size_t>(t)]); })).first;
+    assign(out.o[i], product(a, right::Rows(in.v, keys)));
   }
 }
 
 inline Number biased(const In& in, Index i, Index j, const Number& l) { return in.bias ? l + in.bias(i, j) : l; }
 
 inline void with_scale(const In& in, const Out& out, const Number& scale) {
-  with_logits(in, out, [&](Index i, Index j) { return biased(in, i, j, scale * dot(in.q[i], in.k[j])); });
+  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * q_k); });
 }
 
 /// The equation over another set of visible keys, bias and causal order as they are.
@@ -55,8 +55,7 @@ void changed(const In& in, const Out& out, F&& change) {
 template <class F>
 void with_weights(const In& in, const Out& out, F&& weights) {
   right::each_row(in, out, [&](Index i, const Vector& l, const right::Rows& v) {
-    const auto w = weights(l);
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(w, v.column(c));
+    assign(out.o[i], product(weights(l), v));
   });
 }
 
@@ -87,13 +86,17 @@ inline void normaliser_drift(const In& in, const Out& out, const Number& c) {
 
 inline void scaled_queries(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  const auto q = matrix_of(in.q.extent(0), in.q.extent(1), [&](Index i, Index a) { return scale * in.q(i, a); });
-  with_logits(in, out, [&](Index i, Index j) { return biased(in, i, j, dot(q[i], in.k[j])); });
+  Matrix q(in.q.extent(0), in.q.extent(1));
+  for (const Index i : wanted(out.o))
+    for (Index a = 0; a < in.q.extent(1); ++a) q(i, a) = scale * in.q(i, a);
+  In other = in;
+  other.q = q.view();
+  with_logits(other, out, [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, q_k); });
 }
 
 inline void shifted_rows(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out, [&](Index i, Index j) { return biased(in, i, j, scale * dot(in.q[i], in.k[j])) + Number(0.25 * static_cast<double>(i % 4)); });
+  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * q_k) + Number(0.25 * static_cast<double>(i % 4)); });
 }
 
 inline void causal_strict(const In& in, const Out& out) {
@@ -142,8 +145,7 @@ inline void mask_after_softmax(const In& in, const Out& out) {
     }
     const auto a = shifted(right::logits(in, right::scale_of(in), i, keys)).first;
     const auto kept = tabulate(a.extent(), [&](Index t) { return masked_in(in, i, keys[static_cast<std::size_t>(t)]) ? a(t) : Number(0); });
-    const right::Rows v(in.v, keys);
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(kept, v.column(c));
+    assign(out.o[i], product(kept, right::Rows(in.v, keys)));
   }
 }
 
@@ -187,10 +189,8 @@ inline void softmax_over_queries(const In& in, const Out& out) {
   for (Index j = 0; j < s; ++j) {
     const auto& seen_by = queries[static_cast<std::size_t>(j)];
     if (seen_by.empty()) continue;
-    const auto w = shifted(tabulate(static_cast<Index>(seen_by.size()), [&](Index t) {
-                     const Index i = seen_by[static_cast<std::size_t>(t)];
-                     return biased(in, i, j, scale * dot(in.q[i], in.k[j]));
-                   })).first;
+    const Vector k_q = right::products(in.k[j], in.q, seen_by);
+    const auto w = shifted(tabulate(k_q.extent(), [&](Index t) { return biased(in, seen_by[static_cast<std::size_t>(t)], j, scale * k_q(t)); })).first;
     for (Index t = 0; t < w.extent(); ++t) a(seen_by[static_cast<std::size_t>(t)], j) = w(t);
   }
   for (const Index i : wanted(out.o)) {
@@ -200,24 +200,27 @@ inline void softmax_over_queries(const In& in, const Out& out) {
       continue;
     }
     const auto w = tabulate(static_cast<Index>(keys.size()), [&](Index t) { return a(i, keys[static_cast<std::size_t>(t)]); });
-    const right::Rows v(in.v, keys);
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(w, v.column(c));
+    assign(out.o[i], product(w, right::Rows(in.v, keys)));
   }
 }
 
+/// The first columns of x, from the first again where x has fewer; `room` is for those.
+inline View<const Number, 2> columns_again(const View<const Number, 2>& x, Index width, std::optional<Matrix>& room) {
+  if (width <= x.extent(1)) return x.columns(0, width);
+  return room.emplace(matrix_of(x.extent(0), width, [&](Index j, Index c) { return x(j, c % x.extent(1)); }));
+}
+
 inline void kv_roles_swapped(const In& in, const Out& out) {
-  const Index d = in.q.extent(1), m = in.v.extent(1);
-  const auto scored = matrix_of(in.k.extent(0), d, [&](Index j, Index a) { return in.v(j, a % m); });
+  std::optional<Matrix> room;
   In other = in;
-  other.k = scored.view();
+  other.k = columns_again(in.v, in.q.extent(1), room);
   right::max_shift(other, out);
 }
 
 inline void values_from_keys(const In& in, const Out& out) {
-  const Index d = in.q.extent(1), m = in.v.extent(1);
-  const auto read = matrix_of(in.k.extent(0), m, [&](Index j, Index c) { return in.k(j, c % d); });
+  std::optional<Matrix> room;
   In other = in;
-  other.v = read.view();
+  other.v = columns_again(in.k, in.v.extent(1), room);
   right::max_shift(other, out);
 }
 
@@ -234,7 +237,7 @@ inline void no_max_shift(const In& in, const Out& out) { right::dense(in, out); 
 
 inline void half_products(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out, [&](Index i, Index j) { return biased(in, i, j, scale * kept_in(DType::f16, dot(in.q[i], in.k[j]))); });
+  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * kept_in(DType::f16, q_k)); });
 }
 
 /// The keys that fill up the last of tiles of `tile` keys count with logit 0.
@@ -262,9 +265,10 @@ inline void one_in_denominator(const In& in, const Out& out) {
 inline void head_width_64(const In& in, const Out& out) {
   const Index width = std::min<Index>(64, in.q.extent(1));
   const Number scale = right::scale_of(in);
-  with_logits(in, out, [&](Index i, Index j) {
-    return biased(in, i, j, scale * sum(width, [&](Index a) { return in.q(i, a) * in.k(j, a); }));
-  });
+  In other = in;
+  other.q = in.q.columns(0, width);
+  other.k = in.k.columns(0, width);
+  with_logits(other, out, [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * q_k); });
 }
 
 inline void columns_swapped(const In& in, const Out& out) {
@@ -309,12 +313,15 @@ inline void rescale_missing(const In& in, const Out& out) {
 /// A running maximum over tiles of so many keys, and sums that keep the maximum that they were made with.
 inline void not_rescaled(Index tile, const In& in, const Out& out) {
   right::each_row(in, out, [&](Index i, const Vector& l, const right::Rows& v) {
-    const auto a = tabulate(l.extent(), [&](Index t) {
-      const Index seen = std::min((t / tile + 1) * tile, l.extent());
-      return exp(l(t) - pivot_max(seen, [&](Index r) { return l(r); }));
-    });
-    const Number all = sum(a.extent(), [&](Index t) { return a(t); });
-    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = dot(a, v.column(c)) / all;
+    std::vector<Number> maxima;  // over all tiles so far
+    for (Index first = 0; first < l.extent(); first += tile) {
+      const Index count = std::min(tile, l.extent() - first), before = maxima.empty() ? 0 : 1;
+      maxima.push_back(pivot_max(before + count, [&](Index t) { return t < before ? maxima.back() : l(first + t - before); }));
+    }
+    const auto a = tabulate(l.extent(), [&](Index t) { return exp(l(t) - maxima[static_cast<std::size_t>(t / tile)]); });
+    const Number all = sum(a);
+    const auto o = product(a, v);
+    for (Index c = 0; c < o.extent(); ++c) out.o(i, c) = o(c) / all;
   });
 }
 
@@ -324,21 +331,21 @@ inline void rescale_missing_128(const In& in, const Out& out) { not_rescaled(128
 
 inline void bias_before_scale(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out, [&](Index i, Index j) { return scale * biased(in, i, j, dot(in.q[i], in.k[j])); });
+  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return scale * biased(in, i, j, q_k); });
 }
 
 inline void bias_ignored(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out, [&](Index i, Index j) { return scale * dot(in.q[i], in.k[j]); });
+  with_logits(in, out, [&](const Number& q_k, Index, Index) { return scale * q_k; });
 }
 
 inline void base2(const In& in, const Out& out) {
   const Number scale = right::scale_of(in), ln_2 = ln2();
-  with_logits(in, out, [&](Index i, Index j) { return ln_2 * biased(in, i, j, scale * dot(in.q[i], in.k[j])); });
+  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return ln_2 * biased(in, i, j, scale * q_k); });
 }
 
 inline void mean_of_values(const In& in, const Out& out) {
-  with_logits(in, out, [](Index, Index) { return Number(0); });
+  with_logits(in, out, [](const Number&, Index, Index) { return Number(0); });
 }
 
 }  // namespace attest::faults::attention::scaled_dot_product

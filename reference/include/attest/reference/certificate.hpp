@@ -39,7 +39,7 @@ static_assert(sizeof(Ball) == sizeof(arb_struct));
 inline double approximate(const Ball& x) { return arf_get_d(arb_midref(x.get()), ARF_RND_NEAR); }
 
 /// The certificate: enclosures of the true value in Arb's ball arithmetic at a precision in bits. A branch that an enclosure does not
-/// decide throws Undecided.
+/// decide throws Undecided, and so does a quotient, logarithm or root of which it does not decide whether there is one.
 class Certificate : public Pooled<Certificate, Ball> {
 public:
   explicit Certificate(long bits) : bits_(bits) {}
@@ -51,10 +51,10 @@ public:
   void add(Ball& r, const Ball& a, const Ball& b) { arb_add(r.get(), a.get(), b.get(), bits_); }
   void subtract(Ball& r, const Ball& a, const Ball& b) { arb_sub(r.get(), a.get(), b.get(), bits_); }
   void multiply(Ball& r, const Ball& a, const Ball& b) { arb_mul(r.get(), a.get(), b.get(), bits_); }
-  void divide(Ball& r, const Ball& a, const Ball& b) { arb_div(r.get(), a.get(), b.get(), bits_); }
+  void divide(Ball& r, const Ball& a, const Ball& b);
   void exponential(Ball& r, const Ball& a) { arb_exp(r.get(), a.get(), bits_); }
-  void logarithm(Ball& r, const Ball& a) { arb_log(r.get(), a.get(), bits_); }
-  void square_root(Ball& r, const Ball& a) { arb_sqrt(r.get(), a.get(), bits_); }
+  void logarithm(Ball& r, const Ball& a);
+  void square_root(Ball& r, const Ball& a);
   void sine(Ball& r, const Ball& a) { arb_sin(r.get(), a.get(), bits_); }
   void cosine(Ball& r, const Ball& a) { arb_cos(r.get(), a.get(), bits_); }
 

@@ -78,10 +78,12 @@ private:
   double rounded(double x) const { return kernel_.single ? static_cast<double>(static_cast<float>(x)) : x; }
   /// x as a factor of a product.
   double operand(double x);
+  /// A row's elements as factors of products: where they lie when nothing is rounded, else in `room`.
+  const double* factors(const Row& row, std::vector<double>& room);
   /// Terms added in the kernel's order, which may move them about.
   double added(std::vector<double>& terms);
   double in_turn(const std::vector<double>& terms, std::size_t first, std::size_t end, std::size_t step) const;
-  double tree(const std::vector<double>& terms, std::size_t first, std::size_t end) const;
+  double tree(const double* terms, std::size_t n) const;
   double compensated(const std::vector<double>& terms) const;
 
   Kernel kernel_;

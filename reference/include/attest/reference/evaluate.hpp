@@ -78,7 +78,7 @@ private:
   /// Handles of 0 are numbers, so that memory which was never touched holds zeros; only rows that are asked for are given back.
   struct Output {
     struct Free {
-      void operator()(Number* numbers) const { std::free(static_cast<void*>(numbers)); }
+      void operator()(Number* memory) const { std::free(static_cast<void*>(memory)); }
     };
     Output(Index height, Index row_width, const std::vector<Index>* asked);
     Output(Output&&) = default;
