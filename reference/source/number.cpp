@@ -33,6 +33,9 @@ Arithmetic& arithmetic() { return *Evaluation::current->arithmetic; }
 
 }  // namespace
 
+void Number::share() const { arithmetic().retain(handle_); }
+void Number::release() const { arithmetic().release(handle_); }
+
 /// Hands what was computed to the tape, which is set aside meanwhile: partial derivatives are computed, not recorded.
 struct Recorder {
   explicit Recorder(Tape& recording) : tape(recording) { Evaluation::current->tape = nullptr; }
@@ -58,12 +61,12 @@ Number one() { return Number(1); }
 
 Number::Number(double constant) {
   if (constant == 0 && !std::signbit(constant)) return;
-  handle_ = reference::arithmetic().constant(constant);
+  handle_ = arithmetic().constant(constant);
 }
 
 Number Number::input(double x) {
   if (x == 0 && !std::signbit(x)) return {};
-  return owning(reference::arithmetic().input(x));
+  return owning(arithmetic().input(x));
 }
 
 Number operator-(const Number& a) {

@@ -170,13 +170,13 @@ public:
   Number(int constant) : Number(static_cast<double>(constant)) {}
   Number(Index constant) : Number(static_cast<double>(constant)) {}
   Number(const Number& other) : handle_(other.handle_) {
-    if (handle_) arithmetic().retain(handle_);
+    if (handle_) share();
   }
   Number(Number&& other) noexcept : handle_(std::exchange(other.handle_, 0)) {}
   Number& operator=(const Number& other) { return *this = Number(other); }
   Number& operator=(Number&& other) noexcept { return std::swap(handle_, other.handle_), *this; }
   ~Number() {
-    if (handle_) arithmetic().release(handle_);
+    if (handle_) release();
   }
 
   /// An input of the equation.
@@ -192,7 +192,9 @@ public:
   Number& operator+=(const Number& b);
 
 private:
-  static Arithmetic& arithmetic() { return *Evaluation::current->arithmetic; }
+  // Not inline: they would be most of the code of every form.
+  void share() const;
+  void release() const;
 
   Handle handle_ = 0;
 };
