@@ -34,7 +34,8 @@ TEST(PlantedCarryBug, IsFoundByThePropertyAloneAndShrunkToAQueryThatReproducesIt
     const auto property = laws::all_properties().find("linear.causal")->second.front();
     ASSERT_EQ(property.name, "any_split_into_calls");
     const auto& f32 = golden::profile("f32");
-    const auto evaluate = evaluate_with(candidate, kernel, f32, {});
+    LawBounds bounds;
+    const auto evaluate = evaluate_with(candidate, kernel, f32, {}, bounds);
     const LawRun run = run_law(property.check, {}, spec, "chunked", {}, f32, evaluate, true, 100, 3);
     ASSERT_TRUE(run.broken);
     const auto [c, profile] = golden::parse_query(run.query);
@@ -49,7 +50,7 @@ TEST(PlantedCarryBug, IsFoundByThePropertyAloneAndShrunkToAQueryThatReproducesIt
     Candidate honest("openmp");
     for (const auto& good : honest.kernels())
       if (good.info.equation == "linear.causal" && good.info.form == "chunked" && good.info.dtype == DType::f32) {
-        const auto fine = property.check({{}, golden::draw(c), evaluate_with(honest, good, f32, {}), c.seed, dtype_from(c.exact), true});
+        const auto fine = property.check({{}, golden::draw(c), evaluate_with(honest, good, f32, {}, bounds), c.seed, dtype_from(c.exact), true});
         EXPECT_NE(fine.kind, laws::Finding::Kind::broken) << fine.text;
       }
     return;

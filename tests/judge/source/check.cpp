@@ -10,6 +10,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
+
+#include "attest/golden/files.hpp"
 
 namespace attest::judge {
 namespace {
@@ -227,8 +230,8 @@ bool ended(const CheckOptions& options, Row& row) {
   return !row.ended_by.empty();
 }
 
-void run_laws(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const CheckOptions& options, Row& row) {
-  const auto evaluate = evaluate_with(candidate, kernel, profile, options);
+void run_laws(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const CheckOptions& options, LawBounds& bounds, Row& row) {
+  const auto evaluate = evaluate_with(candidate, kernel, profile, options, bounds);
   const auto run_one = [&](laws::Law law, const LawClaim& claim, const std::string& name, int draws) {
     if (draws == 0) return;
     if (ended(options, row)) {
@@ -396,8 +399,40 @@ bool matches(std::string_view pattern, std::string_view text) {
   return !text.empty() && (pattern[0] == '?' || pattern[0] == text[0]) && matches(pattern.substr(1), text.substr(1));
 }
 
-laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const CheckOptions& options) {
-  return [&candidate, &kernel, &profile, options](const Problem& problem) {
+namespace {
+
+std::string fingerprint(const Problem& problem, const golden::Profile& profile) {
+  std::string content = profile.name;
+  for (const auto& [name, size] : problem.sizes) content += fmt::format(";{}={}", name, size);
+  for (const auto& [name, setting] : problem.parameters) std::visit([&](const auto& value) { content += fmt::format(";{}={}", name, value); }, setting);
+  for (const auto& [name, array] : problem.inputs) {
+    content += fmt::format(";{} {}:", name, fmt::join(array.shape, " "));
+    content.append(reinterpret_cast<const char*>(array.values.data()), array.values.size() * sizeof(double));
+  }
+  return golden::sha256(content);
+}
+
+}  // namespace
+
+const Arrays& LawBounds::of(const Problem& problem, const golden::Profile& profile) {
+  if (std::exchange(spec_, problem.spec) != problem.spec) known_.clear();
+  const std::string key = fingerprint(problem, profile);
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  Arrays bounds;
+  for (const auto& [name, tensor] : golden::error_model(problem, {}, profile.units)) {
+    const auto units = profile.units_of(*problem.spec->output(name));
+    Array& array = bounds[name];
+    array.shape = tensor.shape;
+    array.values.assign(tensor.bound[0].size(), 0);
+    for (std::size_t c = 0; c < units.size(); ++c)
+      for (std::size_t i = 0; i < array.values.size(); ++i)
+        if (tensor.bound[c][i] != 0) array.values[i] += units[c] * static_cast<double>(tensor.bound[c][i]);
+  }
+  return known_.emplace(key, std::move(bounds)).first->second;
+}
+
+laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const CheckOptions& options, LawBounds& bounds) {
+  return [&candidate, &kernel, &profile, options, &bounds](const Problem& problem) {
     const Batch batch{{problem}, {{}}, 1, 1, 1};
     const Request request = assemble(batch, kernel, profile);
     const Response response = candidate.host().call(kernel.index, request, options_for(kernel, options, Placement::end_at_guard, kPoison[0]));
@@ -406,23 +441,7 @@ laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const g
     if (!response.violations.empty()) throw std::runtime_error(response.violations[0]);
     laws::Outcome outcome;
     outcome.values = disassemble(batch, kernel, request, response.outputs)[0];
-    auto bounds = std::make_shared<std::optional<Arrays>>();
-    auto owned = std::make_shared<Problem>(problem);
-    outcome.bounds = [bounds, owned, &profile]() -> const Arrays& {
-      if (!*bounds) {
-        bounds->emplace();
-        for (const auto& [name, tensor] : golden::error_model(*owned, {}, profile.units)) {
-          const auto units = profile.units_of(*owned->spec->output(name));
-          Array& array = (**bounds)[name];
-          array.shape = tensor.shape;
-          array.values.assign(tensor.bound[0].size(), 0);
-          for (std::size_t c = 0; c < units.size(); ++c)
-            for (std::size_t i = 0; i < array.values.size(); ++i)
-              if (tensor.bound[c][i] != 0) array.values[i] += units[c] * static_cast<double>(tensor.bound[c][i]);
-        }
-      }
-      return **bounds;
-    };
+    outcome.bounds = [&bounds, &profile, owned = std::make_shared<Problem>(problem)]() -> const Arrays& { return bounds.of(*owned, profile); };
     return outcome;
   };
 }
@@ -464,7 +483,7 @@ Selection telling(Selection selection, Bank& bank) {
 }
 
 Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, Selection selection, Bank& bank,
-                 const CheckOptions& options, double tests) {
+                 LawBounds& bounds, const CheckOptions& options, double tests) {
   Row row = begin_row(kernel, profile);
   if (kernel.info.reading == "value") selection = telling(std::move(selection), bank);
   row.stored = selection.stored;
@@ -479,7 +498,7 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
                                                  : fmt::format("only {} case(s) were judged before the {} ended the run; at least {} are needed", row.cases, row.ended_by, kFewestCases),
                             "vacuity", "contract", {}});
   if (kernel.info.reading == "value" && row.cases >= kFewestCases) judge_statistics(bank, samples, tests, row);
-  if (kernel.info.reading == "value" && row.failures.empty()) run_laws(candidate, kernel, profile, options, row);
+  if (kernel.info.reading == "value" && row.failures.empty()) run_laws(candidate, kernel, profile, options, bounds, row);
   if (row.ended_by == "interrupt") row.failures.push_back({Status::invalid, "", fmt::format("interrupted; {} cases and laws were not run", row.not_run), "T0", "contract", {}});
   finish(row);
   return row;
@@ -497,6 +516,7 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
   Report report{candidate.host().name(), candidate.host().version(), {}};
   std::map<std::string, std::vector<golden::GoldenCase>> golden_cases;
   Banks banks;
+  LawBounds bounds;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const Kernel& kernel = *kernels[k];
     if (progress) progress(k, kernels.size(), kernel.name());
@@ -509,7 +529,7 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
     Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile, stored->second, options.seed,
                                  kernel.info.reading == "gradient");
     if (options.most_cases) limit(selection, *options.most_cases);
-    report.rows.push_back(judge_kernel(candidate, kernel, profile, selection, banks.of(*kernel.spec, profile), options, tests));
+    report.rows.push_back(judge_kernel(candidate, kernel, profile, selection, banks.of(*kernel.spec, profile), bounds, options, tests));
   }
   settle(candidate, report);
   if (progress) progress(kernels.size(), kernels.size(), "");

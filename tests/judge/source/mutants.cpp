@@ -14,7 +14,7 @@ namespace {
 constexpr int kCasesOfACheck = 40;  // drawn cases whose scores are taken together, as in one check
 
 Mutant judged(Candidate& candidate, const Kernel& kernel, const Fault& fault, const golden::Profile& profile, const Selection& selection, Bank& bank,
-              const CheckOptions& options) {
+              LawBounds& bounds, const CheckOptions& options) {
   Mutant mutant;
   mutant.equation = kernel.info.equation;
   mutant.fault = fault.name;
@@ -22,7 +22,7 @@ Mutant judged(Candidate& candidate, const Kernel& kernel, const Fault& fault, co
   if (const auto at = fault.hidden.find(profile.name); at != fault.hidden.end()) mutant.hidden = at->second;
   for (const auto& c : selection.cases)
     if (c.name.flag == fault.flag) mutant.shown = std::max(mutant.shown, bank.shown(c, fault));
-  const Row row = judge_kernel(candidate, kernel, profile, selection, bank, options, static_cast<double>(bank.spec().faults.size()));
+  const Row row = judge_kernel(candidate, kernel, profile, selection, bank, bounds, options, static_cast<double>(bank.spec().faults.size()));
   mutant.killed = row.status == Status::fail || row.status == Status::crashed;
   for (const char* tier : {"law", "T3", "T2", "T1", "T0"})
     if (std::any_of(row.failures.begin(), row.failures.end(), [&](const Finding& finding) { return finding.tier == tier; })) mutant.tier = tier;
@@ -111,6 +111,7 @@ MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
   Candidate candidate("fault:*");
   CheckOptions check_options;
   check_options.golden = options.golden;
+  LawBounds bounds;
   std::size_t done = 0;
   for (const Spec* spec : chosen) {
     const auto stored = golden::load_golden(*spec, options.golden);
@@ -124,7 +125,7 @@ MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
         if (!wanted(*spec, fault)) continue;
         if (progress) progress(done, total, fmt::format("{}.{} {}", spec->id, fault.name, name));
         ++done;
-        if (fault.equivalent.empty()) report.mutants.push_back(judged(candidate, kernel, fault, profile, selection, bank, check_options));
+        if (fault.equivalent.empty()) report.mutants.push_back(judged(candidate, kernel, fault, profile, selection, bank, bounds, check_options));
       }
       if (progress) progress(done, total, fmt::format("{} correct kernels {}", spec->id, name));
       ++done;

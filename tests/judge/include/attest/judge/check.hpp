@@ -98,9 +98,21 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
 
 struct Selection;
 
+/// Error bounds of the problems that laws draw. Kernels of one equation are tried on the same ones: what was computed is kept until the
+/// equation changes.
+class LawBounds {
+public:
+  /// By output, in its shape.
+  const Arrays& of(const Problem& problem, const golden::Profile& profile);
+
+private:
+  const Spec* spec_ = nullptr;
+  std::map<std::string, Arrays> known_;  // by the profile and what the problem holds
+};
+
 /// Judges one kernel by those cases; `tests` is the number of score tests in the whole run.
 Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, Selection selection, Bank& bank,
-                 const CheckOptions& options, double tests);
+                 LawBounds& bounds, const CheckOptions& options, double tests);
 
 /// Tier T3 and the guard against cases that prove nothing, over all that a kernel gave; adds to the row.
 void judge_statistics(Bank& bank, const std::vector<Sample>& samples, double tests, Row& row);
@@ -144,8 +156,8 @@ struct LawRun {
 LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std::string& form, const Capabilities& capabilities,
                const golden::Profile& profile, const laws::Evaluate& evaluate, bool bitwise, int draws, std::uint64_t seed);
 
-/// Evaluates problems with a kernel, for laws on it. Keeps references to the candidate, the kernel and the profile.
-laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const CheckOptions& options);
+/// Evaluates problems with a kernel, for laws on it. Keeps references to what it is given.
+laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const CheckOptions& options, LawBounds& bounds);
 
 /// Evaluates a form of the reference over enclosures, for laws on the reference itself.
 laws::Evaluate over_enclosures(const std::string& form, long precision_bits = 192);
