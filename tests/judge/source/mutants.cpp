@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace attest::judge {
 namespace {
@@ -106,31 +108,56 @@ MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
     chosen.push_back(&spec);
     total += options.profiles.size() * static_cast<std::size_t>(faults + 1);
   }
-  MutantsReport report;
-  if (chosen.empty()) return report;
-  Candidate candidate("fault:*");
+  if (chosen.empty()) return {};
   CheckOptions check_options;
   check_options.golden = options.golden;
-  LawBounds bounds;
   std::size_t done = 0;
-  for (const Spec* spec : chosen) {
-    const auto stored = golden::load_golden(*spec, options.golden);
+  const auto show = [&](const std::string& current) {
+#pragma omp critical(attest_mutants_progress)
+    if (progress) progress(done++, total, current);
+  };
+  const auto planted_in = [&](const Spec& spec, Candidate& candidate) {
+    MutantsReport report;
+    const auto stored = golden::load_golden(spec, options.golden);
+    LawBounds bounds;
     for (const auto& name : options.profiles) {
       const golden::Profile& profile = golden::profile(name);
-      const Selection selection = select(*spec, "", {}, profile, stored);
-      Bank bank(*spec, profile);
+      const Selection selection = select(spec, "", {}, profile, stored);
+      Bank bank(spec, profile);
       for (const Kernel& kernel : candidate.kernels()) {
-        if (kernel.spec != spec || kernel.info.dtype != profile.storage) continue;
-        const Fault& fault = *spec->fault(kernel.info.form.substr(6));
-        if (!wanted(*spec, fault)) continue;
-        if (progress) progress(done, total, fmt::format("{}.{} {}", spec->id, fault.name, name));
-        ++done;
+        if (kernel.spec != &spec || kernel.info.dtype != profile.storage) continue;
+        const Fault& fault = *spec.fault(kernel.info.form.substr(6));
+        if (!wanted(spec, fault)) continue;
+        show(fmt::format("{}.{} {}", spec.id, fault.name, name));
         if (fault.equivalent.empty()) report.mutants.push_back(judged(candidate, kernel, fault, profile, selection, bank, bounds, check_options));
       }
-      if (progress) progress(done, total, fmt::format("{} correct kernels {}", spec->id, name));
-      ++done;
-      if (options.seeds > 0) report.orders.push_back(accused(*spec, profile, options.seeds));
+      show(fmt::format("{} correct kernels {}", spec.id, name));
+      if (options.seeds > 0) report.orders.push_back(accused(spec, profile, options.seeds));
     }
+    return report;
+  };
+  // Equations side by side, each thread with a process of its own.
+  std::vector<MutantsReport> parts(chosen.size());
+  std::exception_ptr failure;
+#pragma omp parallel
+  {
+    std::optional<Candidate> candidate;
+#pragma omp for schedule(dynamic)
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      try {
+        if (!candidate) candidate.emplace("fault:*");
+        parts[i] = planted_in(*chosen[i], *candidate);
+      } catch (...) {
+#pragma omp critical(attest_mutants)
+        if (!failure) failure = std::current_exception();
+      }
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+  MutantsReport report;
+  for (auto& part : parts) {
+    std::move(part.mutants.begin(), part.mutants.end(), std::back_inserter(report.mutants));
+    std::move(part.orders.begin(), part.orders.end(), std::back_inserter(report.orders));
   }
   if (progress) progress(total, total, "");
   return report;

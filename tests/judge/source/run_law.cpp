@@ -4,6 +4,7 @@
 #include <rapidcheck/detail/TestListenerAdapter.h>
 
 #include <memory>
+#include <mutex>
 #include <unordered_map>
 
 #include "attest/judge/check.hpp"
@@ -93,6 +94,8 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
   parameters.maxSize = 100;
   parameters.maxDiscardRatio = 50;
   NoListener listener;
+  static std::mutex one_at_a_time;  // RapidCheck keeps what generators depend on in variables of the process
+  const std::lock_guard lock(one_at_a_time);
   // The outcome is what the property noted; giving up means that the law could not be made to speak often enough.
   rc::detail::checkTestable(property, metadata, parameters, listener, std::unordered_map<std::string, rc::detail::Reproduce>{});
   return run;
