@@ -30,7 +30,8 @@ def compiled(path, equations):
         start, end, _, output, command = line.split("\t")
         last[output] = (int(end) - int(start)) / 1000, command
     edges = {command: (seconds, output) for output, (seconds, command) in last.items()}  # one command may write several files
-    own = sum(seconds for seconds, output in edges.values() if any(f"/{id}." in output for id in equations))
+    names = {f"/{name}." for id in equations for name in (id, id.replace(".", "/"))}  # generated for it, and its own sources
+    own = sum(seconds for seconds, output in edges.values() if any(name in f"/{output}" for name in names))
     return sum(seconds for seconds, _ in edges.values()), own
 
 
