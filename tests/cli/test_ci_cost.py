@@ -18,7 +18,7 @@ Verdict: PASS</system-out></testcase>
 <testcase name="d" classname="d" time="0.125" status="run"/>
 </testsuite>
 """
-LOG = "# ninja log v5\n0\t1000\t1\tx/linear.causal.cpp.o\taa\n0\t500\t1\tx/a.hpp\tbb\n0\t500\t1\tx/b.hpp\tbb\n0\t250\t1\tx/linear.causal.cpp.o\tcc\n"
+LOG = "# ninja log v5\n0\t1000\t1\tx/linear.causal.cpp.o\taa\n0\t500\t1\tx/a.hpp\tbb\n0\t500\t1\tx/b.hpp\tbb\n0\t250\t1\tx/linear.causal.cpp.o\tcc\n0\t250\t1\tx/cuda/linear/causal.cu.o\tdd\n"
 
 
 class Cost(unittest.TestCase):
@@ -37,8 +37,8 @@ class Cost(unittest.TestCase):
         self.assertEqual(lines[start:start + 4], ["68.0 check/a", "34.0 check/c (fail)", "0.2 b (skipped)", ""])
         equations = len(list((support.PROJECT / "specs").glob("*/*.toml")))
         self.assertIn(f"102.0 {102 / equations:.2f} check", lines)
-        self.assertIn(f"0.2 {0.25 / equations:.2f} compiling what belongs to one equation", lines)
-        self.assertIn(f"0.8 {0.75 / equations:.2f} compiling", lines)  # a command that writes two files, and the last of two compilations
+        self.assertIn(f"0.5 {0.5 / equations:.2f} compiling what belongs to one equation", lines)
+        self.assertIn(f"1.0 {1 / equations:.2f} compiling", lines)  # a command that writes two files, and the last of two compilations
         self.assertIn("check/a: Part 2 of 3: 4 of 12 kernels; 8 are left out", lines)
 
     def test_a_whole_run_says_so_and_no_record_is_an_error(self):
