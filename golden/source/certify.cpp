@@ -47,7 +47,7 @@ Values<typename Arithmetic::Value> with_gradients(Arithmetic& arithmetic, const 
   tape.differentiate();
   for (const auto& name : spec.gradient) {
     if (!problem.inputs.count(name)) continue;
-    auto& gradient = values["gradient." + name];
+    auto& gradient = values[gradient_of(name)];
     for (std::size_t i = 0; i < problem.inputs.at(name).values.size(); ++i)
       gradient.push_back(arithmetic.value(tape.adjoint(bundle.lifted(name)[i])));
   }
@@ -103,7 +103,7 @@ std::optional<Decided> decide(const Ball& ball, long precision) {
 bool wide_is_harmless(const CertifiedTensors& wide, const CertifiedTensors& narrow) {
   for (const auto& [name, tensor] : wide)
     for (std::size_t i = 0; i < tensor.bound[0].size(); ++i) {
-      const double w = total(tensor, i, narrow_units()), n = total(narrow.at(name), i, narrow_units());
+      const double w = bound_of(tensor, i, narrow_units()), n = bound_of(narrow.at(name), i, narrow_units());
       if (!std::isfinite(w) || w > 2 * n) return false;
     }
   return true;

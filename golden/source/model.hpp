@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attest/golden/agreement.hpp"
 #include "attest/golden/certify.hpp"
 #include "attest/reference/error_model.hpp"
 #include "attest/reference/evaluate.hpp"
@@ -13,11 +14,6 @@
 namespace attest::golden {
 
 using namespace reference;
-
-inline std::vector<Index> shape_of_result(const Problem& problem, const std::string& name) {
-  if (name.starts_with("gradient.")) return shape_of(*problem.spec->input(name.substr(9)), problem.sizes);
-  return shape_of(*problem.spec->output(name), problem.sizes);
-}
 
 /// Rounded up to a bfloat16, so that two bytes hold it and it stays a bound.
 inline float up_to_bf16(double bound) {
@@ -51,13 +47,6 @@ inline void merge_model(CertifiedTensors& tensors, const ErrorModel& model, cons
       }
     }
   }
-}
-
-inline double total(const CertifiedTensor& tensor, std::size_t element, const PerChannel& units) {
-  double sum = 0;
-  for (std::size_t c = 0; c < kChannels; ++c)
-    if (tensor.bound[c][element] != 0) sum += units[c] * static_cast<double>(tensor.bound[c][element]);
-  return sum;
 }
 
 }  // namespace attest::golden

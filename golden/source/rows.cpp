@@ -38,10 +38,7 @@ std::optional<std::string> too_wide(const Problem& problem, const CertifiedTenso
     const auto& tensor = tensors.at(output.name);
     const auto units = profile.units_of(output);
     for (std::size_t i = 0; i < tensor.bound[0].size(); ++i) {
-      double bound = 0;
-      for (std::size_t c = 0; c < kChannels; ++c)
-        if (tensor.bound[c][i] != 0) bound += units[c] * static_cast<double>(tensor.bound[c][i]);
-      if (!(radius(output.name, tensor, i) <= kEnoughOfBound * bound)) return fmt::format("{}[{}]", output.name, i);
+      if (!(radius(output.name, tensor, i) <= kEnoughOfBound * bound_of(tensor, i, units))) return fmt::format("{}[{}]", output.name, i);
     }
   }
   return std::nullopt;
@@ -77,7 +74,7 @@ EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const 
   // overflow on the way: no radius is known.
   const auto& of_binary64 = golden::profile("f64").units;
   const auto own_error = [&](const std::string&, const CertifiedTensor& tensor, std::size_t i) {
-    return std::isfinite(tensor.hi[i]) ? total(tensor, i, of_binary64) : std::numeric_limits<double>::quiet_NaN();
+    return std::isfinite(tensor.hi[i]) ? bound_of(tensor, i, of_binary64) : std::numeric_limits<double>::quiet_NaN();
   };
   if (!too_wide(problem, result.outputs, profile, own_error)) {
     result.rung = "binary64";

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "attest/golden/agreement.hpp"
 #include "attest/golden/store.hpp"
 
 #include <fmt/format.h>
@@ -88,13 +89,8 @@ std::vector<std::string> results_of(const Problem& problem, const Arrays& cotang
   for (const auto& output : problem.spec->outputs) names.push_back(output.name);
   if (!cotangents.empty())
     for (const auto& name : problem.spec->gradient)
-      if (problem.inputs.count(name)) names.push_back("gradient." + name);
+      if (problem.inputs.count(name)) names.push_back(gradient_of(name));
   return names;
-}
-
-std::vector<Index> shape_of_result(const Problem& problem, const std::string& name) {
-  if (name.starts_with("gradient.")) return shape_of(*problem.spec->input(name.substr(9)), problem.sizes);
-  return shape_of(*problem.spec->output(name), problem.sizes);
 }
 
 struct ManifestEntry {

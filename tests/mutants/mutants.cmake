@@ -27,14 +27,14 @@ endfunction()
 # The comparison of one case.
 attest_mutant(only_the_last_row_counts tests/judge/source/verdict.cpp verdict/Verdict.EveryWrongElementIsCountedNotOnlyTheLastColumn
   "      std::vector<Element> elements;\n" "      result.failed = 0, result.first.reset();\n      std::vector<Element> elements;\n")
-attest_mutant(nan_matches_everything tests/judge/source/verdict.cpp verdict/Verdict.NaNAndInfinityFailWhereverTheyStand
-  "return element.error <= element.bound;" "return !(element.error > element.bound);")
+attest_mutant(nan_matches_everything golden/source/agreement.cpp verdict/Verdict.NaNAndInfinityFailWhereverTheyStand
+  "return error <= bound;" "return !(error > bound);")
 attest_mutant(one_right_element_is_enough tests/judge/source/verdict.cpp verdict/Verdict.JustInsideTheBoundPassesAndJustOutsideFails
   "  return result;\n}\n\nstd::vector<std::string> exact_outputs" "  if (result.failed < result.compared) result.failed = 0;\n  return result;\n}\n\nstd::vector<std::string> exact_outputs")
 attest_mutant(an_alternative_is_mixed_into_a_row tests/judge/source/verdict.cpp verdict/Verdict.AnAlternativeIsAcceptedByWholeRowsOnly
   "if (matches) elements = std::move(alternative);"
   "for (std::size_t e = 0; e < elements.size(); ++e)\n          if (within(alternative[e])) elements[e] = alternative[e];")
-attest_mutant(bounds_are_100_times_larger tests/judge/source/verdict.cpp verdict/Verdict.JustInsideTheBoundPassesAndJustOutsideFails
+attest_mutant(bounds_are_100_times_larger golden/source/agreement.cpp verdict/Verdict.JustInsideTheBoundPassesAndJustOutsideFails
   "  return bound;" "  return 100 * bound;")
 
 attest_mutant(an_exact_family_has_a_bound tests/judge/source/verdict.cpp verdict/Verdict.AnExactFamilyAllowsNotOneUlp
@@ -55,6 +55,8 @@ attest_mutant(a_survivor_passes tests/judge/source/mutants.cpp faults/Mutants.AS
 # From cases and laws to the verdict.
 attest_mutant(right_values_excuse_a_broken_contract tests/judge/source/check.cpp check/Check.ACaseWhoseValuesAreRightFailsByTheContract
   "  finding.status = judged.status;\n" "")
+attest_mutant(a_law_agrees_with_nan tests/judge/source/run_law.cpp every_equation/Specs/EveryEquation.NaNBeyondTheStoredSizesBreaksEveryLaw/attention_softmax
+  "if (std::none_of(" "if (true || std::none_of(")
 attest_mutant(no_case_is_a_pass tests/judge/source/check.cpp check/Check.NothingJudgedIsNotAPass
   "if (all && row.cases < kFewestCases)" "if (false)")
 attest_mutant(a_silent_law_was_held tests/judge/source/check.cpp check/Check.ALawThatHadNothingToSayWasNotHeld

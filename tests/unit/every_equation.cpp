@@ -4,10 +4,13 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 #include <set>
 
 #include "attest/golden/files.hpp"
 #include "attest/judge/check.hpp"
+#include "attest/judge/faults.hpp"
 
 namespace attest {
 namespace {
@@ -42,6 +45,35 @@ TEST_P(EveryEquation, LawsHoldOnTheReference) {
       for (const auto& property : properties->second) expect(property.check, {}, property.name);
   }
   EXPECT_TRUE(judged > 0 || spec.laws.empty());
+}
+
+/// A kernel that is NaN at sizes that no golden case has, and right elsewhere, breaks every law that speaks.
+TEST_P(EveryEquation, NaNBeyondTheStoredSizesBreaksEveryLaw) {
+  const auto& profile = golden::profile("f64");
+  std::set<Sizes> stored;
+  for (const auto& c : golden::stored_cases(spec)) stored.insert(c.sizes);
+  const laws::Evaluate evaluate = [&](const Problem& problem) {
+    const auto form = std::find_if(spec.forms.begin(), spec.forms.end(), [&](const auto& one) { return !one.numeric && golden::applies(one, problem); });
+    laws::Outcome outcome;
+    outcome.values = judge::emulated(problem, form->name, judge::kernel_of(profile));
+    auto exact = std::make_shared<Arrays>(outcome.values);
+    for (auto& [_, array] : *exact) std::fill(array.values.begin(), array.values.end(), 0.0);
+    outcome.bounds = [exact]() -> const Arrays& { return *exact; };
+    if (!stored.count(problem.sizes))
+      for (auto& [_, array] : outcome.values) std::fill(array.values.begin(), array.values.end(), std::nan(""));
+    return outcome;
+  };
+  int broken = 0;
+  const auto expect = [&](laws::Law law, const LawClaim& claim, const std::string& name) {
+    const auto run = judge::run_law(law, claim, spec, spec.forms[0].name, {}, profile, evaluate, true, 4, 7);
+    if (run.draws == 0 && !run.broken) return;
+    ++broken;
+    EXPECT_TRUE(run.broken && run.broken->find("is NaN where the equation gives") != std::string::npos) << name << ": " << run.broken.value_or("holds");
+  };
+  for (const auto& claim : spec.laws) expect(laws::all_laws().at(claim.law), claim, claim.law);
+  if (const auto properties = laws::all_properties().find(spec.id); properties != laws::all_properties().end())
+    for (const auto& property : properties->second) expect(property.check, {}, property.name);
+  EXPECT_TRUE(broken > 0 || spec.laws.empty());
 }
 
 /// Drawn laws see a few of an equation's cases; here each law meets the recipes of every small one, under every convention that a kernel

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "attest/judge/verdict.hpp"
+#include "attest/golden/agreement.hpp"
 
 namespace attest::judge {
 namespace {
@@ -39,13 +40,6 @@ double sigma_of(const golden::CertifiedTensor& tensor, std::size_t i, const refe
   return std::sqrt(variance);
 }
 
-double bound_of(const golden::CertifiedTensor& tensor, std::size_t i, const reference::PerChannel& units) {
-  double bound = 0;
-  for (std::size_t c = 0; c < units.size(); ++c)
-    if (tensor.bound[c][i] != 0) bound += units[c] * static_cast<double>(tensor.bound[c][i]);
-  return bound;
-}
-
 /// Every output of a case, one after the other; sigma is 0 where an element says nothing about rounding.
 std::vector<Expected> flatten(const golden::GoldenCase& c, const golden::Profile& profile) {
   std::vector<Expected> elements;
@@ -54,7 +48,7 @@ std::vector<Expected> flatten(const golden::GoldenCase& c, const golden::Profile
     const auto& tensor = c.certified.outputs.at(output.name);
     const auto units = profile.units_of(output);
     for (std::size_t i = 0; i < tensor.hi.size(); ++i) {
-      Expected e{tensor.hi[i], static_cast<double>(tensor.lo[i]), sigma_of(tensor, i, units), bound_of(tensor, i, units)};
+      Expected e{tensor.hi[i], static_cast<double>(tensor.lo[i]), sigma_of(tensor, i, units), golden::bound_of(tensor, i, units)};
       const double underflow = units[kUnderflow] * static_cast<double>(tensor.bound[kUnderflow][i]);
       if (!std::isfinite(e.hi) || two_answers || e.bound == 0 || underflow > kUnderflowShare * e.sigma) e.sigma = 0;
       elements.push_back(e);
@@ -134,7 +128,7 @@ const Bank::Facts& Bank::facts(const golden::GoldenCase& c) {
       const Expected& e = f.elements[i];
       const double d = difference(values[i], e);
       if (!std::isfinite(e.hi)) {
-        if (std::isnan(e.hi) ? !std::isnan(values[i]) : values[i] != e.hi) shown = std::numeric_limits<double>::infinity();
+        if (!golden::agrees_with_convention(e.hi, values[i])) shown = std::numeric_limits<double>::infinity();
       } else if (!std::isfinite(d)) {
         shown = std::numeric_limits<double>::infinity();
       } else {
@@ -155,7 +149,7 @@ const Bank::Facts& Bank::facts(const golden::GoldenCase& c) {
     for (std::size_t i = 0; i < n; ++i) {
       const Expected& e = f.elements[i];
       if (!std::isfinite(e.hi)) {
-        if (std::isnan(e.hi) ? !std::isnan(values[i]) : values[i] != e.hi) null.worst = std::numeric_limits<double>::infinity();
+        if (!golden::agrees_with_convention(e.hi, values[i])) null.worst = std::numeric_limits<double>::infinity();
       } else if (const double d = std::abs(difference(values[i], e)); !(d <= e.bound) || d > 0) {
         if (!two_answers && d != 0) null.worst = std::max(null.worst, d / e.bound >= 0 ? d / e.bound : std::numeric_limits<double>::infinity());
       }

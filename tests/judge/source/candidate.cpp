@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "attest/judge/check.hpp"
+#include "attest/golden/agreement.hpp"
 
 namespace attest::judge {
 namespace {
@@ -97,7 +98,7 @@ std::vector<std::pair<std::string, const TensorDeclaration*>> results_of(const K
   std::vector<std::pair<std::string, const TensorDeclaration*>> results;
   if (kernel.info.reading == "gradient") {
     for (const auto& name : kernel.spec->gradient)
-      if (problem.inputs.count(name)) results.emplace_back("gradient." + name, kernel.spec->input(name));
+      if (problem.inputs.count(name)) results.emplace_back(golden::gradient_of(name), kernel.spec->input(name));
   } else {
     for (const auto& output : kernel.spec->outputs)
       if (!output.optional || kernel.capabilities.gives(output.name)) results.emplace_back(output.name, &output);

@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "attest/golden/agreement.hpp"
 #include "attest/golden/files.hpp"
 
 namespace attest::judge {
@@ -218,7 +219,7 @@ bool tells_heads_apart(const std::vector<golden::GoldenCase>& cases, const golde
            if (other.problem.sizes != one.problem.sizes) return false;
            Arrays answer;
            for (const auto& [name, tensor] : other.certified.outputs)
-             if (name.starts_with("gradient.") == gradients) answer[name] = {tensor.shape, tensor.hi};
+             if (golden::is_gradient(name) == gradients) answer[name] = {tensor.shape, tensor.hi};
            return compare(one.problem, one.certified, answer, profile).failed > 0;
          }) != cases.end();
 }
@@ -419,15 +420,8 @@ const Arrays& LawBounds::of(const Problem& problem, const golden::Profile& profi
   const std::string key = fingerprint(problem, profile);
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   Arrays bounds;
-  for (const auto& [name, tensor] : golden::error_model(problem, {}, profile.units)) {
-    const auto units = profile.units_of(*problem.spec->output(name));
-    Array& array = bounds[name];
-    array.shape = tensor.shape;
-    array.values.assign(tensor.bound[0].size(), 0);
-    for (std::size_t c = 0; c < units.size(); ++c)
-      for (std::size_t i = 0; i < array.values.size(); ++i)
-        if (tensor.bound[c][i] != 0) array.values[i] += units[c] * static_cast<double>(tensor.bound[c][i]);
-  }
+  for (const auto& [name, tensor] : golden::error_model(problem, {}, profile.units))
+    bounds[name] = golden::bounds_of(tensor, profile.units_of(golden::declaration_of(*problem.spec, name)));
   return known_.emplace(key, std::move(bounds)).first->second;
 }
 

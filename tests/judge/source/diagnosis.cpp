@@ -8,6 +8,8 @@
 #include <cmath>
 #include <set>
 
+#include "attest/golden/agreement.hpp"
+
 namespace attest::judge {
 namespace {
 
@@ -18,13 +20,6 @@ struct Distance {
   double squares = 0;
   Index elements = 0, told_apart = 0;  // elements where the fault and the truth differ by more than both bounds
 };
-
-double total(const golden::CertifiedTensor& tensor, std::size_t i, const reference::PerChannel& units) {
-  double bound = 0;
-  for (std::size_t c = 0; c < units.size(); ++c)
-    if (tensor.bound[c][i] != 0) bound += units[c] * static_cast<double>(tensor.bound[c][i]);
-  return bound;
-}
 
 /// A magnitude that every order of summation can still store.
 double largest_of(DType storage) { return storage == DType::f16 ? 0x1p15 : storage == DType::f64 ? 0x1p1022 : 0x1p126; }
@@ -48,9 +43,9 @@ bool matches_equation(Bank& bank, const Sample& sample, const Fault& fault, Dist
         distance.told_apart += std::isfinite(truth.hi[i]);
         continue;
       }
-      const double bound = total(tensor, i, units), error = std::abs((x - tensor.hi[i]) - static_cast<double>(tensor.lo[i]));
-      if (!(error <= bound)) return false;
-      distance.told_apart += !(std::abs(tensor.hi[i] - truth.hi[i]) <= bound + total(truth, i, units));
+      const double bound = golden::bound_of(tensor, i, units), error = golden::error_of(tensor, i, x);
+      if (!golden::is_within(error, bound)) return false;
+      distance.told_apart += !(std::abs(tensor.hi[i] - truth.hi[i]) <= bound + golden::bound_of(truth, i, units));
       if (bound > 0) distance.squares += error * error / (bound * bound), ++distance.elements;
     }
   }
@@ -73,7 +68,7 @@ bool matches_planted(Bank& bank, const Sample& sample, const Fault& fault, Dista
         ++distance.told_apart;
         continue;
       }
-      const double bound = total(truth, i, units), off = std::abs(y - truth.hi[i]);
+      const double bound = golden::bound_of(truth, i, units), off = std::abs(y - truth.hi[i]);
       if (!(std::abs(x - y) <= bound + off / 2)) return false;
       distance.told_apart += off > 2 * bound;
       if (bound > 0) distance.squares += std::pow((x - y) / bound, 2), ++distance.elements;
@@ -121,9 +116,7 @@ std::string where(const Sample& sample, const golden::Profile& profile) {
     Index wrong = 0;
     for (std::size_t i = 0; i < truth.hi.size(); ++i) {
       const double x = got->second.values[i];
-      const bool fine = std::isfinite(truth.hi[i]) ? std::abs((x - truth.hi[i]) - static_cast<double>(truth.lo[i])) <= total(truth, i, units)
-                        : std::isnan(truth.hi[i])  ? std::isnan(x)
-                                                   : x == truth.hi[i];
+      const bool fine = golden::agrees(truth, i, x, units);
       if (fine) continue;
       ++wrong;
       rows.insert(static_cast<Index>(i) / std::max<Index>(columns, 1));

@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 
+#include "attest/golden/agreement.hpp"
 #include "attest/golden/profile.hpp"
 
 namespace attest::laws {
@@ -69,11 +70,8 @@ Index choose(const Context& context, std::uint64_t salt, Index n) {
 Array carrying_allowance(const Context& context, const std::string& output) {
   const auto& units = golden::profile("f64").units;
   const auto model = golden::error_model(context.problem, {}, units);
-  const auto& tensor = model.at(output);
-  Array allowance{tensor.shape, std::vector<double>(tensor.bound[0].size())};
-  for (std::size_t c = 0; c < units.size(); ++c)
-    for (std::size_t i = 0; i < allowance.values.size(); ++i)
-      if (tensor.bound[c][i] != 0) allowance.values[i] += 4 * units[c] * static_cast<double>(tensor.bound[c][i]);
+  Array allowance = golden::bounds_of(model.at(output), units);
+  for (double& x : allowance.values) x *= 4;
   return allowance;
 }
 

@@ -3,6 +3,8 @@
 #include <rapidcheck.h>
 #include <rapidcheck/detail/TestListenerAdapter.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -14,6 +16,27 @@ namespace {
 
 /// Quiet: what is to be said is said by the report.
 class NoListener : public rc::detail::TestListenerAdapter {};
+
+/// An element that is NaN although the equation gives a number there, and a kernel's errors cannot have taken it away.
+std::optional<std::string> lost_number(const Problem& problem, const laws::Outcome& outcome) {
+  const auto has_nan = [](const auto& named) { return std::any_of(named.second.values.begin(), named.second.values.end(), [](double x) { return std::isnan(x); }); };
+  if (std::none_of(outcome.values.begin(), outcome.values.end(), has_nan)) return std::nullopt;
+  try {
+    attest::check(problem);
+  } catch (const SpecError&) {  // a law may fill with NaN what a mask hides: the equation says nothing of that
+    return std::nullopt;
+  }
+  for (const auto& form : problem.spec->forms) {
+    if (form.numeric || !golden::applies(form, problem)) continue;
+    const Arrays expected = golden::evaluate_in_double(problem, form.name, {});
+    for (const auto& [name, got] : outcome.values)
+      for (std::size_t i = 0; i < got.values.size(); ++i)
+        if (std::isnan(got.values[i]) && !std::isnan(expected.at(name).values[i]) && std::isfinite(outcome.bounds().at(name).values[i]))
+          return fmt::format("{}[{}] is NaN where the equation gives {:.9g}", name, i, expected.at(name).values[i]);
+    break;
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -57,17 +80,24 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
     RC_PRE(golden::exact_in(problem, profile.storage) && within_range(problem, profile));
     // A law that makes the problem longer may leave what the kernel can do.
     struct Outside {};
+    struct Lost {
+      std::string text;
+    };
     const laws::Evaluate inside = [&](const Problem& derived) {
       for (const auto& [name, _] : derived.inputs)
         if (!capabilities.gives(name)) throw Outside{};
       if (!capabilities.allow(spec, derived.sizes, derived.parameters) || !within_range(derived, profile)) throw Outside{};
-      return evaluate(derived);
+      laws::Outcome outcome = evaluate(derived);
+      if (auto lost = lost_number(derived, outcome)) throw Lost{std::move(*lost)};
+      return outcome;
     };
     laws::Finding finding;
     try {
       finding = law({claim, problem, inside, c.seed, dtype_from(c.exact), bitwise, capabilities.hidden_nan()});
     } catch (const Outside&) {
       finding = laws::Finding::vacuous();
+    } catch (const Lost& lost) {
+      finding = laws::Finding::broken(lost.text);
     } catch (const SpecError&) {  // a derived problem that the equation refuses
       finding = laws::Finding::vacuous();
     } catch (const std::exception& error) {  // the kernel died or refused

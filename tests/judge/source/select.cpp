@@ -9,6 +9,7 @@
 
 #include "attest/judge/check.hpp"
 #include "attest/reference/emulation.hpp"
+#include "attest/golden/agreement.hpp"
 
 namespace attest::judge {
 namespace {
@@ -33,14 +34,10 @@ double work(const Sizes& sizes) {
 bool tells_from_zero(const golden::GoldenCase& c, const golden::Profile& profile) {
   bool any = false;
   for (const auto& [name, tensor] : c.certified.outputs) {
-    const auto& declared = name.starts_with("gradient.") ? *c.problem.spec->input(name.substr(9)) : *c.problem.spec->output(name);
-    const auto units = profile.units_of(declared);
+    const auto units = profile.units_of(golden::declaration_of(*c.problem.spec, name));
     for (std::size_t i = 0; i < tensor.hi.size(); ++i) {
       any = any || tensor.hi[i] != 0;
-      double bound = 0;
-      for (std::size_t channel = 0; channel < units.size(); ++channel)
-        if (tensor.bound[channel][i] != 0) bound += units[channel] * static_cast<double>(tensor.bound[channel][i]);
-      if (!(std::abs(tensor.hi[i]) <= bound)) return true;
+      if (!golden::agrees(tensor, i, 0, units)) return true;
     }
   }
   return !any;
@@ -49,7 +46,7 @@ bool tells_from_zero(const golden::GoldenCase& c, const golden::Profile& profile
 /// Where an output is NaN by convention nothing says what its gradient is; and one that binary16 has no number for cannot be stored.
 bool has_gradient(const golden::GoldenCase& c, const golden::Profile& profile) {
   for (const auto& [name, tensor] : c.certified.outputs) {
-    const bool is_gradient = name.starts_with("gradient."), narrow = is_gradient && profile.storage == DType::f16;
+    const bool is_gradient = golden::is_gradient(name), narrow = is_gradient && profile.storage == DType::f16;
     for (const double x : tensor.hi)
       if ((!is_gradient && std::isnan(x)) || (narrow && std::abs(x) > reference::Emulation::kMostOfHalf)) return false;
   }

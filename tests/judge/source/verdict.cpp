@@ -8,22 +8,12 @@
 #include <cmath>
 #include <limits>
 
+#include "attest/golden/agreement.hpp"
+
 namespace attest::judge {
 namespace {
 
 using golden::CertifiedTensor;
-
-/// A gradient is stored like an output.
-const TensorDeclaration& declaration_of(const Spec& spec, const std::string& name) {
-  return name.starts_with("gradient.") ? *spec.input(name.substr(9)) : *spec.output(name);
-}
-
-double bound_of(const CertifiedTensor& tensor, std::size_t i, const reference::PerChannel& units) {
-  double bound = 0;
-  for (std::size_t c = 0; c < units.size(); ++c)
-    if (tensor.bound[c][i] != 0) bound += units[c] * static_cast<double>(tensor.bound[c][i]);
-  return bound;
-}
 
 Element judge(const std::string& name, const CertifiedTensor& tensor, std::size_t i, double got, const reference::PerChannel& units) {
   Element element;
@@ -31,17 +21,12 @@ Element judge(const std::string& name, const CertifiedTensor& tensor, std::size_
   element.flat = static_cast<Index>(i);
   element.got = got;
   element.expected = tensor.hi[i];
-  if (std::isfinite(tensor.hi[i])) {
-    element.error = std::abs((got - tensor.hi[i]) - static_cast<double>(tensor.lo[i]));
-    element.bound = bound_of(tensor, i, units);
-  } else {  // a convention asks for an infinity or a NaN: that and nothing else
-    const bool same = std::isnan(tensor.hi[i]) ? std::isnan(got) : got == tensor.hi[i];
-    element.error = same ? 0 : std::numeric_limits<double>::infinity();
-  }
+  element.error = golden::error_of(tensor, i, got);
+  if (std::isfinite(tensor.hi[i])) element.bound = golden::bound_of(tensor, i, units);
   return element;
 }
 
-bool within(const Element& element) { return element.error <= element.bound; }  // NaN fails
+bool within(const Element& element) { return golden::is_within(element.error, element.bound); }
 
 }  // namespace
 
@@ -62,14 +47,14 @@ Comparison compare(const Problem& problem, const golden::Certified& certified, c
   Comparison result;
   std::vector<std::string> names;
   for (const auto& output : spec.outputs) names.push_back(output.name);
-  for (const auto& input : spec.gradient) names.push_back("gradient." + input);
+  for (const auto& input : spec.gradient) names.push_back(golden::gradient_of(input));
   double worst = -1;
   for (const auto& name : names) {
     const auto expected = certified.outputs.find(name);
     const auto mine = got.find(name);
     if (expected == certified.outputs.end() || mine == got.end()) continue;
     const CertifiedTensor& tensor = expected->second;
-    const auto units = profile.units_of(declaration_of(spec, name));
+    const auto units = profile.units_of(golden::declaration_of(spec, name));
     const auto other = certified.alternatives.find(name);
     const std::size_t width = tensor.shape.empty() ? 1 : static_cast<std::size_t>(std::max<Index>(tensor.shape.back(), 1));
     for (std::size_t row = 0; row < tensor.hi.size(); row += width) {
