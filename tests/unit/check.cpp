@@ -64,14 +64,13 @@ std::string refusal(const std::string& equation, DType dtype, const std::string&
 }
 
 TEST(LawBounds, AreThoseOfTheProblemAndTheProfileWhateverWasAskedBefore) {
-  const Problem one = golden::draw(golden::parse_query("attest:attention.softmax:f32;r=2;s=3;flag=random;seed=1").first);
-  Problem other = one, masked = one;
+  Problem one = golden::draw(golden::parse_query("attest:attention.softmax:f32;r=2;s=3;flag=random;seed=1").first), other = one, masked = one;
   other.inputs.at("x").values.back() += 1;
   masked.inputs["mask"] = {{2, 3}, {1, 1, 1, 1, 1, 0}};
   LawBounds kept;
   std::set<std::vector<double>> different;
   for (int round = 0; round < 2; ++round)
-    for (const Problem* problem : {&one, &other, &masked})
+    for (Problem* problem : {&one, &other, &masked})
       for (const char* profile : {"f32", "f64"}) {
         LawBounds fresh;
         const auto& bounds = kept.of(*problem, golden::profile(profile)).at("a");
