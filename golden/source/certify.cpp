@@ -109,8 +109,9 @@ bool wide_is_harmless(const CertifiedTensors& wide, const CertifiedTensors& narr
   return true;
 }
 
-/// Boost's MPFR, from another library and at twice the precision, must lie in every ball; every other form must overlap.
-void check_witnesses(const Problem& problem, const Values<Ball>& certified, long bits, const std::vector<bool>& take_other) {
+/// Boost's MPFR, from another library and at twice the precision, must lie in every ball; every other form must overlap. Outputs and
+/// gradients alike.
+void check_witnesses(const Problem& problem, const Arrays& cotangents, const Values<Ball>& certified, long bits, const std::vector<bool>& take_other) {
   const auto fail = [&](const std::string& witness, const std::string& name, std::size_t i) {
     throw std::logic_error(fmt::format("{}: {} disagrees with the certified enclosure of {}[{}]", problem.spec->id, witness, name, i));
   };
@@ -118,7 +119,7 @@ void check_witnesses(const Problem& problem, const Values<Ball>& certified, long
   const std::string& first = problem.spec->forms[0].name;
   Decisions log = decisions();
   Witness witness(2 * bits);
-  for (const auto& [name, values] : outputs_of(witness, problem, first, &log))
+  for (const auto& [name, values] : run(witness, problem, first, cotangents, &log))
     for (std::size_t i = 0; i < values.size(); ++i) {
       const Ball& ball = certified.at(name)[i];
       if (!arb_is_finite(ball.get())) continue;
@@ -133,7 +134,7 @@ void check_witnesses(const Problem& problem, const Values<Ball>& certified, long
     if (form.name == first || !applies(form, problem)) continue;
     Decisions again = decisions();
     Certificate elsewhere(bits + 64);
-    for (const auto& [name, values] : outputs_of(elsewhere, problem, form.name, &again))
+    for (const auto& [name, values] : run(elsewhere, problem, form.name, cotangents, &again))
       for (std::size_t i = 0; i < values.size(); ++i) {
         const Ball& ball = certified.at(name)[i];
         if (!arb_is_finite(ball.get()) && !arb_is_finite(values[i].get())) continue;
@@ -167,7 +168,7 @@ CertifiedTensors decide_all(const Problem& problem, const Arrays& cotangents, co
         }
       }
       if (!all) continue;
-      if (options.check_witnesses) check_witnesses(problem, values, bits, take_other);
+      if (options.check_witnesses) check_witnesses(problem, cotangents, values, bits, take_other);
       margin = log.margin;
       precision = bits;
       return tensors;

@@ -77,5 +77,7 @@ attest_mutant(a_comment_makes_golden_files_stale golden/source/sources.cpp sourc
   "texts_[key] = canonical(text);" "texts_[key] = text;")
 attest_mutant(a_rounding_rule_makes_no_golden_file_stale golden/source/sources.cpp sources/SourceHash.ARoundingRuleChangesTheHashOfEveryEquation
   "    for (const auto& source : implemented_by_[key]) follow(source);\n" "")
+attest_mutant(a_gradient_of_mpfr_is_doubled golden/source/certify.cpp arithmetics/Certificate.GradientsHaveTheSameWitnessesAsOutputs
+  "tape.seed(x, Number::input(adjoint))" "tape.seed(x, Number::input(std::is_same_v<Arithmetic, Witness> ? 2 * adjoint : adjoint))")
 attest_mutant(a_stale_golden_file_is_accepted golden/source/store.cpp store/LoadGolden.RefusesAFileThatIsNotTheManifests
   "if (sha256(bytes) != entry.sha256)" "if (false)")

@@ -176,6 +176,11 @@ TEST(Certificate, PrecisionLimitNamesTheElement) {
   }
 }
 
+TEST(Certificate, GradientsHaveTheSameWitnessesAsOutputs) {
+  const auto c = golden::certify_case(golden::parse_query(kCausal).first, {.check_witnesses = true});
+  EXPECT_TRUE(c.certified.outputs.count("gradient.q"));  // MPFR and the other forms agree, or it had thrown
+}
+
 // --- hi + lo -----------------------------------------------------------------------------------------------------------
 
 TEST(Certified, HiAndLoAreTheTrueValueRoundedTwice) {
