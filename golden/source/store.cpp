@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "attest/golden/agreement.hpp"
 #include "attest/golden/store.hpp"
 
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include <set>
 #include <toml++/toml.h>
 
+#include "attest/golden/agreement.hpp"
 #include "attest/golden/files.hpp"
 #include "attest/golden/safetensors.hpp"
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <set>
 
+#include "attest/golden/agreement.hpp"
 #include "attest/judge/check.hpp"
 #include "attest/reference/emulation.hpp"
-#include "attest/golden/agreement.hpp"
 
 namespace attest::judge {
 namespace {
