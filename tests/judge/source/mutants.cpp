@@ -136,10 +136,10 @@ MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
     }
     return report;
   };
-  // Equations side by side, each thread with a process of its own.
+  // Equations side by side, each thread with a process of its own; of a single one the correct kernels are.
   std::vector<MutantsReport> parts(chosen.size());
   std::exception_ptr failure;
-#pragma omp parallel
+#pragma omp parallel if (chosen.size() > 1)
   {
     std::optional<Candidate> candidate;
 #pragma omp for schedule(dynamic)
