@@ -26,7 +26,8 @@ inline DType dtype_of(const DLTensor& tensor) {
 /// Every element of a tensor of one head, strides respected: visit(flat index, address).
 template <class F>
 void each_element(const DLTensor& tensor, F&& visit) {
-  const Index total = count({tensor.shape, tensor.shape + tensor.ndim}), width = static_cast<Index>(size_of(dtype_of(tensor)));
+  const Index total = count({tensor.shape, tensor.shape + tensor.ndim}),
+              width = static_cast<Index>(size_of(dtype_of(tensor)));
   auto* data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   for (Index flat = 0; flat < total; ++flat) {
     Index rest = flat, offset = 0;
@@ -41,19 +42,22 @@ void each_element(const DLTensor& tensor, F&& visit) {
 inline Array read(const DLTensor& tensor) {
   Array array{{tensor.shape, tensor.shape + tensor.ndim}, {}};
   array.values.resize(static_cast<std::size_t>(count(array.shape)));
-  each_element(tensor, [&](std::size_t flat, const std::byte* at) { decode(dtype_of(tensor), at, {&array.values[flat], 1}); });
+  each_element(tensor,
+               [&](std::size_t flat, const std::byte* at) { decode(dtype_of(tensor), at, {&array.values[flat], 1}); });
   return array;
 }
 
 inline void write(const DLTensor& tensor, const Array& array) {
-  each_element(tensor, [&](std::size_t flat, std::byte* at) { encode(dtype_of(tensor), {&array.values[flat], 1}, at); });
+  each_element(tensor,
+               [&](std::size_t flat, std::byte* at) { encode(dtype_of(tensor), {&array.values[flat], 1}, at); });
 }
 
 inline Problem problem_of(const attest_call& call, Arrays& cotangents) {
   Problem problem{&find_spec(call.equation), {}, {}, {}};
   const Spec& spec = *problem.spec;
   const auto learn_sizes = [&](const TensorDeclaration& declared, const std::vector<Index>& shape) {
-    for (std::size_t axis = 0; axis < declared.shape.size() && axis < shape.size(); ++axis) problem.sizes.emplace(declared.shape[axis], shape[axis]);
+    for (std::size_t axis = 0; axis < declared.shape.size() && axis < shape.size(); ++axis)
+      problem.sizes.emplace(declared.shape[axis], shape[axis]);
   };
   constexpr std::string_view prefix = "cotangent.";
   for (std::size_t i = 0; i < call.input_count; ++i) {
@@ -95,7 +99,8 @@ int answer(const attest_call* call, F&& evaluate) {
     Arrays cotangents;
     const Problem problem = problem_of(*call, cotangents);
     const Arrays results = evaluate(problem, cotangents);
-    for (std::size_t i = 0; i < call->output_count; ++i) write(call->outputs[i].tensor, results.at(call->outputs[i].name));
+    for (std::size_t i = 0; i < call->output_count; ++i)
+      write(call->outputs[i].tensor, results.at(call->outputs[i].name));
     return 0;
   } catch (const std::exception& error) {
     std::snprintf(call->error, call->error_size, "%s", error.what());

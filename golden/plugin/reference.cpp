@@ -9,7 +9,9 @@ namespace {
 using namespace attest;
 
 int run(const attest_call* call) {
-  return plugin::answer(call, [&](const Problem& problem, const Arrays& cotangents) { return golden::evaluate_in_double(problem, call->form, cotangents); });
+  return plugin::answer(call, [&](const Problem& problem, const Arrays& cotangents) {
+    return golden::evaluate_in_double(problem, call->form, cotangents);
+  });
 }
 
 }  // namespace
@@ -22,7 +24,9 @@ extern "C" const attest_plugin* attest_plugin_v1(void) {
       for (const auto& form : spec.forms) {
         if (form.numeric) continue;  // right over the reals only
         conditions.push_back(form.when);
-        attest_kernel kernel{id.c_str(), form.name.c_str(), "value", {kDLFloat, 64, 1}, kDLCPU, "nd", conditions.back().c_str(), nullptr, run};
+        attest_kernel kernel{
+            id.c_str(), form.name.c_str(), "value", {kDLFloat, 64, 1}, kDLCPU, "nd", conditions.back().c_str(), nullptr,
+            run};
         all.push_back(kernel);
         if (spec.gradient.empty()) continue;
         kernel.reading = "gradient";
@@ -30,6 +34,7 @@ extern "C" const attest_plugin* attest_plugin_v1(void) {
       }
     return all;
   }();
-  static const attest_plugin plugin{ATTEST_ABI_VERSION, "attest reference", ATTEST_VERSION, kernels.size(), kernels.data()};
+  static const attest_plugin plugin{ATTEST_ABI_VERSION, "attest reference", ATTEST_VERSION, kernels.size(),
+                                    kernels.data()};
   return &plugin;
 }

@@ -24,7 +24,9 @@ Array bounds_of(const CertifiedTensor& tensor, const reference::PerChannel& unit
   return bounds;
 }
 
-bool agrees_with_convention(double expected, double got) { return std::isnan(expected) ? std::isnan(got) : got == expected; }
+bool agrees_with_convention(double expected, double got) {
+  return std::isnan(expected) ? std::isnan(got) : got == expected;
+}
 
 double error_of(const CertifiedTensor& tensor, std::size_t i, double got) {
   if (std::isfinite(tensor.hi[i])) return std::abs((got - tensor.hi[i]) - static_cast<double>(tensor.lo[i]));

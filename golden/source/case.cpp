@@ -82,7 +82,8 @@ std::pair<Case, std::string> parse_query(std::string_view text) {
   const auto pieces = split(text, ';');
   const auto head = split(pieces[0], ':');
   if (head.size() != 3 || head[0] != "attest")
-    throw SpecError(fmt::format("query: '{}' must start with attest:EQUATION:PROFILE, as in attest:linear.causal:f32;n=5;...", pieces[0]));
+    throw SpecError(fmt::format(
+        "query: '{}' must start with attest:EQUATION:PROFILE, as in attest:linear.causal:f32;n=5;...", pieces[0]));
   Case c;
   c.spec = &find_spec(head[1]);
   const Spec& spec = *c.spec;
@@ -114,14 +115,16 @@ std::pair<Case, std::string> parse_query(std::string_view text) {
       std::vector<std::string> names{"flag", "exact", "with", "seed"};
       for (const auto& size : spec.sizes) names.push_back(size.name);
       for (const auto& known : spec.parameters) names.push_back(known.name);
-      throw SpecError(fmt::format("query: unknown key '{}'{}; keys of {}: {}", key, near_names(key, names), spec.id, fmt::join(names, ", ")));
+      throw SpecError(fmt::format("query: unknown key '{}'{}; keys of {}: {}", key, near_names(key, names), spec.id,
+                                  fmt::join(names, ", ")));
     }
   }
   const auto* group = spec.group(c.flag);
   if (!group) {
     std::vector<std::string> flags;
     for (const auto& known : spec.vectors) flags.push_back(known.flag);
-    throw SpecError(fmt::format("query: {} has no flag '{}'{}; flags: {}", spec.id, c.flag, near_names(c.flag, flags), fmt::join(flags, ", ")));
+    throw SpecError(fmt::format("query: {} has no flag '{}'{}; flags: {}", spec.id, c.flag, near_names(c.flag, flags),
+                                fmt::join(flags, ", ")));
   }
   if (!exact_given) c.exact = group->exact;
   if (!with_given) c.with = group->with;

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -25,13 +24,15 @@ using namespace reference;
 
 /// Outputs and vector-Jacobian products of one form, recorded on a tape.
 template <class Arithmetic>
-Values<typename Arithmetic::Value> with_gradients(Arithmetic& arithmetic, const Problem& problem, const std::string& form, const Arrays& cotangents,
+Values<typename Arithmetic::Value> with_gradients(Arithmetic& arithmetic, const Problem& problem,
+                                                  const std::string& form, const Arrays& cotangents,
                                                   Decisions* decisions) {
   const Spec& spec = *problem.spec;
   const Scope scope(arithmetic, decisions);
   Tape tape;
   Bundle bundle(problem, [&](const TensorDeclaration& input, Index, double x) {
-    const bool differentiated = std::find(spec.gradient.begin(), spec.gradient.end(), input.name) != spec.gradient.end();
+    const bool differentiated =
+        std::find(spec.gradient.begin(), spec.gradient.end(), input.name) != spec.gradient.end();
     return differentiated ? tape.variable(Number::input(x)) : Number::input(x);
   });
   evaluate(form, bundle);
@@ -56,7 +57,8 @@ Values<typename Arithmetic::Value> with_gradients(Arithmetic& arithmetic, const 
 
 /// All that one form gives: outputs, and gradients when there are cotangents.
 template <class Arithmetic>
-auto run(Arithmetic&& arithmetic, const Problem& problem, const std::string& form, const Arrays& cotangents, Decisions* decisions = nullptr) {
+auto run(Arithmetic&& arithmetic, const Problem& problem, const std::string& form, const Arrays& cotangents,
+         Decisions* decisions = nullptr) {
   if (cotangents.empty()) return outputs_of(arithmetic, problem, form, decisions);
   return with_gradients(arithmetic, problem, form, cotangents, decisions);
 }
@@ -109,11 +111,13 @@ bool wide_is_harmless(const CertifiedTensors& wide, const CertifiedTensors& narr
   return true;
 }
 
-/// Boost's MPFR, from another library and at twice the precision, must lie in every ball; every other form must overlap. Outputs and
-/// gradients alike.
-void check_witnesses(const Problem& problem, const Arrays& cotangents, const Values<Ball>& certified, long bits, const std::vector<bool>& take_other) {
+/// Boost's MPFR, from another library and at twice the precision, must lie in every ball; every other form must
+/// overlap. Outputs and gradients alike.
+void check_witnesses(const Problem& problem, const Arrays& cotangents, const Values<Ball>& certified, long bits,
+                     const std::vector<bool>& take_other) {
   const auto fail = [&](const std::string& witness, const std::string& name, std::size_t i) {
-    throw std::logic_error(fmt::format("{}: {} disagrees with the certified enclosure of {}[{}]", problem.spec->id, witness, name, i));
+    throw std::logic_error(
+        fmt::format("{}: {} disagrees with the certified enclosure of {}[{}]", problem.spec->id, witness, name, i));
   };
   const auto decisions = [&] { return Decisions{{}, {}, take_other}; };
   const std::string& first = problem.spec->forms[0].name;
@@ -176,7 +180,8 @@ CertifiedTensors decide_all(const Problem& problem, const Arrays& cotangents, co
       undecided = fmt::format("the branch '{}'", branch.what());
     }
   }
-  throw Uncertifiable(fmt::format("{}: {} is not decided at {} bits, the limit", problem.spec->id, undecided, options.precision_limit));
+  throw Uncertifiable(
+      fmt::format("{}: {} is not decided at {} bits, the limit", problem.spec->id, undecided, options.precision_limit));
 }
 
 }  // namespace
@@ -211,7 +216,8 @@ Certified certify(const Problem& problem, const Arrays& cotangents, const Certif
 
   if (!result.margin.empty()) {
     Decisions log;
-    run(ErrorModel(result.units == "wide" ? wide_units() : narrow_units()), problem, problem.spec->forms[0].name, {}, &log);
+    run(ErrorModel(result.units == "wide" ? wide_units() : narrow_units()), problem, problem.spec->forms[0].name, {},
+        &log);
     std::vector<bool> close(result.margin.size());
     bool any = false;
     for (std::size_t i = 0; i < close.size(); ++i) any |= (close[i] = result.margin[i] <= log.error[i]);
@@ -219,7 +225,8 @@ Certified certify(const Problem& problem, const Arrays& cotangents, const Certif
       std::vector<double> margin;
       long precision;
       result.alternatives = decide_all(problem, cotangents, options, close, margin, precision);
-      for (auto& [name, tensor] : result.alternatives) tensor.bound = model.at(name).bound, tensor.rms = model.at(name).rms;
+      for (auto& [name, tensor] : result.alternatives)
+        tensor.bound = model.at(name).bound, tensor.rms = model.at(name).rms;
     }
   }
   return result;

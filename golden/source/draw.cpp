@@ -28,8 +28,10 @@ public:
   double normal() {
     std::int64_t total = 0;
     for (int word = 0; word < 2; ++word)
-      for (std::uint64_t bits = engine_(), part = 0; part < 4; ++part, bits >>= 16) total += static_cast<std::int64_t>(bits & 0xffff);
-    return static_cast<double>(2 * total - 8 * 65535) / 107019.0;  // twice the sum has standard deviation 2^17 sqrt(8/12)
+      for (std::uint64_t bits = engine_(), part = 0; part < 4; ++part, bits >>= 16)
+        total += static_cast<std::int64_t>(bits & 0xffff);
+    return static_cast<double>(2 * total - 8 * 65535) /
+           107019.0;  // twice the sum has standard deviation 2^17 sqrt(8/12)
   }
   /// In (0, 1].
   double uniform() { return static_cast<double>((engine_() >> 11) + 1) * 0x1p-53; }
@@ -68,8 +70,12 @@ using Fill = std::function<double(Stream&, Index row, Index column)>;
 constexpr double kSmall = 0.25;
 
 Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
-  const auto row_of = [rows](double number) { return number < 0 ? rows + static_cast<Index>(number) : static_cast<Index>(number); };
-  const auto column_of = [columns](double number) { return number < 0 ? columns + static_cast<Index>(number) : static_cast<Index>(number); };
+  const auto row_of = [rows](double number) {
+    return number < 0 ? rows + static_cast<Index>(number) : static_cast<Index>(number);
+  };
+  const auto column_of = [columns](double number) {
+    return number < 0 ? columns + static_cast<Index>(number) : static_cast<Index>(number);
+  };
   const std::string& name = recipe.name;
   const auto along = [](Index i, Index n, double from, double to) {
     return n < 2 ? from : from + (to - from) * static_cast<double>(i) / static_cast<double>(n - 1);
@@ -77,7 +83,8 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
   if (name == "normal") return [g = recipe.at(0, 1)](Stream& s, Index, Index) { return g * s.normal(); };
   if (name == "shifted") return [c = recipe.at(0)](Stream& s, Index, Index) { return c + s.normal(); };
   if (name == "tiny") return [](Stream& s, Index, Index) { return 0x1p-20 * s.normal(); };
-  if (name == "uniform") return [a = recipe.at(0), b = recipe.at(1)](Stream& s, Index, Index) { return a + (b - a) * s.uniform(); };
+  if (name == "uniform")
+    return [a = recipe.at(0), b = recipe.at(1)](Stream& s, Index, Index) { return a + (b - a) * s.uniform(); };
   if (name == "positive") return [](Stream& s, Index, Index) { return 2 * s.uniform(); };
   if (name == "integers")
     return [a = static_cast<Index>(recipe.at(0)), b = static_cast<Index>(recipe.at(1))](Stream& s, Index, Index) {
@@ -86,8 +93,11 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
   if (name == "zeros") return [](Stream&, Index, Index) { return 0.0; };
   if (name == "constant") return [c = recipe.at(0)](Stream&, Index, Index) { return c; };
   if (name == "labels")
-    return [](Stream&, Index row, Index column) { return column == 0 ? static_cast<double>(row + 1) : static_cast<double>((row * 7 + column * 3) % 16) / 8; };
-  if (name == "axis") return [a = recipe.at(0)](Stream& s, Index, Index column) { return column == 0 ? a : kSmall * s.normal(); };
+    return [](Stream&, Index row, Index column) {
+      return column == 0 ? static_cast<double>(row + 1) : static_cast<double>((row * 7 + column * 3) % 16) / 8;
+    };
+  if (name == "axis")
+    return [a = recipe.at(0)](Stream& s, Index, Index column) { return column == 0 ? a : kSmall * s.normal(); };
   if (name == "winner")
     return [winner = row_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index row, Index column) {
       return column == 0 ? (row == winner ? g : 0.0) : kSmall * s.normal();
@@ -97,33 +107,44 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
       return column == ((row + shift) % columns + columns) % columns ? g : 0.0;
     };
   if (name == "positive_winner")
-    return [winner = row_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index row, Index) { return 2 * s.uniform() * (row == winner ? g : 1.0); };
+    return [winner = row_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index row, Index) {
+      return 2 * s.uniform() * (row == winner ? g : 1.0);
+    };
   if (name == "winner_entry")
-    return [winner = column_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index, Index column) { return column == winner ? g : s.normal(); };
+    return [winner = column_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index, Index column) {
+      return column == winner ? g : s.normal();
+    };
   if (name == "ramp")
     return [=, a = recipe.at(0), b = recipe.at(1)](Stream& s, Index row, Index column) {
       return column == 0 ? along(row, rows, a, b) : kSmall * s.normal();
     };
   if (name == "ramp_entries")
-    return [=, a = recipe.at(0), b = recipe.at(1)](Stream&, Index, Index column) { return along(column, columns, a, b); };
+    return
+        [=, a = recipe.at(0), b = recipe.at(1)](Stream&, Index, Index column) { return along(column, columns, a, b); };
   if (name == "some_minus_infinity")
     return [p = recipe.at(0)](Stream& s, Index, Index column) {
       const double x = s.normal();
       return s.uniform() <= p && column > 0 ? -std::numeric_limits<double>::infinity() : x;
     };
   if (name == "visible") return [p = recipe.at(0)](Stream& s, Index, Index) { return s.uniform() <= p ? 1.0 : 0.0; };
-  if (name == "empty_rows") return [=](Stream& s, Index row, Index) { return row != 0 && row != rows - 1 && s.uniform() <= 0.7 ? 1.0 : 0.0; };
+  if (name == "empty_rows")
+    return [=](Stream& s, Index row, Index) { return row != 0 && row != rows - 1 && s.uniform() <= 0.7 ? 1.0 : 0.0; };
   if (name == "padding")
-    return [=, p = recipe.at(0)](Stream&, Index, Index column) { return static_cast<double>(column) < std::ceil(p * static_cast<double>(columns)) ? 1.0 : 0.0; };
+    return [=, p = recipe.at(0)](Stream&, Index, Index column) {
+      return static_cast<double>(column) < std::ceil(p * static_cast<double>(columns)) ? 1.0 : 0.0;
+    };
   if (name == "hide_first") return [](Stream&, Index, Index column) { return column == 0 ? 0.0 : 1.0; };
   if (name == "positions")
-    return [start = recipe.at(0), step = recipe.at(1)](Stream&, Index row, Index) { return start + step * static_cast<double>(row); };
+    return [start = recipe.at(0), step = recipe.at(1)](Stream&, Index row, Index) {
+      return start + step * static_cast<double>(row);
+    };
   throw SpecError(fmt::format("unknown recipe '{}' for drawing inputs", name));
 }
 
 }  // namespace
 
-Array draw_array(const std::string& text, std::vector<Index> shape, DType exact, std::uint64_t seed, std::string_view stream_name) {
+Array draw_array(const std::string& text, std::vector<Index> shape, DType exact, std::uint64_t seed,
+                 std::string_view stream_name) {
   const Recipe recipe = parse_recipe(text);
   const Index total = count(shape);
   const Index rows = shape.empty() ? 1 : shape[0];
@@ -137,8 +158,10 @@ Array draw_array(const std::string& text, std::vector<Index> shape, DType exact,
       const bool zero = recipe.name == "some_zero_rows" && stream.uniform() <= recipe.at(0);
       for (Index column = 0; column < columns; ++column) {
         auto& x = array.values[static_cast<std::size_t>(row * columns + column)];
-        if (recipe.name == "repeat_rows" && row > 0) x = array.values[static_cast<std::size_t>(column)];
-        else x = zero ? 0.0 : round_to(exact, normal(stream, row, column));
+        if (recipe.name == "repeat_rows" && row > 0)
+          x = array.values[static_cast<std::size_t>(column)];
+        else
+          x = zero ? 0.0 : round_to(exact, normal(stream, row, column));
       }
     }
     return array;

@@ -64,7 +64,7 @@ private:
 std::string read_file(const std::filesystem::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.number() < 0) fail("open", path, errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.number(), &status) != 0) fail("read", path, errno);
 
   // The size is only a first guess (pipes have none): reading goes on to the end of the file. One byte more lets the
@@ -86,7 +86,7 @@ std::string read_file(const std::filesystem::path& path) {
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
   // Renaming onto /dev/null as root would replace the device for the whole machine.
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     if (S_ISDIR(status.st_mode)) fail("write", path, EISDIR);
     throw std::runtime_error(fmt::format("cannot write {}: not a regular file", path.string()));

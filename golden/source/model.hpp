@@ -27,7 +27,8 @@ inline float up_to_bf16(double bound) {
   return std::bit_cast<float>(word);
 }
 
-inline void merge_model(CertifiedTensors& tensors, const ErrorModel& model, const Problem& problem, const Values<Rounding>& values) {
+inline void merge_model(CertifiedTensors& tensors, const ErrorModel& model, const Problem& problem,
+                        const Values<Rounding>& values) {
   for (const auto& [name, elements] : values) {
     auto& tensor = tensors[name];
     const bool fresh = tensor.shape.empty() && tensor.bound[0].empty();

@@ -22,15 +22,36 @@ PerChannel Profile::units_of(const TensorDeclaration& output) const {
 }
 
 const std::vector<Profile>& profiles() {
-  // accumulate, operand, function, store, underflow. An elementary function may err by 16 ulp of the accumulator's format.
+  // accumulate, operand, function, store, underflow. An elementary function may err by 16 ulp of the accumulator's
+  // format.
   static const std::vector<Profile> all{
       {"f64", DType::f64, DType::f64, {0x1p-53, 0x1p-53, 0x1p-48, 0x1p-53, 0x1p-1022}, "binary64 throughout"},
       {"f32", DType::f32, DType::f32, {0x1p-24, 0x1p-24, 0x1p-19, 0x1p-24, 0x1p-126}, "binary32 throughout"},
-      {"tf32", DType::f32, DType::f32, {0x1p-24, 0x1p-11, 0x1p-19, 0x1p-24, 0x1p-126}, "factors of products rounded to 11 bits, the rest binary32"},
-      {"bf16", DType::bf16, DType::f32, {0x1p-24, 0x1p-8, 0x1p-19, 0x1p-8, 0x1p-126}, "stored and multiplied as bfloat16, accumulated in binary32"},
-      {"bf16-f32p", DType::bf16, DType::f32, {0x1p-24, 0x1p-24, 0x1p-19, 0x1p-8, 0x1p-126}, "stored as bfloat16, everything computed on the way, probabilities too, in binary32"},
-      {"f16", DType::f16, DType::f32, {0x1p-24, 0x1p-11, 0x1p-19, 0x1p-11, 0x1p-24}, "stored and multiplied as binary16, accumulated in binary32"},
-      {"f16-f32p", DType::f16, DType::f32, {0x1p-24, 0x1p-24, 0x1p-19, 0x1p-11, 0x1p-24}, "stored as binary16, everything computed on the way, probabilities too, in binary32"},
+      {"tf32",
+       DType::f32,
+       DType::f32,
+       {0x1p-24, 0x1p-11, 0x1p-19, 0x1p-24, 0x1p-126},
+       "factors of products rounded to 11 bits, the rest binary32"},
+      {"bf16",
+       DType::bf16,
+       DType::f32,
+       {0x1p-24, 0x1p-8, 0x1p-19, 0x1p-8, 0x1p-126},
+       "stored and multiplied as bfloat16, accumulated in binary32"},
+      {"bf16-f32p",
+       DType::bf16,
+       DType::f32,
+       {0x1p-24, 0x1p-24, 0x1p-19, 0x1p-8, 0x1p-126},
+       "stored as bfloat16, everything computed on the way, probabilities too, in binary32"},
+      {"f16",
+       DType::f16,
+       DType::f32,
+       {0x1p-24, 0x1p-11, 0x1p-19, 0x1p-11, 0x1p-24},
+       "stored and multiplied as binary16, accumulated in binary32"},
+      {"f16-f32p",
+       DType::f16,
+       DType::f32,
+       {0x1p-24, 0x1p-24, 0x1p-19, 0x1p-11, 0x1p-24},
+       "stored as binary16, everything computed on the way, probabilities too, in binary32"},
   };
   return all;
 }

@@ -33,12 +33,14 @@ constexpr double kEnoughOfBound = 0x1p-20;
 
 /// The first element whose radius is too large a part of its bound; nothing where all are close enough.
 template <class F>
-std::optional<std::string> too_wide(const Problem& problem, const CertifiedTensors& tensors, const Profile& profile, F&& radius) {
+std::optional<std::string> too_wide(const Problem& problem, const CertifiedTensors& tensors, const Profile& profile,
+                                    F&& radius) {
   for (const auto& output : problem.spec->outputs) {
     const auto& tensor = tensors.at(output.name);
     const auto units = profile.units_of(output);
     for (std::size_t i = 0; i < tensor.bound[0].size(); ++i) {
-      if (!(radius(output.name, tensor, i) <= kEnoughOfBound * bound_of(tensor, i, units))) return fmt::format("{}[{}]", output.name, i);
+      if (!(radius(output.name, tensor, i) <= kEnoughOfBound * bound_of(tensor, i, units)))
+        return fmt::format("{}[{}]", output.name, i);
     }
   }
   return std::nullopt;
@@ -46,11 +48,13 @@ std::optional<std::string> too_wide(const Problem& problem, const CertifiedTenso
 
 }  // namespace
 
-EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const WantedRows& rows, const std::vector<std::string>& forms) {
+EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const WantedRows& rows,
+                          const std::vector<std::string>& forms) {
   EnclosedRows result;
   std::string modelled;  // the first form whose error is bounded: in binary64 others may leave its range
   for (const auto& form : problem.spec->forms) {
-    const bool asked = forms.empty() ? !form.numeric && applies(form, problem) : std::find(forms.begin(), forms.end(), form.name) != forms.end();
+    const bool asked = forms.empty() ? !form.numeric && applies(form, problem)
+                                     : std::find(forms.begin(), forms.end(), form.name) != forms.end();
     if (!asked) continue;
     if (modelled.empty()) modelled = form.name;
     ErrorModel model(profile.units);
@@ -58,20 +62,23 @@ EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const 
     merge_model(result.outputs, model, problem, outputs_of(model, problem, form.name, &log, rows));
     for (std::size_t i = 0; i < log.margin.size(); ++i)
       if (log.margin[i] <= log.error[i])
-        throw Uncertifiable(fmt::format("{}: decision {} is too close to call: certify() has both answers", problem.spec->id, i));
+        throw Uncertifiable(
+            fmt::format("{}: decision {} is too close to call: certify() has both answers", problem.spec->id, i));
   }
   for (const auto& output : problem.spec->outputs)
-    if (const auto wanted = output.shape.empty() ? rows.end() : rows.find(output.shape[0]); wanted != rows.end() && !result.outputs.empty())
+    if (const auto wanted = output.shape.empty() ? rows.end() : rows.find(output.shape[0]);
+        wanted != rows.end() && !result.outputs.empty())
       result.outputs.at(output.name).shape[0] = static_cast<Index>(wanted->second.size());
-  if (result.outputs.empty()) throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
+  if (result.outputs.empty())
+    throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
   Binary64 plain;
   for (auto& [name, values] : outputs_of(plain, problem, modelled, nullptr, rows)) {
     auto& tensor = result.outputs.at(name);
     tensor.lo.assign(values.size(), 0);
     tensor.hi = std::move(values);
   }
-  // Bounds hold at all units below those that they were taken at, those of binary64 among them. A value that is not finite may be an
-  // overflow on the way: no radius is known.
+  // Bounds hold at all units below those that they were taken at, those of binary64 among them. A value that is not
+  // finite may be an overflow on the way: no radius is known.
   const auto& of_binary64 = golden::profile("f64").units;
   const auto own_error = [&](const std::string&, const CertifiedTensor& tensor, std::size_t i) {
     return std::isfinite(tensor.hi[i]) ? bound_of(tensor, i, of_binary64) : std::numeric_limits<double>::quiet_NaN();
@@ -96,7 +103,8 @@ EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const 
       }
       const auto radius = [&](const std::string& name, const CertifiedTensor& tensor, std::size_t i) {
         const Ball& ball = balls.at(name)[i];
-        if (std::isnan(approximate(ball))) return 0.0;  // the equation gives no number there: what is undecided has thrown
+        if (std::isnan(approximate(ball)))
+          return 0.0;  // the equation gives no number there: what is undecided has thrown
         return mag_get_d(arb_radref(ball.get())) + std::abs(static_cast<double>(tensor.lo[i])) * 0x1p-24;
       };
       const auto wide = too_wide(problem, result.outputs, profile, radius);
@@ -109,7 +117,8 @@ EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const 
       where = fmt::format("the branch '{}'", branch.what());
     }
   }
-  throw Uncertifiable(fmt::format("{}: {} is not close enough to judge by at {} bits, the limit", problem.spec->id, where, CertifyOptions().precision_limit));
+  throw Uncertifiable(fmt::format("{}: {} is not close enough to judge by at {} bits, the limit", problem.spec->id,
+                                  where, CertifyOptions().precision_limit));
 }
 
 }  // namespace attest::golden

@@ -45,7 +45,8 @@ std::size_t end_of_token(std::string_view code, std::size_t at) {
     std::size_t end = at + 1;
     const auto goes_on = [&] {
       const char before = static_cast<char>(std::tolower(static_cast<unsigned char>(code[end - 1])));
-      return is_word(code[end]) || code[end] == '.' || code[end] == '\'' || ((code[end] == '+' || code[end] == '-') && (before == 'p' || (before == 'e' && code[at + 1] != 'x')));
+      return is_word(code[end]) || code[end] == '.' || code[end] == '\'' ||
+             ((code[end] == '+' || code[end] == '-') && (before == 'p' || (before == 'e' && code[at + 1] != 'x')));
     };
     while (end < code.size() && goes_on()) ++end;
     return end;
@@ -71,8 +72,13 @@ json interface_of(const Spec& spec) {
   json sizes = json::array(), parameters = json::array();
   for (const auto& size : spec.sizes) sizes.push_back(size.name);
   for (const auto& parameter : spec.parameters)
-    parameters.push_back({parameter.name, static_cast<int>(parameter.type), parameter.choices, parameter.fallback ? settings({{parameter.name, *parameter.fallback}}) : json()});
-  return {{"id", spec.id}, {"sizes", sizes}, {"inputs", tensors(spec.inputs)}, {"outputs", tensors(spec.outputs)}, {"parameters", parameters}};
+    parameters.push_back({parameter.name, static_cast<int>(parameter.type), parameter.choices,
+                          parameter.fallback ? settings({{parameter.name, *parameter.fallback}}) : json()});
+  return {{"id", spec.id},
+          {"sizes", sizes},
+          {"inputs", tensors(spec.inputs)},
+          {"outputs", tensors(spec.outputs)},
+          {"parameters", parameters}};
 }
 
 /// The files that quotation marks include.
@@ -81,7 +87,8 @@ std::vector<std::string> includes(std::string_view code) {
   for (std::size_t at = 0; at < code.size(); at = std::min(code.find('\n', at), code.size() - 1) + 1) {
     constexpr std::string_view start = "#include \"";
     const auto line = code.substr(at, code.find('\n', at) - at);
-    if (line.starts_with(start)) found.emplace_back(line.substr(start.size(), line.find('"', start.size()) - start.size()));
+    if (line.starts_with(start))
+      found.emplace_back(line.substr(start.size(), line.find('"', start.size()) - start.size()));
   }
   return found;
 }
@@ -111,8 +118,10 @@ public:
     const std::string text = read_file(project_ / file);
     texts_[key] = canonical(text);
     for (const auto& name : includes(text)) {
-      if (const auto header = resolved(file, name); !header.empty()) follow(header);
-      else if (name.starts_with(kContract)) add_contract(name);
+      if (const auto header = resolved(file, name); !header.empty())
+        follow(header);
+      else if (name.starts_with(kContract))
+        add_contract(name);
     }
     for (const auto& source : implemented_by_[key]) follow(source);
   }
@@ -165,7 +174,9 @@ std::string canonical(std::string_view code) {
       if (code[at] == '#' && !directive) {  // a directive ends with its line
         directive = true;
         if (!text.empty() && text.back() != '\n') text += '\n';
-      } else if (space && !text.empty() && ((is_word(text.back()) && is_word(code[at])) || (is_operator(text.back()) && is_operator(code[at])) || directive)) {
+      } else if (space && !text.empty() &&
+                 ((is_word(text.back()) && is_word(code[at])) || (is_operator(text.back()) && is_operator(code[at])) ||
+                  directive)) {
         text += ' ';
       }
       space = false;
@@ -182,10 +193,15 @@ std::string contract(const Spec& spec) {
   for (const auto& form : spec.forms) forms.push_back({form.name, form.numeric, form.when});
   for (const auto& constraint : spec.constraints)
     if (constraint.require) constraints.push_back(constraint.require->text());
-  for (const auto& c : stored_cases(spec)) cases.push_back({c.sizes, settings(c.parameters), c.flag, c.exact, c.with, c.seed});
+  for (const auto& c : stored_cases(spec))
+    cases.push_back({c.sizes, settings(c.parameters), c.flag, c.exact, c.with, c.seed});
   json groups = json::object();
   for (const auto& group : spec.vectors) groups[group.flag] = {group.fill, group.same_bits};
-  all.update({{"forms", forms}, {"constraints", constraints}, {"gradient", spec.gradient}, {"cases", cases}, {"groups", groups}});
+  all.update({{"forms", forms},
+              {"constraints", constraints},
+              {"gradient", spec.gradient},
+              {"cases", cases},
+              {"groups", groups}});
   return all.dump();
 }
 

@@ -5,13 +5,13 @@
 #include <fmt/ranges.h>
 #include <omp.h>
 
+#include <toml++/toml.h>
 #include <algorithm>
 #include <bit>
 #include <exception>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <toml++/toml.h>
 
 #include "attest/golden/agreement.hpp"
 #include "attest/golden/files.hpp"
@@ -99,9 +99,10 @@ struct ManifestEntry {
 };
 
 std::string manifest_text(const ManifestEntry& entry) {
-  return fmt::format("# Written by `attest golden regenerate`. sha256 is of the file; sources is of everything its values come from.\n"
-                     "sha256  = \"{}\"\nsources = \"{}\"\ncases   = {}\nvalues  = {}\n",
-                     entry.sha256, entry.sources, entry.cases, entry.values);
+  return fmt::format(
+      "# Written by `attest golden regenerate`. sha256 is of the file; sources is of everything its values come from.\n"
+      "sha256  = \"{}\"\nsources = \"{}\"\ncases   = {}\nvalues  = {}\n",
+      entry.sha256, entry.sources, entry.cases, entry.values);
 }
 
 /// Each golden file has its own manifest beside it, so that an equation is added without editing a file.
@@ -115,11 +116,14 @@ ManifestEntry read_manifest(const fs::path& path) {
   } catch (const toml::parse_error& error) {
     throw std::runtime_error(fmt::format("{}:{}: {}", path.string(), error.source().begin.line, error.description()));
   }
-  if (!root["sha256"].is_string() || !root["sources"].is_string() || !root["cases"].is_integer() || !root["values"].is_integer() || root.size() != 4)
+  if (!root["sha256"].is_string() || !root["sources"].is_string() || !root["cases"].is_integer() ||
+      !root["values"].is_integer() || root.size() != 4)
     throw std::runtime_error(fmt::format("{}: must hold exactly sha256, sources, cases and values", path.string()));
-  ManifestEntry entry{**root["sha256"].as_string(), **root["sources"].as_string(), static_cast<std::size_t>(**root["cases"].as_integer()),
+  ManifestEntry entry{**root["sha256"].as_string(), **root["sources"].as_string(),
+                      static_cast<std::size_t>(**root["cases"].as_integer()),
                       static_cast<std::size_t>(**root["values"].as_integer())};
-  if (text != manifest_text(entry)) throw std::runtime_error(fmt::format("{}: is not as `attest golden regenerate` writes it", path.string()));
+  if (text != manifest_text(entry))
+    throw std::runtime_error(fmt::format("{}: is not as `attest golden regenerate` writes it", path.string()));
   return entry;
 }
 
@@ -151,17 +155,24 @@ std::string serialize(const Spec& spec, const std::vector<GoldenCase>& cases) {
     const std::string at = prefix(i);
     for (const auto& [name, array] : c.problem.inputs) {
       const Element element = spec.input(name)->element;
-      DType dtype = element == Element::real ? dtype_from(c.name.exact) : element == Element::boolean ? DType::boolean : DType::i64;
+      DType dtype = element == Element::real      ? dtype_from(c.name.exact)
+                    : element == Element::boolean ? DType::boolean
+                                                  : DType::i64;
       file.tensors[at + "input/" + name] = store(dtype, array);
     }
-    for (const auto& [name, array] : c.cotangents) file.tensors[at + "cotangent/" + name] = store(dtype_from(c.name.exact), array);
+    for (const auto& [name, array] : c.cotangents)
+      file.tensors[at + "cotangent/" + name] = store(dtype_from(c.name.exact), array);
     for (const auto& [name, tensor] : c.certified.outputs) put(file, at + "output/" + name, tensor);
     for (const auto& [name, tensor] : c.certified.alternatives) put(file, at + "alternative/" + name, tensor);
     if (!c.certified.margin.empty())
-      file.tensors[at + "margin"] = store(DType::f64, {{static_cast<Index>(c.certified.margin.size())}, c.certified.margin});
+      file.tensors[at + "margin"] =
+          store(DType::f64, {{static_cast<Index>(c.certified.margin.size())}, c.certified.margin});
     list.push_back({{"query", query(c.name, "any")}, {"flag", c.name.flag}, {"units", c.certified.units}});
   }
-  file.metadata = {{"attest", "golden 1"}, {"equation", spec.id}, {"channels", fmt::format("{}", fmt::join(kChannelNames, ","))}, {"cases", list.dump()}};
+  file.metadata = {{"attest", "golden 1"},
+                   {"equation", spec.id},
+                   {"channels", fmt::format("{}", fmt::join(kChannelNames, ","))},
+                   {"cases", list.dump()}};
   return golden::serialize(file);
 }
 
@@ -174,18 +185,21 @@ std::vector<GoldenCase> parse_golden(const Spec& spec, const std::string& bytes,
   };
   if (meta("attest") != "golden 1") reader.fail("is not a golden file of this version");
   if (meta("equation") != spec.id) reader.fail(fmt::format("holds '{}', not '{}'", meta("equation"), spec.id));
-  if (meta("channels") != fmt::format("{}", fmt::join(kChannelNames, ","))) reader.fail("names other rounding channels");
+  if (meta("channels") != fmt::format("{}", fmt::join(kChannelNames, ",")))
+    reader.fail("names other rounding channels");
   const auto list = nlohmann::json::parse(meta("cases"), nullptr, false);
   const auto expected = stored_cases(spec);
   if (!list.is_array() || list.size() != expected.size())
-    reader.fail(fmt::format("is stale: it holds {} cases, the spec lists {}", list.is_array() ? list.size() : 0, expected.size()));
+    reader.fail(fmt::format("is stale: it holds {} cases, the spec lists {}", list.is_array() ? list.size() : 0,
+                            expected.size()));
   std::vector<GoldenCase> cases;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     GoldenCase c;
     c.name = expected[i];
     const std::string wanted = query(expected[i], "any");
     if (!list[i].is_object() || list[i].value("query", "") != wanted)
-      reader.fail(fmt::format("is stale: case {} is '{}', the spec says '{}'", i, list[i].is_object() ? list[i].value("query", "") : "", wanted));
+      reader.fail(fmt::format("is stale: case {} is '{}', the spec says '{}'", i,
+                              list[i].is_object() ? list[i].value("query", "") : "", wanted));
     c.problem = draw(c.name);
     c.cotangents = draw_cotangents(c.name);
     const std::string at = prefix(i);
@@ -196,13 +210,16 @@ std::vector<GoldenCase> parse_golden(const Spec& spec, const std::string& bytes,
       if (reader.array(at + "cotangent/" + name, array.shape).values != array.values)
         reader.fail(fmt::format("cotangent '{}' of case {} is not what its query draws", name, i));
     const auto names = results_of(c.problem, c.cotangents);
-    for (const auto& name : names) c.certified.outputs[name] = reader.certified(at + "output/" + name, shape_of_result(c.problem, name));
+    for (const auto& name : names)
+      c.certified.outputs[name] = reader.certified(at + "output/" + name, shape_of_result(c.problem, name));
     if (!names.empty() && reader.has(at + "alternative/" + names[0] + "/hi"))
       for (const auto& name : names)
         c.certified.alternatives[name] = reader.certified(at + "alternative/" + name, shape_of_result(c.problem, name));
-    if (reader.has(at + "margin")) c.certified.margin = reader.array(at + "margin", load(file.tensors.at(at + "margin")).shape).values;
+    if (reader.has(at + "margin"))
+      c.certified.margin = reader.array(at + "margin", load(file.tensors.at(at + "margin")).shape).values;
     c.certified.units = list[i].value("units", "");
-    if (c.certified.units != "wide" && c.certified.units != "narrow") reader.fail(fmt::format("case {} has unknown units", i));
+    if (c.certified.units != "wide" && c.certified.units != "narrow")
+      reader.fail(fmt::format("case {} has unknown units", i));
     cases.push_back(std::move(c));
   }
   reader.finish();
@@ -211,7 +228,8 @@ std::vector<GoldenCase> parse_golden(const Spec& spec, const std::string& bytes,
 
 fs::path file_of(const Spec& spec) { return fs::path(spec.family()) / (spec.stem() + ".safetensors"); }
 
-void regenerate(const std::vector<const Spec*>& specs, const fs::path& project, const fs::path& folder, const Progress& progress) {
+void regenerate(const std::vector<const Spec*>& specs, const fs::path& project, const fs::path& folder,
+                const Progress& progress) {
   struct Job {
     std::size_t spec, index;
     Case name;
@@ -270,7 +288,8 @@ std::vector<std::string> verify(const fs::path& project, const fs::path& folder)
         continue;
       }
       if (source_hash(spec, project) != entry.sources) {
-        faults.push_back(fmt::format("{} is stale: its spec, reference or generator has changed; run `attest golden regenerate`", name));
+        faults.push_back(fmt::format(
+            "{} is stale: its spec, reference or generator has changed; run `attest golden regenerate`", name));
         continue;
       }
       const auto cases = parse_golden(spec, bytes, (folder / name).string());
@@ -296,7 +315,8 @@ std::vector<GoldenCase> load_golden(const Spec& spec, const fs::path& folder) {
   try {
     const ManifestEntry entry = read_manifest(folder / manifest_of(spec));
     const std::string bytes = read_file(path);
-    if (sha256(bytes) != entry.sha256) throw std::runtime_error(path.string() + ": its SHA-256 is not the manifest's: damaged or stale");
+    if (sha256(bytes) != entry.sha256)
+      throw std::runtime_error(path.string() + ": its SHA-256 is not the manifest's: damaged or stale");
     return parse_golden(spec, bytes, path.string());
   } catch (const std::exception& error) {
     throw std::runtime_error(error.what() + remedy);

@@ -24,7 +24,8 @@ __global__ __launch_bounds__(kThreads) void write_turns(Sequences tokens, Turns 
     const int row = i / pairs, m = i % pairs;
     const Index position = turns.positions.data ? turns.positions.at(chunk, 0, row) : turns.start + chunk.first + row;
     const double angle = static_cast<double>(position) * turns.frequencies.at(m);
-    float* to = static_cast<float*>(table.data) + table.place.at(chunk.sequence, 0, chunk.origin + chunk.first + row, m);
+    float* to =
+        static_cast<float*>(table.data) + table.place.at(chunk.sequence, 0, chunk.origin + chunk.first + row, m);
     to[0] = static_cast<float>(cos(angle));
     to[pairs] = static_cast<float>(sin(angle));
   }

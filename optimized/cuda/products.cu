@@ -5,8 +5,9 @@
 namespace attest::cuda {
 namespace {
 
-/// Each total becomes the sum of the initial state and the totals before it (behind it, where the order is from the end): always added
-/// in the order of the tokens, so that the bits do not depend on what runs when. A thread has one element of the state.
+/// Each total becomes the sum of the initial state and the totals before it (behind it, where the order is from the
+/// end): always added in the order of the tokens, so that the bits do not depend on what runs when. A thread has one
+/// element of the state.
 __global__ void prefix_sums(State states, Sequences tokens, Order order, State initial, State final, State whole) {
   const int sequence = static_cast<int>(blockIdx.y), head = static_cast<int>(blockIdx.z);
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -16,7 +17,8 @@ __global__ void prefix_sums(State states, Sequences tokens, Order order, State i
   float sum = before ? *before : 0.0f;
   const Index first = tokens.slot_of(sequence), chunks = tokens.chunks_of(sequence);
   for (Index step = 0; step < chunks; ++step) {
-    float* total = states.at(static_cast<int>(first + (order == Order::future ? chunks - 1 - step : step)), head, row, column);
+    float* total =
+        states.at(static_cast<int>(first + (order == Order::future ? chunks - 1 - step : step)), head, row, column);
     const float mine = *total;
     *total = sum;
     sum += mine;
@@ -27,9 +29,11 @@ __global__ void prefix_sums(State states, Sequences tokens, Order order, State i
 
 }  // namespace
 
-void add_up_states(Call& call, const State& states, const Sequences& tokens, Order order, const State& initial, const State& final, const State& whole) {
-  call.launch(prefix_sums, {divide_up(static_cast<Index>(states.rows) * states.columns, kThreads), tokens.count, call.heads()}, kThreads, 0, states,
-              tokens, order, initial, final, whole);
+void add_up_states(Call& call, const State& states, const Sequences& tokens, Order order, const State& initial,
+                   const State& final, const State& whole) {
+  call.launch(prefix_sums,
+              {divide_up(static_cast<Index>(states.rows) * states.columns, kThreads), tokens.count, call.heads()},
+              kThreads, 0, states, tokens, order, initial, final, whole);
 }
 
 /// Prefix sums over no chunks.

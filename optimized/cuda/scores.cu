@@ -8,7 +8,9 @@ namespace attest::cuda {
 namespace {
 
 /// All rows of a sequence.
-__device__ Chunk all_rows(const Sequences& rows, int sequence) { return {sequence, 0, 0, static_cast<int>(rows.length)}; }
+__device__ Chunk all_rows(const Sequences& rows, int sequence) {
+  return {sequence, 0, 0, static_cast<int>(rows.length)};
+}
 
 /// A thread has an element.
 template <class T>
@@ -18,13 +20,15 @@ __global__ __launch_bounds__(kThreads) void element_sums(Sequences rows, Rows x,
   const int column = static_cast<int>(at % sums.width);
   if (i >= rows.length) return;
   const Chunk chunk = all_rows(rows, sequence);
-  store_answer<T>({.answers = sums}, chunk, head, i, column, Panel<T>(x, chunk, head)(i, column) + Panel<T>(y, chunk, head)(i, column), 1);
+  store_answer<T>({.answers = sums}, chunk, head, i, column,
+                  Panel<T>(x, chunk, head)(i, column) + Panel<T>(y, chunk, head)(i, column), 1);
 }
 
 /// A warp has a column.
 template <class T>
 __global__ __launch_bounds__(kThreads) void row_sums(Sequences rows, Rows x, Answers sums) {
-  const int sequence = static_cast<int>(blockIdx.y), head = static_cast<int>(blockIdx.z), column = static_cast<int>(blockIdx.x) * kWarps + warp();
+  const int sequence = static_cast<int>(blockIdx.y), head = static_cast<int>(blockIdx.z),
+            column = static_cast<int>(blockIdx.x) * kWarps + warp();
   if (column >= sums.width) return;
   const Chunk chunk = all_rows(rows, sequence);
   const Panel<T> panel(x, chunk, head);
@@ -39,7 +43,8 @@ __global__ __launch_bounds__(kThreads) void row_sums(Sequences rows, Rows x, Ans
 template <class T>
 Rows add_rows(Call& call, const Sequences& rows, const Rows& x, const Rows& y) {
   const Answers sums = call.workspace_rows(rows, x.stored);
-  call.launch(element_sums<T>, {divide_up(rows.length * x.stored, kThreads), rows.count, call.heads()}, kThreads, 0, rows, x, y, sums);
+  call.launch(element_sums<T>, {divide_up(rows.length * x.stored, kThreads), rows.count, call.heads()}, kThreads, 0,
+              rows, x, y, sums);
   return read_back(sums);
 }
 
@@ -48,8 +53,8 @@ void sum_rows(Call& call, const Sequences& rows, const Rows& x, const Answers& s
   call.launch(row_sums<T>, {divide_up(sums.width, kWarps), rows.count, call.heads()}, kThreads, 0, rows, x, sums);
 }
 
-#define ATTEST_CUDA_INSTANTIATE(T)                                                          \
-  template Rows add_rows<T>(Call&, const Sequences&, const Rows&, const Rows&);             \
+#define ATTEST_CUDA_INSTANTIATE(T)                                              \
+  template Rows add_rows<T>(Call&, const Sequences&, const Rows&, const Rows&); \
   template void sum_rows<T>(Call&, const Sequences&, const Rows&, const Answers&);
 ATTEST_CUDA_INSTANTIATE(float)
 ATTEST_CUDA_INSTANTIATE(__nv_bfloat16)

@@ -5,12 +5,13 @@
 namespace attest::cuda {
 namespace {
 
-/// visit<Factor, similarity>() for a similarity that is known when a call comes. What weighs by distances is computed in true float:
-/// no channel of rounded factors belongs to a difference.
+/// visit<Factor, similarity>() for a similarity that is known when a call comes. What weighs by distances is computed
+/// in true float: no channel of rounded factors belongs to a difference.
 template <class Factor, class Visit>
 void with_similarity(const Logits& logits, Visit&& visit) {
   if (logits.similarity != Similarity::exp_product && !logits.only_masked())
-    throw std::invalid_argument("a similarity that is no product's exponential takes scale, mask and causal order alone");
+    throw std::invalid_argument(
+        "a similarity that is no product's exponential takes scale, mask and causal order alone");
   switch (logits.similarity) {
     case Similarity::exp_product: return visit.template operator()<Factor, Similarity::exp_product>();
     case Similarity::exp_distance: return visit.template operator()<float, Similarity::exp_distance>();
@@ -20,7 +21,10 @@ void with_similarity(const Logits& logits, Visit&& visit) {
 
 template <class T, class Factor, Similarity similarity>
 void backward(Call& call, const Logits& logits, const AttentionBackward& x) {
-  Sums p{.logits = logits, .statistics = passes::statistics_of<T, Factor, similarity>(call, logits, x.v, x.grad_o), .v = x.v, .grad_o = x.grad_o};
+  Sums p{.logits = logits,
+         .statistics = passes::statistics_of<T, Factor, similarity>(call, logits, x.v, x.grad_o),
+         .v = x.v,
+         .grad_o = x.grad_o};
   p.other = x.grad_o;
   p.answers = x.grad_v;
   passes::sum_up<T, Factor, similarity, Side::keys, Coefficient::weight>(call, p);
@@ -68,11 +72,13 @@ template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
   if constexpr (std::is_same_v<T, __nv_bfloat16>)
     if (attends_by_warpgroup(logits, v.width())) return attend_by_warpgroup(call, logits, v, o);
-  with_similarity<Factor>(logits, [&]<class F, Similarity similarity>() { passes::attend<T, F, similarity>(call, logits, v, o); });
+  with_similarity<Factor>(
+      logits, [&]<class F, Similarity similarity>() { passes::attend<T, F, similarity>(call, logits, v, o); });
 }
 
 template <class T, class Factor>
-void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o, const Answers& weights_by_row) {
+void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o,
+                            const Answers& weights_by_row) {
   constexpr Similarity softmax = Similarity::exp_product;
   const Rows known = passes::statistics_of<T, Factor, softmax>(call, logits, v, {});
   passes::sum_up<T, Factor, softmax, Side::queries, Coefficient::weight>(
@@ -81,11 +87,12 @@ void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, con
 
 template <class T, class Factor>
 void attend_backward(Call& call, const Logits& logits, const AttentionBackward& x) {
-  with_similarity<Factor>(logits, [&]<class F, Similarity similarity>() { backward<T, F, similarity>(call, logits, x); });
+  with_similarity<Factor>(logits,
+                          [&]<class F, Similarity similarity>() { backward<T, F, similarity>(call, logits, x); });
 }
 
-#define ATTEST_CUDA_INSTANTIATE(T, Factor)                                                               \
-  template void attend_online<T, Factor>(Call&, const Logits&, const Rows&, const Answers&);             \
+#define ATTEST_CUDA_INSTANTIATE(T, Factor)                                                                            \
+  template void attend_online<T, Factor>(Call&, const Logits&, const Rows&, const Answers&);                          \
   template void attend_from_statistics<T, Factor>(Call&, const Logits&, const Rows&, const Answers&, const Answers&); \
   template void attend_backward<T, Factor>(Call&, const Logits&, const AttentionBackward&);
 ATTEST_CUDA_FORMATS(ATTEST_CUDA_INSTANTIATE)

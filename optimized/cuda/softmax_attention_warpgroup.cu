@@ -58,7 +58,8 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
   if (chunk.count == 0) return;
   const int head = static_cast<int>(blockIdx.z), first = static_cast<int>(chunk.first);
   const LogitsOf<Bf16> logits(p, chunk.sequence, head);
-  const Panel<Bf16> values(v, LogitsOf<Bf16>::whole(p.keys, chunk.sequence), head), given(grad_o, LogitsOf<Bf16>::whole(p.queries, chunk.sequence), head);
+  const Panel<Bf16> values(v, LogitsOf<Bf16>::whole(p.keys, chunk.sequence), head),
+      given(grad_o, LogitsOf<Bf16>::whole(p.queries, chunk.sequence), head);
   const int begin = logits.keys_from(first), end = logits.keys_before(first + chunk.count);
 
   const auto fetch = [&](int j, int stage) {
@@ -97,24 +98,29 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
 template <int Eights>
 void launch_online(Call& call, const Logits& p, const Rows& v, const Answers& o) {
   const int depth = depth_of(p.q.width());
-  call.launch(online<Eights>, {p.queries.slots(), divide_up(o.width, 8 * Eights), call.heads()}, kThreads, bytes_of(depth, depth + 8 * Eights), p, v, o);
+  call.launch(online<Eights>, {p.queries.slots(), divide_up(o.width, 8 * Eights), call.heads()}, kThreads,
+              bytes_of(depth, depth + 8 * Eights), p, v, o);
 }
 
 }  // namespace
 
 bool attends_by_warpgroup(const Logits& p, int width) {
   const int depth = round_up(p.q.width(), 8 * kMany);
-  return p.similarity == Similarity::exp_product && compute_capability() == 90 && bytes_of(depth + depth_of(width), depth + round_up(width, 8 * kMany)) <= kRoom;
+  return p.similarity == Similarity::exp_product && compute_capability() == 90 &&
+         bytes_of(depth + depth_of(width), depth + round_up(width, 8 * kMany)) <= kRoom;
 }
 
 void attend_by_warpgroup(Call& call, const Logits& p, const Rows& v, const Answers& o) {
-  if (o.width <= 8 * kFew) launch_online<kFew>(call, p, v, o);
-  else launch_online<kMany>(call, p, v, o);
+  if (o.width <= 8 * kFew)
+    launch_online<kFew>(call, p, v, o);
+  else
+    launch_online<kMany>(call, p, v, o);
 }
 
 void statistics_by_warpgroup(Call& call, const Logits& p, const Rows& v, const Rows& grad_o, const Answers& out) {
   const int depth = depth_of(p.q.width()), width = grad_o.data ? depth_of(v.width()) : 0;
-  call.launch(statistics, {p.queries.slots(), 1, call.heads()}, kThreads, bytes_of(depth + width, depth + width), p, v, grad_o, out);
+  call.launch(statistics, {p.queries.slots(), 1, call.heads()}, kThreads, bytes_of(depth + width, depth + width), p, v,
+              grad_o, out);
 }
 
 }  // namespace attest::cuda

@@ -15,7 +15,10 @@ foreach(header ${headers})
   file(READ include/${header} text)
   string(REGEX MATCHALL "\n#define ATTEST_CUDA_UNIT_[A-Za-z_]+\\([^)]*\\)" units "${text}")
   if(NOT units)
-    message(FATAL_ERROR "optimized/cuda/include/${header} says nothing that is to be compiled: there is no #define ATTEST_CUDA_UNIT_NAME(...)")
+    message(
+      FATAL_ERROR
+      "optimized/cuda/include/${header} says nothing that is to be compiled: there is no #define ATTEST_CUDA_UNIT_NAME(...)"
+    )
   endif()
   foreach(unit ${units})
     string(REGEX MATCH "ATTEST_CUDA_UNIT_([A-Za-z_]+)\\((.*)\\)" found "${unit}")
@@ -27,14 +30,22 @@ foreach(header ${headers})
     elseif(CMAKE_MATCH_2 STREQUAL "")
       set(arguments " ")
     else()
-      message(FATAL_ERROR "optimized/cuda/include/${header}: ATTEST_CUDA_UNIT_${name} takes (${CMAKE_MATCH_2}); it may take (T, Factor), (T) or ()")
+      message(
+        FATAL_ERROR
+        "optimized/cuda/include/${header}: ATTEST_CUDA_UNIT_${name} takes (${CMAKE_MATCH_2}); it may take (T, Factor), (T) or ()"
+      )
     endif()
     foreach(argument IN LISTS arguments)
       string(REGEX REPLACE "[^A-Za-z0-9]+" "_" file "${stem} ${name} ${argument}")
       string(REGEX REPLACE "_$" "" file ${file})
       set(file ${PROJECT_BINARY_DIR}/generated/cuda/${file}.cu)
-      file(CONFIGURE OUTPUT ${file} @ONLY
-        CONTENT "// Generated.\n#include \"${header}\"\n\nnamespace attest::cuda {\nATTEST_CUDA_UNIT_${name}(${argument})\n}  // namespace attest::cuda\n")
+      file(
+        CONFIGURE
+        OUTPUT ${file}
+        @ONLY
+        CONTENT
+          "// Generated.\n#include \"${header}\"\n\nnamespace attest::cuda {\nATTEST_CUDA_UNIT_${name}(${argument})\n}  // namespace attest::cuda\n"
+      )
       list(APPEND ATTEST_CUDA_UNITS ${file})
     endforeach()
   endforeach()

@@ -35,7 +35,8 @@ void Binary64::row_times_matrix(const Row& row, const View<const Number, 2>& mat
       const Index count = std::min(kTogether, columns - first);
       const double* y[kTogether];
       double t[kTogether];
-      for (Index c = 0; c < kTogether; ++c) y[c] = matrix.plain() + (first + std::min(c, count - 1)) * matrix.stride(1), t[c] = x[0] * y[c][0];
+      for (Index c = 0; c < kTogether; ++c)
+        y[c] = matrix.plain() + (first + std::min(c, count - 1)) * matrix.stride(1), t[c] = x[0] * y[c][0];
       for (Index i = 1; i < n; ++i)
         for (Index c = 0; c < kTogether; ++c) t[c] += x[i] * y[c][i * step];
       for (Index c = 0; c < count; ++c) total[first + c] = t[c];

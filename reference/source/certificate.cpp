@@ -6,15 +6,18 @@
 namespace attest::reference {
 
 void Certificate::divide(Ball& r, const Ball& a, const Ball& b) {
-  if (!arb_is_zero(b.get()) && arb_contains_zero(b.get()) && arb_is_finite(b.get())) throw Undecided("a denominator is zero");
+  if (!arb_is_zero(b.get()) && arb_contains_zero(b.get()) && arb_is_finite(b.get()))
+    throw Undecided("a denominator is zero");
   arb_div(r.get(), a.get(), b.get(), bits_);
 }
 void Certificate::logarithm(Ball& r, const Ball& a) {
-  if (arb_contains_nonpositive(a.get()) && arb_contains_positive(a.get()) && arb_is_finite(a.get())) throw Undecided("the argument of a logarithm is positive");
+  if (arb_contains_nonpositive(a.get()) && arb_contains_positive(a.get()) && arb_is_finite(a.get()))
+    throw Undecided("the argument of a logarithm is positive");
   arb_log(r.get(), a.get(), bits_);
 }
 void Certificate::square_root(Ball& r, const Ball& a) {
-  if (arb_contains_negative(a.get()) && arb_contains_nonnegative(a.get()) && arb_is_finite(a.get())) throw Undecided("the argument of a root is negative");
+  if (arb_contains_negative(a.get()) && arb_contains_nonnegative(a.get()) && arb_is_finite(a.get()))
+    throw Undecided("the argument of a root is negative");
   arb_sqrt(r.get(), a.get(), bits_);
 }
 

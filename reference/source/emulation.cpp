@@ -37,7 +37,8 @@ Handle Emulation::stage(std::string_view label, Handle a) {
   return held == kernel_.stages.end() ? shared(a) : kept_in(held->second, a);
 }
 
-double Emulation::in_turn(const std::vector<double>& terms, std::size_t first, std::size_t end, std::size_t step) const {
+double Emulation::in_turn(const std::vector<double>& terms, std::size_t first, std::size_t end,
+                          std::size_t step) const {
   const auto add = [&](auto total) {
     for (std::size_t i = first + step; i < end; i += step) total += static_cast<decltype(total)>(terms[i]);
     return static_cast<double>(total);
@@ -75,7 +76,8 @@ double Emulation::added(std::vector<double>& terms) {
   switch (kernel_.order) {
     case Order::descending: std::reverse(terms.begin(), terms.end()); return in_turn(terms, 0, n, 1);
     case Order::pairwise: return tree(terms.data(), n);
-    case Order::blocked: return partial_sums((n + 7) / 8, [&](std::size_t b) { return in_turn(terms, 8 * b, std::min(n, 8 * b + 8), 1); });
+    case Order::blocked:
+      return partial_sums((n + 7) / 8, [&](std::size_t b) { return in_turn(terms, 8 * b, std::min(n, 8 * b + 8), 1); });
     case Order::lanes: {
       const std::size_t lanes = std::min<std::size_t>(8, n);
       return partial_sums(lanes, [&](std::size_t lane) { return in_turn(terms, lane, n, lanes); });
@@ -122,7 +124,8 @@ Handle Emulation::dot(const Row& a, const Row& b) {
   double total = 0;
   if (kernel_.order == Order::fma) {
     for (std::size_t i = 0; i < n; ++i)
-      total = kernel_.single ? static_cast<double>(std::fma(static_cast<float>(x[i]), static_cast<float>(y[i]), static_cast<float>(total)))
+      total = kernel_.single ? static_cast<double>(std::fma(static_cast<float>(x[i]), static_cast<float>(y[i]),
+                                                            static_cast<float>(total)))
                              : std::fma(x[i], y[i], total);
   } else {
     terms.resize(n);
@@ -150,7 +153,8 @@ void dots_side_by_side(const double* x, const double* const* y, Index n, double*
 /// x times a row of the matrix, added to the totals of all columns.
 template <class T>
 void add_row(double x, const double* y, Index columns, double* total) {
-  for (Index c = 0; c < columns; ++c) total[c] = static_cast<double>(static_cast<T>(total[c]) + static_cast<T>(x) * static_cast<T>(y[c]));
+  for (Index c = 0; c < columns; ++c)
+    total[c] = static_cast<double>(static_cast<T>(total[c]) + static_cast<T>(x) * static_cast<T>(y[c]));
 }
 
 }  // namespace
@@ -158,7 +162,8 @@ void add_row(double x, const double* y, Index columns, double* total) {
 /// Where terms are added as they come, several columns side by side: each as dot does it.
 void Emulation::row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) {
   const Index n = row.extent(0), columns = matrix.extent(1);
-  if (n == 0 || (kernel_.order != Order::ascending && kernel_.order != Order::exp2)) return Arithmetic::row_times_matrix(row, matrix, out);
+  if (n == 0 || (kernel_.order != Order::ascending && kernel_.order != Order::exp2))
+    return Arithmetic::row_times_matrix(row, matrix, out);
   constexpr Index kSide = 8;
   thread_local std::vector<double> left, right, totals;
   thread_local std::array<std::vector<double>, kSide> rooms;
@@ -177,7 +182,8 @@ void Emulation::row_times_matrix(const Row& row, const View<const Number, 2>& ma
   } else {
     const auto first = factors(matrix[0], right);
     for (Index c = 0; c < columns; ++c) total[c] = rounded(x[0] * first[c]);  // not 0 + ..., which is no -0
-    for (Index i = 1; i < n; ++i) (kernel_.single ? add_row<float> : add_row<double>)(x[i], factors(matrix[i], right), columns, total);
+    for (Index i = 1; i < n; ++i)
+      (kernel_.single ? add_row<float> : add_row<double>)(x[i], factors(matrix[i], right), columns, total);
   }
   for (Index c = 0; c < columns; ++c) out[c] = number(total[c]);
 }

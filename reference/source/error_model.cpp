@@ -24,8 +24,8 @@ double by_mpfr(double x) {
   return y;
 }
 
-/// The same, several times faster: an enclosure at 80 bits nearly always has one rounding. Far from the ends of the range only, where
-/// MPFR's result is rounded twice.
+/// The same, several times faster: an enclosure at 80 bits nearly always has one rounding. Far from the ends of the
+/// range only, where MPFR's result is rounded twice.
 template <void (*Enclose)(arb_t, const arb_t, slong), int (*F)(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t)>
 double correctly_rounded(double x) {
   if (!std::isfinite(x)) return by_mpfr<F>(x);
@@ -44,11 +44,12 @@ double correctly_rounded(double x) {
 }
 
 double exp_of(double x) { return correctly_rounded<arb_exp, mpfr_exp>(x); }
-/// e^x - 1 of a small x >= 0 is x + t with t = x^2/2 + x^3/6 + ... < 2^-9 x: t in binary64 errs by less than 2^-48 t, so that x + t rounds
-/// to one number or is left to an enclosure.
+/// e^x - 1 of a small x >= 0 is x + t with t = x^2/2 + x^3/6 + ... < 2^-9 x: t in binary64 errs by less than 2^-48 t,
+/// so that x + t rounds to one number or is left to an enclosure.
 double expm1_of(double x) {
   if (x > 0x1p-400 && x < 0x1p-8) {
-    const double t = x * x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7))))), slack = 0x1p-48 * t;
+    const double t = x * x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7))))),
+                 slack = 0x1p-48 * t;
     if (const double y = x + (t - slack); y == x + (t + slack)) return y;
   }
   return correctly_rounded<arb_expm1, mpfr_expm1>(x);
@@ -220,10 +221,11 @@ Handle ErrorModel::dot(const Row& a, const Row& b) {
   return made([&](Rounding& r) { r = total.result(*this); });
 }
 
-// --- products of a row with a matrix of plain inputs -----------------------------------------------------------------------
+// --- products of a row with a matrix of plain inputs
+// -----------------------------------------------------------------------
 //
-// What dot() does, column for column the same operations in the same order, for kLanes columns side by side. The factor of the row is
-// taken apart once for all of them; an input has no errors but those of an operand.
+// What dot() does, column for column the same operations in the same order, for kLanes columns side by side. The factor
+// of the row is taken apart once for all of them; an input has no errors but those of an operand.
 
 namespace {
 
@@ -236,19 +238,24 @@ struct RowFactor {
   bool skipped;  // an exact zero
   bool input;    // no errors but those of an operand, and finite
 
-  explicit RowFactor(const Rounding& x_, double magnitude_, bool skipped_) : x(x_), magnitude(magnitude_), skipped(skipped_) {
+  explicit RowFactor(const Rounding& x_, double magnitude_, bool skipped_)
+      : x(x_), magnitude(magnitude_), skipped(skipped_) {
     input = std::isfinite(x.value);
-    for (std::size_t c = 0; c < kChannels; ++c) input &= c == kOperand || ((c == kUnderflow || x.bound[c] == 0) && x.variance[c] == 0);
+    for (std::size_t c = 0; c < kChannels; ++c)
+      input &= c == kOperand || ((c == kUnderflow || x.bound[c] == 0) && x.variance[c] == 0);
   }
 };
 
 struct Lanes {
-  double value[kLanes]{}, bound[kChannels][kLanes]{}, variance[kChannels][kLanes]{}, magnitudes[kLanes]{}, squares[kLanes]{}, terms[kLanes]{};
+  double value[kLanes]{}, bound[kChannels][kLanes]{}, variance[kChannels][kLanes]{}, magnitudes[kLanes]{},
+      squares[kLanes]{}, terms[kLanes]{};
 };
 
-/// Adds factor x matrix element to every lane; y points at the elements, `step` apart. Where both are inputs most of the terms are 0.
+/// Adds factor x matrix element to every lane; y points at the elements, `step` apart. Where both are inputs most of
+/// the terms are 0.
 template <bool kInputs>
-[[gnu::always_inline]] inline void add_terms(Lanes& t, const RowFactor& f, const double* y, Index step, const double* u) {
+[[gnu::always_inline]] inline void add_terms(Lanes& t, const RowFactor& f, const double* y, Index step,
+                                             const double* u) {
   const double x = f.x.value, left = f.magnitude, x_squared = x * x, nothing = x_squared * 0;
   const double* b = f.x.bound.data();
   const double* v = f.x.variance.data();
@@ -259,7 +266,8 @@ template <bool kInputs>
     const bool used = y_l != 0;
     const double value = x * y_l, largest = std::abs(value);
     double b0 = kInputs ? 0 : b[0] * size;
-    const double b1 = size * left + b[1] * size, b2 = kInputs ? 0 : b[2] * size, b3 = kInputs ? 0 : b[3] * size, b4 = left + b[4] * size;
+    const double b1 = size * left + b[1] * size, b2 = kInputs ? 0 : b[2] * size, b3 = kInputs ? 0 : b[3] * size,
+                 b4 = left + b[4] * size;
     const double error = b0 * u[0] + b1 * u[1] + b2 * u[2] + b3 * u[3] + b4 * u[4];
     b0 += largest + error;
     const double b4_all = b4 + 1;
@@ -300,12 +308,16 @@ struct Block {
       const RowFactor& factor = m.row[i];
       if (factor.skipped) continue;
       const double* y = m.y + i * m.row_step;
-      if (factor.input && m.finite) add_terms<true>(t, factor, y, step, m.units);
-      else add_terms<false>(t, factor, y, step, m.units);
+      if (factor.input && m.finite)
+        add_terms<true>(t, factor, y, step, m.units);
+      else
+        add_terms<false>(t, factor, y, step, m.units);
     }
   };
-  if (m.column_step == 1) add(1);
-  else add(m.column_step);
+  if (m.column_step == 1)
+    add(1);
+  else
+    add(m.column_step);
 }
 
 void add_block_anywhere(Lanes& t, const Block& m) { add_block(t, m); }
@@ -321,7 +333,8 @@ const auto add_block_here = add_block_anywhere;
 
 void ErrorModel::row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) {
   const Index n = row.extent(0), columns = matrix.extent(1);
-  if (!matrix.plain() || columns < kLanes || units_[kUnderflow] == 0) return Arithmetic::row_times_matrix(row, matrix, out);
+  if (!matrix.plain() || columns < kLanes || units_[kUnderflow] == 0)
+    return Arithmetic::row_times_matrix(row, matrix, out);
   std::vector<RowFactor> factors;
   factors.reserve(static_cast<std::size_t>(n));
   for (Index i = 0; i < n; ++i) {
@@ -330,15 +343,18 @@ void ErrorModel::row_times_matrix(const Row& row, const View<const Number, 2>& m
   }
   bool finite = true;
   for (Index i = 0; i < n; ++i)
-    for (Index c = 0; c < columns; ++c) finite &= std::isfinite(matrix.plain()[i * matrix.stride(0) + c * matrix.stride(1)]);
+    for (Index c = 0; c < columns; ++c)
+      finite &= std::isfinite(matrix.plain()[i * matrix.stride(0) + c * matrix.stride(1)]);
   for (Index first = 0; first < columns; first += kLanes) {
     first = std::min(first, columns - kLanes);  // the last lanes may overlap those before them
     Lanes t;
-    add_block_here(t, {factors.data(), n, matrix.plain() + first * matrix.stride(1), matrix.stride(0), matrix.stride(1), finite, units_.data()});
+    add_block_here(t, {factors.data(), n, matrix.plain() + first * matrix.stride(1), matrix.stride(0), matrix.stride(1),
+                       finite, units_.data()});
     for (Index l = 0; l < kLanes; ++l) {
       Total total;
       total.total.value = t.value[l];
-      for (std::size_t c = 0; c < kChannels; ++c) total.total.bound[c] = t.bound[c][l], total.total.variance[c] = t.variance[c][l];
+      for (std::size_t c = 0; c < kChannels; ++c)
+        total.total.bound[c] = t.bound[c][l], total.total.variance[c] = t.variance[c][l];
       total.magnitudes = t.magnitudes[l], total.squares = t.squares[l], total.terms = static_cast<Index>(t.terms[l]);
       out[first + l] = number(total.result(*this));
     }

@@ -8,7 +8,8 @@
 
 namespace attest::reference {
 
-Bundle::Output::Output(Index height, Index row_width, const std::vector<Index>* asked) : count(height), width(row_width) {
+Bundle::Output::Output(Index height, Index row_width, const std::vector<Index>* asked)
+    : count(height), width(row_width) {
   if (asked) rows = *asked;
   numbers.reset(static_cast<Number*>(std::calloc(static_cast<std::size_t>(count * width) + 1, sizeof(Number))));
   if (!numbers) throw std::bad_alloc();
@@ -50,7 +51,8 @@ Bundle::Bundle(const Problem& problem, const Lift& lift, const WantedRows& rows)
     const auto shape = shape_of(declared, problem.sizes);
     const Index height = shape.empty() ? 1 : shape[0], all = count(shape);
     const auto asked = declared.shape.empty() ? rows.end() : rows.find(declared.shape[0]);
-    outputs_.emplace(declared.name, Output(height, height > 0 ? all / height : 0, asked == rows.end() ? nullptr : &asked->second));
+    outputs_.emplace(declared.name,
+                     Output(height, height > 0 ? all / height : 0, asked == rows.end() ? nullptr : &asked->second));
   }
 }
 

@@ -54,7 +54,6 @@ struct Recorder {
 
 namespace {
 
-
 Number one() { return Number(1); }
 
 }  // namespace
@@ -81,13 +80,19 @@ Number operator+(const Number& a, const Number& b) {
 }
 Number operator-(const Number& a, const Number& b) {
   Number x = Number::owning(arithmetic().difference(a.handle(), b.handle()));
-  if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, one).operand(b, [] { return Number(-1); }).become(x);
+  if (Tape* tape = Evaluation::current->tape)
+    Recorder(*tape).operand(a, one).operand(b, [] { return Number(-1); }).become(x);
   return x;
 }
 Number operator*(const Number& a, const Number& b) {
   Number x = Number::owning(arithmetic().product(a.handle(), b.handle()));
   if (Tape* tape = Evaluation::current->tape)
-    Recorder(*tape).operand(a, [&] { return b; }, Partial::factor).operand(b, [&] { return a; }, Partial::factor).become(x);
+    Recorder(*tape)
+        .operand(
+            a, [&] { return b; }, Partial::factor)
+        .operand(
+            b, [&] { return a; }, Partial::factor)
+        .become(x);
   return x;
 }
 Number operator/(const Number& a, const Number& b) {
@@ -124,12 +129,14 @@ Number cos(const Number& a) {
 Number pivot(const Number& x) { return Number::owning(arithmetic().pivot(x.handle())); }
 Number kept_in(DType dtype, const Number& a) {
   Number x = Number::owning(arithmetic().kept_in(dtype, a.handle()));
-  if (Tape* tape = Evaluation::current->tape; tape && x.handle() != a.handle()) Recorder(*tape).operand(a, one).become(x);
+  if (Tape* tape = Evaluation::current->tape; tape && x.handle() != a.handle())
+    Recorder(*tape).operand(a, one).become(x);
   return x;
 }
 Number stage(std::string_view label, const Number& a) {
   Number x = Number::owning(arithmetic().stage(label, a.handle()));
-  if (Tape* tape = Evaluation::current->tape; tape && x.handle() != a.handle()) Recorder(*tape).operand(a, one).become(x);
+  if (Tape* tape = Evaluation::current->tape; tape && x.handle() != a.handle())
+    Recorder(*tape).operand(a, one).become(x);
   return x;
 }
 
@@ -196,7 +203,8 @@ std::vector<Index> top_k(Index k, const Vector& scores) {
   std::vector<Index> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), Index{0});
   if (k >= n) return order;
-  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return approximate(scores(a)) > approximate(scores(b)); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Index a, Index b) { return approximate(scores(a)) > approximate(scores(b)); });
   const auto split = static_cast<std::size_t>(k);
   bool other = false;
   if (Decisions* decisions = Evaluation::current->decisions; decisions && k > 0) {
@@ -218,10 +226,12 @@ std::vector<Index> top_k(Index k, const Vector& scores) {
   return order;
 }
 
-// --- the tape ------------------------------------------------------------------------------------------------------------
+// --- the tape
+// ------------------------------------------------------------------------------------------------------------
 
 Tape::Tape() : arithmetic_(arithmetic()) {
-  if (!arithmetic_.variables_.empty()) throw std::logic_error("a tape is recording already: derivatives of derivatives are not taken");
+  if (!arithmetic_.variables_.empty())
+    throw std::logic_error("a tape is recording already: derivatives of derivatives are not taken");
   arithmetic_.variables_.resize(arithmetic_.counts_.size(), 0);
   Evaluation::current->tape = this;
 }
@@ -234,7 +244,9 @@ std::uint32_t Tape::variable_of(const Number& x) const {
   return x.handle() < arithmetic_.variables_.size() ? arithmetic_.variables_[x.handle()] : 0;
 }
 
-void Tape::operand(const Number& x, Number partial, Partial kind) { edges_.push_back({variable_of(x) - 1, kind, std::move(partial)}); }
+void Tape::operand(const Number& x, Number partial, Partial kind) {
+  edges_.push_back({variable_of(x) - 1, kind, std::move(partial)});
+}
 
 void Tape::become(Number& result) {
   if (declared_ == edges_.size()) return;  // a constant
@@ -288,7 +300,8 @@ void Tape::differentiate() {
       const auto [child, edge] = uses[use];
       if (!reached[child]) continue;
       const Edge& used = edges_[edge];
-      total.add(Number::owning(arithmetic_.chained(used.partial.handle(), adjoints_[child].handle(), used.kind))), any = true;
+      total.add(Number::owning(arithmetic_.chained(used.partial.handle(), adjoints_[child].handle(), used.kind))),
+          any = true;
     }
     if (any) adjoints_[variable] = total.result();
     reached[variable] = any;

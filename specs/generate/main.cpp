@@ -74,9 +74,13 @@ std::string getter(const ParameterDeclaration& parameter) {
 }
 
 std::string contract(const Spec& spec) {
-  std::string text = "// Generated from specs/" + spec.family() + "/" + spec.stem() + ".toml; do not edit.\n#pragma once\n\n";
-  text += "#include <cstdint>\n#include <optional>\n#include <string>\n#include <string_view>\n\n#include \"attest/view.hpp\"\n\n";
-  text += fmt::format("namespace attest::spec::{}::{} {{\n\ninline constexpr std::string_view id = \"{}\";\n\n", spec.family(), spec.stem(), spec.id);
+  std::string text =
+      "// Generated from specs/" + spec.family() + "/" + spec.stem() + ".toml; do not edit.\n#pragma once\n\n";
+  text +=
+      "#include <cstdint>\n#include <optional>\n#include <string>\n#include <string_view>\n\n#include "
+      "\"attest/view.hpp\"\n\n";
+  text += fmt::format("namespace attest::spec::{}::{} {{\n\ninline constexpr std::string_view id = \"{}\";\n\n",
+                      spec.family(), spec.stem(), spec.id);
   text += "template <class T>\nstruct In {\n";
   for (const auto& input : spec.inputs)
     text += fmt::format("  {} {};  // [{}]{} {}\n", view(input, false), input.name, fmt::join(input.shape, ", "),
@@ -86,13 +90,19 @@ std::string contract(const Spec& spec) {
                         parameter.fallback ? "" : "  // default: " + parameter.fallback_text);
   text += "};\n\ntemplate <class T>\nstruct Out {\n";
   for (const auto& output : spec.outputs)
-    text += fmt::format("  {} {};  // [{}] {}\n", view(output, true), output.name, fmt::join(output.shape, ", "), output.meaning);
-  text += "};\n\n/// Fills In from anything that has tensors and parameters by name.\ntemplate <class T, class Source>\nIn<T> read(Source&& source) {\n  return {\n";
+    text += fmt::format("  {} {};  // [{}] {}\n", view(output, true), output.name, fmt::join(output.shape, ", "),
+                        output.meaning);
+  text +=
+      "};\n\n/// Fills In from anything that has tensors and parameters by name.\ntemplate <class T, class "
+      "Source>\nIn<T> read(Source&& source) {\n  return {\n";
   for (const auto& input : spec.inputs)
     text += fmt::format("      .{0} = source.template {1}<{2}{3}>(\"{0}\"),\n", input.name,
-                        input.element == Element::real ? "input" : input.element == Element::boolean ? "boolean_input" : "integer_input",
+                        input.element == Element::real      ? "input"
+                        : input.element == Element::boolean ? "boolean_input"
+                                                            : "integer_input",
                         input.element == Element::real ? "T, " : "", input.shape.size());
-  for (const auto& parameter : spec.parameters) text += fmt::format("      .{} = {},\n", parameter.name, getter(parameter));
+  for (const auto& parameter : spec.parameters)
+    text += fmt::format("      .{} = {},\n", parameter.name, getter(parameter));
   text += "  };\n}\n\ntemplate <class T, class Source>\nOut<T> write(Source&& source) {\n  return {\n";
   for (const auto& output : spec.outputs)
     text += fmt::format("      .{0} = source.template output<T, {1}>(\"{0}\"),\n", output.name, output.shape.size());
@@ -108,20 +118,27 @@ std::string symbol(const Spec& spec) {
 
 std::string reference_unit(const Spec& spec) {
   std::string text = fmt::format(
-      "// Generated; every form of {0}.\n#include \"attest/reference/{1}/{2}.hpp\"\n#include \"attest/reference/evaluate.hpp\"\n\n"
-      "namespace attest::reference {{\n\nvoid run_{3}(std::string_view form, Bundle& bundle);\nvoid run_{3}(std::string_view form, Bundle& bundle) {{\n"
-      "  const auto in = attest::spec::{1}::{2}::read<Number>(bundle);\n  const auto out = attest::spec::{1}::{2}::write<Number>(bundle);\n",
+      "// Generated; every form of {0}.\n#include \"attest/reference/{1}/{2}.hpp\"\n#include "
+      "\"attest/reference/evaluate.hpp\"\n\n"
+      "namespace attest::reference {{\n\nvoid run_{3}(std::string_view form, Bundle& bundle);\nvoid "
+      "run_{3}(std::string_view form, Bundle& bundle) {{\n"
+      "  const auto in = attest::spec::{1}::{2}::read<Number>(bundle);\n  const auto out = "
+      "attest::spec::{1}::{2}::write<Number>(bundle);\n",
       spec.id, spec.family(), spec.stem(), symbol(spec));
   for (const auto& form : spec.forms)
-    text += fmt::format("  if (form == \"{0}\") return {1}::{2}::{0}(in, out);\n", form.name, spec.family(), spec.stem());
+    text +=
+        fmt::format("  if (form == \"{0}\") return {1}::{2}::{0}(in, out);\n", form.name, spec.family(), spec.stem());
   text += fmt::format("  unknown_form(\"{}\", form);\n}}\n\n}}  // namespace attest::reference\n", spec.id);
   return text;
 }
 
 std::string reference_table(const std::vector<Spec>& specs) {
   std::string text = "// Generated.\n#include \"attest/reference/evaluate.hpp\"\n\nnamespace attest::reference {\n\n";
-  for (const auto& spec : specs) text += fmt::format("void run_{}(std::string_view form, Bundle& bundle);\n", symbol(spec));
-  text += "\nconst std::map<std::string, Run, std::less<>>& all_forms() {\n  static const std::map<std::string, Run, std::less<>> table{\n";
+  for (const auto& spec : specs)
+    text += fmt::format("void run_{}(std::string_view form, Bundle& bundle);\n", symbol(spec));
+  text +=
+      "\nconst std::map<std::string, Run, std::less<>>& all_forms() {\n  static const std::map<std::string, Run, "
+      "std::less<>> table{\n";
   for (const auto& spec : specs) text += fmt::format("      {{\"{}\", run_{}}},\n", spec.id, symbol(spec));
   text += "  };\n  return table;\n}\n\n}  // namespace attest::reference\n";
   return text;
@@ -130,14 +147,15 @@ std::string reference_table(const std::vector<Spec>& specs) {
 std::string fault_unit(const Spec& spec) {
   std::string text = fmt::format(
       "// Generated; every fault of {0}.\n#include \"faults/{1}/{2}.hpp\"\n#include \"attest/judge/faults.hpp\"\n\n"
-      "namespace attest::judge {{\n\nvoid fault_of_{3}(std::string_view fault, double amplitude, reference::Bundle& bundle);\n"
+      "namespace attest::judge {{\n\nvoid fault_of_{3}(std::string_view fault, double amplitude, reference::Bundle& "
+      "bundle);\n"
       "void fault_of_{3}(std::string_view fault, [[maybe_unused]] double amplitude, reference::Bundle& bundle) {{\n"
       "  const auto in = attest::spec::{1}::{2}::read<reference::Number>(bundle);\n"
       "  const auto out = attest::spec::{1}::{2}::write<reference::Number>(bundle);\n",
       spec.id, spec.family(), spec.stem(), symbol(spec));
   for (const auto& fault : spec.faults)
-    text += fmt::format("  if (fault == \"{0}\") return attest::faults::{1}::{2}::{0}(in, out{3});\n", fault.name, spec.family(), spec.stem(),
-                        fault.amplitude > 0 ? ", reference::Number(amplitude)" : "");
+    text += fmt::format("  if (fault == \"{0}\") return attest::faults::{1}::{2}::{0}(in, out{3});\n", fault.name,
+                        spec.family(), spec.stem(), fault.amplitude > 0 ? ", reference::Number(amplitude)" : "");
   text += fmt::format("  unknown_fault(\"{0}\", fault);\n}}\n\n}}  // namespace attest::judge\n", spec.id);
   return text;
 }
@@ -145,8 +163,11 @@ std::string fault_unit(const Spec& spec) {
 std::string fault_table(const std::vector<Spec>& specs) {
   std::string text = "// Generated.\n#include \"attest/judge/faults.hpp\"\n\nnamespace attest::judge {\n\n";
   for (const auto& spec : specs)
-    text += fmt::format("void fault_of_{}(std::string_view fault, double amplitude, reference::Bundle& bundle);\n", symbol(spec));
-  text += "\nconst std::map<std::string, FaultRun, std::less<>>& all_faults() {\n  static const std::map<std::string, FaultRun, std::less<>> table{\n";
+    text += fmt::format("void fault_of_{}(std::string_view fault, double amplitude, reference::Bundle& bundle);\n",
+                        symbol(spec));
+  text +=
+      "\nconst std::map<std::string, FaultRun, std::less<>>& all_faults() {\n  static const std::map<std::string, "
+      "FaultRun, std::less<>> table{\n";
   for (const auto& spec : specs) text += fmt::format("      {{\"{}\", fault_of_{}}},\n", spec.id, symbol(spec));
   text += "  };\n  return table;\n}\n\n}  // namespace attest::judge\n";
   return text;
@@ -162,7 +183,8 @@ std::vector<std::string> kernel_forms(const Spec& spec) {
 /// The C interface around one equation's OpenMP kernels.
 std::string openmp_unit(const Spec& spec) {
   std::string text = fmt::format(
-      "// Generated; the C interface of {0}.\n#include \"attest/spec/{1}/{2}.hpp\"\n#include \"attest/openmp/plugin.hpp\"\n\n"
+      "// Generated; the C interface of {0}.\n#include \"attest/spec/{1}/{2}.hpp\"\n#include "
+      "\"attest/openmp/plugin.hpp\"\n\n"
       "namespace attest::openmp {{\nnamespace {1}::{2} {{\n\nnamespace contract = attest::spec::{1}::{2};\n",
       spec.id, spec.family(), spec.stem());
   for (const auto& form : kernel_forms(spec))
@@ -170,47 +192,63 @@ std::string openmp_unit(const Spec& spec) {
   text += fmt::format("\n}}  // namespace {}::{}\n\nnamespace {{\n", spec.family(), spec.stem());
   for (const auto& form : kernel_forms(spec))
     text += fmt::format(
-        "\ntemplate <class T>\nint run_{0}(const attest_call* call) {{\n  return over_heads<T>(call, [](auto& head) {{\n"
-        "    {1}::{2}::{0}<T>(attest::spec::{1}::{2}::read<T>(head), attest::spec::{1}::{2}::write<T>(head));\n  }});\n}}\n",
+        "\ntemplate <class T>\nint run_{0}(const attest_call* call) {{\n  return over_heads<T>(call, [](auto& head) "
+        "{{\n"
+        "    {1}::{2}::{0}<T>(attest::spec::{1}::{2}::read<T>(head), attest::spec::{1}::{2}::write<T>(head));\n  "
+        "}});\n}}\n",
         form.c_str(), spec.family(), spec.stem());
-  text += fmt::format("\n}}  // namespace\n\nextern const std::vector<attest_kernel> kernels_{0};\nconst std::vector<attest_kernel> kernels_{0} = {{\n", symbol(spec));
+  text += fmt::format(
+      "\n}}  // namespace\n\nextern const std::vector<attest_kernel> kernels_{0};\nconst std::vector<attest_kernel> "
+      "kernels_{0} = {{\n",
+      symbol(spec));
   const auto backend = spec.backends.find("openmp");
   for (const auto& form : kernel_forms(spec))
     for (const auto& dtype : backend->second)
-      text += fmt::format("    kernel<{}>(\"{}\", \"{}\", run_{}<{}>),\n", dtype == "f32" ? "float" : "double", spec.id, form, form,
-                          dtype == "f32" ? "float" : "double");
+      text += fmt::format("    kernel<{}>(\"{}\", \"{}\", run_{}<{}>),\n", dtype == "f32" ? "float" : "double", spec.id,
+                          form, form, dtype == "f32" ? "float" : "double");
   text += "};\n\n}  // namespace attest::openmp\n";
   return text;
 }
 
 std::string openmp_table(const std::vector<Spec>& specs) {
   std::string text = "// Generated.\n#include \"attest/openmp/plugin.hpp\"\n\nnamespace attest::openmp {\n\n";
-  for (const auto& spec : specs) text += fmt::format("extern const std::vector<attest_kernel> kernels_{};\n", symbol(spec));
-  text += "\nstd::vector<attest_kernel> all_kernels() {\n  std::vector<attest_kernel> all;\n  for (const auto* kernels : std::initializer_list<const std::vector<attest_kernel>*>{\n";
+  for (const auto& spec : specs)
+    text += fmt::format("extern const std::vector<attest_kernel> kernels_{};\n", symbol(spec));
+  text +=
+      "\nstd::vector<attest_kernel> all_kernels() {\n  std::vector<attest_kernel> all;\n  for (const auto* kernels : "
+      "std::initializer_list<const std::vector<attest_kernel>*>{\n";
   for (const auto& spec : specs) text += fmt::format("           &kernels_{},\n", symbol(spec));
-  text += "       })\n    all.insert(all.end(), kernels->begin(), kernels->end());\n  return all;\n}\n\n}  // namespace attest::openmp\n";
+  text +=
+      "       })\n    all.insert(all.end(), kernels->begin(), kernels->end());\n  return all;\n}\n\n}  // namespace "
+      "attest::openmp\n";
   return text;
 }
 
 /// The kernels of the CUDA backend: each equation's source says which it has.
 std::string cuda_table(const std::vector<Spec>& specs) {
   std::string text = "// Generated.\n#include \"attest/cuda/plugin.hpp\"\n\nnamespace attest::cuda {\n\n";
-  for (const auto& spec : specs) text += fmt::format("namespace {}::{} {{\nstd::vector<attest_kernel> kernels();\n}}\n", spec.family(), spec.stem());
+  for (const auto& spec : specs)
+    text += fmt::format("namespace {}::{} {{\nstd::vector<attest_kernel> kernels();\n}}\n", spec.family(), spec.stem());
   text += "\nstd::vector<attest_kernel> all_kernels() {\n  std::vector<attest_kernel> all;\n  for (auto* kernels : {\n";
   for (const auto& spec : specs) text += fmt::format("           {}::{}::kernels,\n", spec.family(), spec.stem());
-  text += "       })\n    for (const auto& kernel : kernels()) all.push_back(kernel);\n  return all;\n}\n\n}  // namespace attest::cuda\n";
+  text +=
+      "       })\n    for (const auto& kernel : kernels()) all.push_back(kernel);\n  return all;\n}\n\n}  // namespace "
+      "attest::cuda\n";
   return text;
 }
 
 /// `R"~(` cannot occur in a spec: specgen refuses it.
 std::string spec_texts(const std::vector<Spec>& specs) {
-  std::string text = "// Generated.\n#include \"attest/spec.hpp\"\n\nnamespace attest {\n\nconst std::map<std::string, Spec>& specs() {\n"
-                     "  static const std::map<std::string, Spec> table = [] {\n    std::map<std::string, Spec> all;\n";
+  std::string text =
+      "// Generated.\n#include \"attest/spec.hpp\"\n\nnamespace attest {\n\nconst std::map<std::string, Spec>& specs() "
+      "{\n"
+      "  static const std::map<std::string, Spec> table = [] {\n    std::map<std::string, Spec> all;\n";
   for (const auto& spec : specs) {
     std::string pieces;
     for (std::size_t at = 0; at < spec.text.size(); at += 8000)  // compilers limit the length of one literal
       pieces += "R\"~(" + spec.text.substr(at, 8000) + ")~\"\n";
-    text += fmt::format("    all.emplace(\"{}\", parse_spec({}, \"{}/{}.toml\"));\n", spec.id, pieces, spec.family(), spec.stem());
+    text += fmt::format("    all.emplace(\"{}\", parse_spec({}, \"{}/{}.toml\"));\n", spec.id, pieces, spec.family(),
+                        spec.stem());
   }
   text += "    return all;\n  }();\n  return table;\n}\n\n}  // namespace attest\n";
   return text;
@@ -233,10 +271,12 @@ int main(int argc, char** argv) try {
   std::sort(files.begin(), files.end());
   for (const auto& file : files) {
     const std::string text = read(root / file);
-    if (text.find(")~\"") != std::string::npos) throw SpecError(fmt::format("specs/{}: must not contain )~\"", file.string()));
+    if (text.find(")~\"") != std::string::npos)
+      throw SpecError(fmt::format("specs/{}: must not contain )~\"", file.string()));
     Spec spec = parse_spec(text, file.generic_string());
     for (const auto& other : specs)
-      if (other.id == spec.id) throw SpecError(fmt::format("specs/{}: id '{}' is taken already", file.string(), spec.id));
+      if (other.id == spec.id)
+        throw SpecError(fmt::format("specs/{}: id '{}' is taken already", file.string(), spec.id));
     specs.push_back(std::move(spec));
   }
   for (const auto& spec : specs) {

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <toml++/toml.h>
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <toml++/toml.h>
 
 namespace attest {
 namespace {
@@ -107,7 +107,8 @@ const T* find(const std::vector<T>& items, std::string_view name) {
 
 bool is_identifier(const std::string& name) {
   return !name.empty() && std::islower(static_cast<unsigned char>(name[0])) &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; });
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; });
 }
 
 ParameterSetting parameter_setting(const Table& at, const ParameterDeclaration& parameter, const toml::node& node) {
@@ -148,18 +149,26 @@ TensorDeclaration tensor(Table at, const Spec& spec, bool is_input) {
   tensor.shape = at.strings("shape");
   for (const auto& extent : tensor.shape)
     if (!spec.size(extent))
-      at.fail(fmt::format("shape of '{}' uses '{}', which [[sizes]] does not declare; declared: {}", tensor.name, extent,
-                          fmt::join(names_of(spec.sizes), ", ")));
+      at.fail(fmt::format("shape of '{}' uses '{}', which [[sizes]] does not declare; declared: {}", tensor.name,
+                          extent, fmt::join(names_of(spec.sizes), ", ")));
   const std::string type = at.string("type", "real");
-  if (type == "real") tensor.element = Element::real;
-  else if (type == "integer") tensor.element = Element::integer;
-  else if (type == "boolean") tensor.element = Element::boolean;
-  else at.fail(fmt::format("type '{}' must be one of: real, integer, boolean", type));
+  if (type == "real")
+    tensor.element = Element::real;
+  else if (type == "integer")
+    tensor.element = Element::integer;
+  else if (type == "boolean")
+    tensor.element = Element::boolean;
+  else
+    at.fail(fmt::format("type '{}' must be one of: real, integer, boolean", type));
   const std::string per = at.string("per", "head");
-  if (per == "head") tensor.sharing = Sharing::head;
-  else if (per == "group") tensor.sharing = Sharing::group;
-  else if (per == "batch") tensor.sharing = Sharing::batch;
-  else at.fail(fmt::format("per '{}' must be one of: head, group, batch", per));
+  if (per == "head")
+    tensor.sharing = Sharing::head;
+  else if (per == "group")
+    tensor.sharing = Sharing::group;
+  else if (per == "batch")
+    tensor.sharing = Sharing::batch;
+  else
+    at.fail(fmt::format("per '{}' must be one of: head, group, batch", per));
   tensor.state = at.boolean("state", false);
   tensor.optional = at.boolean("optional", false);
   if (is_input) {
@@ -177,18 +186,25 @@ ParameterDeclaration parameter(Table at) {
   parameter.meaning = at.string("meaning", "");
   const std::string type = at.string("type");
   using Type = ParameterDeclaration::Type;
-  if (type == "boolean") parameter.type = Type::boolean;
-  else if (type == "integer") parameter.type = Type::integer;
-  else if (type == "real") parameter.type = Type::real;
-  else if (type == "choice") parameter.type = Type::choice;
-  else at.fail(fmt::format("type '{}' must be one of: boolean, integer, real, choice", type));
+  if (type == "boolean")
+    parameter.type = Type::boolean;
+  else if (type == "integer")
+    parameter.type = Type::integer;
+  else if (type == "real")
+    parameter.type = Type::real;
+  else if (type == "choice")
+    parameter.type = Type::choice;
+  else
+    at.fail(fmt::format("type '{}' must be one of: boolean, integer, real, choice", type));
   parameter.choices = at.strings("choices");
   if ((parameter.type == Type::choice) != !parameter.choices.empty())
     at.fail("'choices' belongs to a parameter of type choice, and only there");
   const auto* fallback = at.take("default");
   parameter.fallback_text = at.string("default_text", "");
-  if (fallback) parameter.fallback = parameter_setting(at, parameter, *fallback);
-  else if (parameter.fallback_text.empty()) at.fail("needs 'default', or 'default_text' when it depends on the sizes");
+  if (fallback)
+    parameter.fallback = parameter_setting(at, parameter, *fallback);
+  else if (parameter.fallback_text.empty())
+    at.fail("needs 'default', or 'default_text' when it depends on the sizes");
   at.finish();
   return parameter;
 }
@@ -218,7 +234,8 @@ VectorGroup group(Table at, const Spec& spec) {
     for (const auto& key : entry_at.keys()) {
       const auto& node = *entry_at.take(key);
       if (spec.size(key)) {
-        if (!node.is_integer() || **node.as_integer() < 0) entry_at.fail(fmt::format("size '{}' must be an integer >= 0", key));
+        if (!node.is_integer() || **node.as_integer() < 0)
+          entry_at.fail(fmt::format("size '{}' must be an integer >= 0", key));
         entry.sizes[key] = **node.as_integer();
       } else if (const auto* declared = spec.parameter(key)) {
         entry.parameters[key] = parameter_setting(entry_at, *declared, node);
@@ -251,12 +268,15 @@ Fault fault(Table at, const Spec& spec) {
   fault.equivalent = at.string("equivalent", "");
   fault.numeric = at.boolean("numeric", false);
   if (const auto* amplitude = at.take("amplitude")) {
-    if (!amplitude->is_floating_point() || !(**amplitude->as_floating_point() > 0)) at.fail("'amplitude' must be a number above 0");
+    if (!amplitude->is_floating_point() || !(**amplitude->as_floating_point() > 0))
+      at.fail("'amplitude' must be a number above 0");
     fault.amplitude = **amplitude->as_floating_point();
   }
   fault.flag = at.string("flag", "");
-  if (fault.flag.empty() != !fault.equivalent.empty()) at.fail(fmt::format("fault '{}' needs either 'flag', the cases that reveal it, or 'equivalent'", fault.name));
-  if (!fault.flag.empty() && !spec.group(fault.flag)) at.fail(fmt::format("flag '{}' is not the flag of a [[vectors]] group", fault.flag));
+  if (fault.flag.empty() != !fault.equivalent.empty())
+    at.fail(fmt::format("fault '{}' needs either 'flag', the cases that reveal it, or 'equivalent'", fault.name));
+  if (!fault.flag.empty() && !spec.group(fault.flag))
+    at.fail(fmt::format("flag '{}' is not the flag of a [[vectors]] group", fault.flag));
   if (auto hidden = at.table("hidden"))
     for (const auto& profile : hidden->keys()) fault.hidden[profile] = hidden->string(profile);
   at.finish();
@@ -272,19 +292,26 @@ void require_unique(const Table& at, const std::vector<std::string>& names, std:
 /// Whether an evidence names something of this spec. Properties and tests are not the spec's: coverage looks for them.
 bool stands(const std::string& evidence, const Spec& spec) {
   const auto space = evidence.find(' ');
-  const std::string kind = evidence.substr(0, space), name = space == std::string::npos ? "" : evidence.substr(space + 1);
+  const std::string kind = evidence.substr(0, space),
+                    name = space == std::string::npos ? "" : evidence.substr(space + 1);
   if (kind == "cost") return name.empty() && !spec.costs.empty();
   if (kind == "gradient") return name.empty() && !spec.gradient.empty();
   if (kind == "form") return spec.form(name);
   if (kind == "fault") return spec.fault(name) && spec.fault(name)->equivalent.empty();
   if (kind == "vectors") return spec.group(name);
-  if (kind == "bits") return std::any_of(spec.vectors.begin(), spec.vectors.end(), [&](const auto& group) { return group.flag == name && !group.same_bits.empty(); });
-  if (kind == "law") return std::any_of(spec.laws.begin(), spec.laws.end(), [&](const auto& claim) { return claim.law == name; });
-  if (kind == "constraint") return std::any_of(spec.constraints.begin(), spec.constraints.end(), [&](const auto& constraint) { return constraint.label == name; });
+  if (kind == "bits")
+    return std::any_of(spec.vectors.begin(), spec.vectors.end(),
+                       [&](const auto& group) { return group.flag == name && !group.same_bits.empty(); });
+  if (kind == "law")
+    return std::any_of(spec.laws.begin(), spec.laws.end(), [&](const auto& claim) { return claim.law == name; });
+  if (kind == "constraint")
+    return std::any_of(spec.constraints.begin(), spec.constraints.end(),
+                       [&](const auto& constraint) { return constraint.label == name; });
   return (kind == "property" || kind == "test") && !name.empty();
 }
 
-std::vector<Statement> statements(Table& at, const Spec& spec, std::string_view key, std::string_view name, std::string_view meaning) {
+std::vector<Statement> statements(Table& at, const Spec& spec, std::string_view key, std::string_view name,
+                                  std::string_view meaning) {
   std::vector<Statement> result;
   for (auto& one : at.tables(key)) {
     Statement statement;
@@ -294,11 +321,15 @@ std::vector<Statement> statements(Table& at, const Spec& spec, std::string_view 
     statement.shown = one.strings("shown");
     statement.reason = one.string("reason", "");
     one.finish();
-    if (statement.shown.empty() == statement.reason.empty()) one.fail("needs either 'shown', the evidence, or 'reason', why there is none");
+    if (statement.shown.empty() == statement.reason.empty())
+      one.fail("needs either 'shown', the evidence, or 'reason', why there is none");
     for (const auto& evidence : statement.shown)
       if (!stands(evidence, spec))
-        one.fail(fmt::format("'shown' names '{}', which this spec does not have; evidence is one of: law NAME, property NAME, form NAME, fault NAME, "
-                             "vectors FLAG, bits FLAG, constraint LABEL, test Suite.Name, cost, gradient", evidence));
+        one.fail(
+            fmt::format("'shown' names '{}', which this spec does not have; evidence is one of: law NAME, property "
+                        "NAME, form NAME, fault NAME, "
+                        "vectors FLAG, bits FLAG, constraint LABEL, test Suite.Name, cost, gradient",
+                        evidence));
     result.push_back(std::move(statement));
   }
   require_unique(at, names_of(result), std::string(key));
@@ -340,8 +371,10 @@ Spec parse_spec(std::string_view text, const std::string& path) {
   spec.id = at.string("id");
   std::string expected = path.substr(0, path.rfind(".toml"));
   std::replace(expected.begin(), expected.end(), '/', '.');
-  if (spec.id != expected) at.fail(fmt::format("id '{}' does not match its path, which spells '{}'", spec.id, expected));
-  if (std::count(spec.id.begin(), spec.id.end(), '.') != 1 || !is_identifier(spec.family()) || !is_identifier(spec.stem()))
+  if (spec.id != expected)
+    at.fail(fmt::format("id '{}' does not match its path, which spells '{}'", spec.id, expected));
+  if (std::count(spec.id.begin(), spec.id.end(), '.') != 1 || !is_identifier(spec.family()) ||
+      !is_identifier(spec.stem()))
     at.fail(fmt::format("id '{}' must be family.name in lower case letters, digits and _", spec.id));
   spec.title = at.string("title");
   spec.about = at.string("about", "");
@@ -360,7 +393,8 @@ Spec parse_spec(std::string_view text, const std::string& path) {
       size_at.fail("'range' must be [smallest, largest]");
     size.smallest = **range->as_array()->get(0)->as_integer();
     size.largest = **range->as_array()->get(1)->as_integer();
-    if (size.smallest < 0 || size.smallest > size.largest) size_at.fail("'range' must be [smallest, largest], 0 <= smallest <= largest");
+    if (size.smallest < 0 || size.smallest > size.largest)
+      size_at.fail("'range' must be [smallest, largest], 0 <= smallest <= largest");
     size_at.finish();
     spec.sizes.push_back(std::move(size));
   }
@@ -395,7 +429,8 @@ Spec parse_spec(std::string_view text, const std::string& path) {
     Constraint constraint;
     constraint.label = constraint_at.string("label");
     constraint.text = constraint_at.string("text");
-    if (const auto require = constraint_at.string("require", ""); !require.empty()) constraint.require = expression(constraint_at, require);
+    if (const auto require = constraint_at.string("require", ""); !require.empty())
+      constraint.require = expression(constraint_at, require);
     constraint_at.finish();
     if (constraint.require)
       for (const auto& name : constraint.require->variables())
@@ -411,8 +446,10 @@ Spec parse_spec(std::string_view text, const std::string& path) {
     law.when = law_at.string("when", "");
     law.note = law_at.string("note", "");
     for (const auto& name : law.of)
-      if (!spec.input(name) && !spec.parameter(name)) law_at.fail(fmt::format("'of' names '{}', which is no input or parameter", name));
-    if (!law.along.empty() && !spec.size(law.along)) law_at.fail(fmt::format("'along' names '{}', which is no size", law.along));
+      if (!spec.input(name) && !spec.parameter(name))
+        law_at.fail(fmt::format("'of' names '{}', which is no input or parameter", name));
+    if (!law.along.empty() && !spec.size(law.along))
+      law_at.fail(fmt::format("'along' names '{}', which is no size", law.along));
     if (!law.when.empty()) expression(law_at, law.when);
     law_at.finish();
     spec.laws.push_back(std::move(law));
@@ -424,17 +461,20 @@ Spec parse_spec(std::string_view text, const std::string& path) {
   for (auto& group_at : at.tables("vectors")) spec.vectors.push_back(group(group_at, spec));
   if (!spec.group("random")) at.fail("needs a [[vectors]] group with flag 'random'");
   spec.no_exact_family = at.string("no_exact_family", "");
-  const bool exact_family = std::any_of(spec.vectors.begin(), spec.vectors.end(), [](const auto& group) { return !group.same_bits.empty(); });
+  const bool exact_family =
+      std::any_of(spec.vectors.begin(), spec.vectors.end(), [](const auto& group) { return !group.same_bits.empty(); });
   if (exact_family == !spec.no_exact_family.empty())
     at.fail("needs a [[vectors]] group with 'same_bits', or 'no_exact_family' saying why there is none");
   for (auto& fault_at : at.tables("faults")) spec.faults.push_back(fault(fault_at, spec));
   require_unique(at, names_of(spec.faults), "fault");
   for (auto& not_planted_at : at.tables("not_planted")) {
-    spec.not_planted.push_back({not_planted_at.string("what"), not_planted_at.strings("seen"), not_planted_at.string("reason")});
+    spec.not_planted.push_back(
+        {not_planted_at.string("what"), not_planted_at.strings("seen"), not_planted_at.string("reason")});
     not_planted_at.finish();
   }
   for (auto& cost_at : at.tables("costs")) {
-    Cost cost{cost_at.string("form"), cost_at.string("operation"), expression(cost_at, cost_at.string("count")), cost_at.string("when", "")};
+    Cost cost{cost_at.string("form"), cost_at.string("operation"), expression(cost_at, cost_at.string("count")),
+              cost_at.string("when", "")};
     if (!spec.form(cost.form)) cost_at.fail(fmt::format("'{}' is not a form", cost.form));
     cost_at.finish();
     spec.costs.push_back(std::move(cost));
@@ -443,7 +483,8 @@ Spec parse_spec(std::string_view text, const std::string& path) {
     for (const auto& name : backends->keys()) spec.backends[name] = backends->strings(name);
   for (auto& not_taken_at : at.tables("not_taken")) {
     spec.not_taken.push_back({not_taken_at.string("name"), not_taken_at.string("reason")});
-    if (spec.form(spec.not_taken.back().name)) not_taken_at.fail(fmt::format("'{}' is a form", spec.not_taken.back().name));
+    if (spec.form(spec.not_taken.back().name))
+      not_taken_at.fail(fmt::format("'{}' is a form", spec.not_taken.back().name));
     not_taken_at.finish();
   }
   spec.invariants = statements(at, spec, "invariants", "name", "meaning");
@@ -468,8 +509,10 @@ bool holds(const std::string& when, const Spec& spec, const Sizes& sizes, const 
 std::optional<Value> lookup(const Spec& spec, const Sizes& sizes, const Parameters& parameters, std::string_view name) {
   if (const auto at = sizes.find(std::string(name)); at != sizes.end()) return Value(static_cast<double>(at->second));
   std::optional<ParameterSetting> value;
-  if (const auto at = parameters.find(std::string(name)); at != parameters.end()) value = at->second;
-  else if (const auto* declared = spec.parameter(name)) value = declared->fallback;
+  if (const auto at = parameters.find(std::string(name)); at != parameters.end())
+    value = at->second;
+  else if (const auto* declared = spec.parameter(name))
+    value = declared->fallback;
   if (!value) return std::nullopt;
   if (const auto* text = std::get_if<std::string>(&*value)) return Value(*text);
   if (const auto* flag = std::get_if<bool>(&*value)) return Value(*flag ? 1.0 : 0.0);
@@ -488,27 +531,31 @@ void check_sizes(const Spec& spec, const Sizes& sizes, const Parameters& paramet
     const auto at = sizes.find(size.name);
     if (at == sizes.end()) throw SpecError(fmt::format("{}: size '{}' is not given", spec.id, size.name));
     if (at->second < 0 || (at->second == 0 && size.smallest > 0))
-      throw SpecError(fmt::format("{}: size {}={} must be at least {}", spec.id, size.name, at->second, size.smallest > 0 ? 1 : 0));
+      throw SpecError(
+          fmt::format("{}: size {}={} must be at least {}", spec.id, size.name, at->second, size.smallest > 0 ? 1 : 0));
   }
   for (const auto& [name, _] : sizes)
     if (!spec.size(name))
-      throw SpecError(fmt::format("{}: unknown size '{}'{}; sizes: {}", spec.id, name, near_names(name, names_of(spec.sizes)),
-                                  fmt::join(names_of(spec.sizes), ", ")));
+      throw SpecError(fmt::format("{}: unknown size '{}'{}; sizes: {}", spec.id, name,
+                                  near_names(name, names_of(spec.sizes)), fmt::join(names_of(spec.sizes), ", ")));
   for (const auto& [name, value] : parameters) {
     const auto* declared = spec.parameter(name);
     if (!declared)
       throw SpecError(fmt::format("{}: unknown parameter '{}'{}; parameters: {}", spec.id, name,
-                                  near_names(name, names_of(spec.parameters)), fmt::join(names_of(spec.parameters), ", ")));
+                                  near_names(name, names_of(spec.parameters)),
+                                  fmt::join(names_of(spec.parameters), ", ")));
     if (const auto* text = std::get_if<std::string>(&value);
         text && !std::count(declared->choices.begin(), declared->choices.end(), *text))
-      throw SpecError(fmt::format("{}: {}='{}' must be one of: {}", spec.id, name, *text, fmt::join(declared->choices, ", ")));
+      throw SpecError(
+          fmt::format("{}: {}='{}' must be one of: {}", spec.id, name, *text, fmt::join(declared->choices, ", ")));
     if (const auto* real = std::get_if<double>(&value); real && !std::isfinite(*real))
       throw SpecError(fmt::format("{}: {}={} must be finite", spec.id, name, *real));
   }
   for (const auto& constraint : spec.constraints)
     if (constraint.require &&
         !constraint.require->holds([&](std::string_view name) { return lookup(spec, sizes, parameters, name); }))
-      throw SpecError(fmt::format("{}: {} is violated: {} ({})", spec.id, constraint.label, constraint.text, constraint.require->text()));
+      throw SpecError(fmt::format("{}: {} is violated: {} ({})", spec.id, constraint.label, constraint.text,
+                                  constraint.require->text()));
 }
 
 void check(const Problem& problem) {
@@ -516,11 +563,13 @@ void check(const Problem& problem) {
   check_sizes(spec, problem.sizes, problem.parameters);
   for (const auto& [name, array] : problem.inputs) {
     const auto* declared = spec.input(name);
-    if (!declared) throw SpecError(fmt::format("{}: unknown input '{}'; inputs: {}", spec.id, name, fmt::join(names_of(spec.inputs), ", ")));
+    if (!declared)
+      throw SpecError(
+          fmt::format("{}: unknown input '{}'; inputs: {}", spec.id, name, fmt::join(names_of(spec.inputs), ", ")));
     const auto expected = shape_of(*declared, problem.sizes);
     if (array.shape != expected || array.size() != count(expected))
-      throw SpecError(fmt::format("{}: input '{}' has shape [{}], expected [{}]", spec.id, name, fmt::join(array.shape, ", "),
-                                  fmt::join(expected, ", ")));
+      throw SpecError(fmt::format("{}: input '{}' has shape [{}], expected [{}]", spec.id, name,
+                                  fmt::join(array.shape, ", "), fmt::join(expected, ", ")));
     const bool may_hide = name == "bias";  // -inf in an additive bias hides a key
     for (Index i = 0; i < array.size(); ++i) {
       const double x = array.values[static_cast<std::size_t>(i)];
@@ -529,8 +578,8 @@ void check(const Problem& problem) {
                         : declared->element == Element::boolean ? x == 0 || x == 1
                                                                 : std::isfinite(x) && x == std::floor(x);
       if (!fits)
-        throw SpecError(fmt::format("{}: input '{}' holds {} at flat index {}; {} values must be finite{}", spec.id, name, x, i,
-                                    attest::name(declared->element), may_hide ? " or -inf" : ""));
+        throw SpecError(fmt::format("{}: input '{}' holds {} at flat index {}; {} values must be finite{}", spec.id,
+                                    name, x, i, attest::name(declared->element), may_hide ? " or -inf" : ""));
     }
   }
   for (const auto& input : spec.inputs)

@@ -32,7 +32,8 @@ public:
       for (Index j = 0; j < columns; ++j) visible_[static_cast<std::size_t>(i * columns + j)] = f(i, j);
   }
   template <class F>
-  Mask(Index rows, Index columns, F&& f) : visible_(new bool[static_cast<std::size_t>(rows * columns + 1)]), rows_(rows), columns_(columns) {
+  Mask(Index rows, Index columns, F&& f)
+      : visible_(new bool[static_cast<std::size_t>(rows * columns + 1)]), rows_(rows), columns_(columns) {
     for (Index i = 0; i < rows; ++i)
       for (Index j = 0; j < columns; ++j) visible_[static_cast<std::size_t>(i * columns + j)] = f(i, j);
   }

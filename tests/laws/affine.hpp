@@ -32,8 +32,10 @@ inline Finding affine(const Context& c) {
   for (const auto& output : c.problem.spec->outputs) {
     if (!at_x.values.count(output.name)) continue;
     Array left_bound, right_bound;
-    const Array left = added(output.name, at_both, at_zero, left_bound), right = added(output.name, at_x, at_y, right_bound);
-    const auto finding = same(c, output.name, left, left_bound, right, right_bound, "f(x + y) + f(0) against f(x) + f(y)");
+    const Array left = added(output.name, at_both, at_zero, left_bound),
+                right = added(output.name, at_x, at_y, right_bound);
+    const auto finding =
+        same(c, output.name, left, left_bound, right, right_bound, "f(x + y) + f(0) against f(x) + f(y)");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};

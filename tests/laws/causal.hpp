@@ -15,7 +15,8 @@ inline Finding causal(const Context& c) {
     auto& array = changed.inputs.at(name);
     const Array fresh = redrawn(c, name, 2);
     const Index width = array.size() / n;
-    for (Index i = first * width; i < array.size(); ++i) array.values[static_cast<std::size_t>(i)] = fresh.values[static_cast<std::size_t>(i)];
+    for (Index i = first * width; i < array.size(); ++i)
+      array.values[static_cast<std::size_t>(i)] = fresh.values[static_cast<std::size_t>(i)];
   }
   const Outcome plain = c.evaluate(c.problem), other = c.evaluate(changed);
   bool any = false;
@@ -32,7 +33,8 @@ inline Finding causal(const Context& c) {
     std::fill(zero.values.begin(), zero.values.end(), 0.0);
     Array a_bound = zero, b_bound = zero;
     if (!c.bitwise) a_bound = plain.bounds().at(output.name), b_bound = other.bounds().at(output.name);
-    const auto finding = same(c, output.name, a, a_bound, b, b_bound, "changing tokens from " + std::to_string(first) + " on");
+    const auto finding =
+        same(c, output.name, a, a_bound, b, b_bound, "changing tokens from " + std::to_string(first) + " on");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return any ? Finding{} : Finding::vacuous();

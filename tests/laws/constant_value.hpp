@@ -10,7 +10,8 @@ inline Finding constant_value(const Context& c) {
   Problem constant = c.problem;
   auto& values = constant.inputs.at(c.claim.of.at(0));
   const Index width = values.shape.back();
-  for (std::size_t i = 0; i < values.values.size(); ++i) values.values[i] = static_cast<double>(static_cast<Index>(i) % width + 1);
+  for (std::size_t i = 0; i < values.values.size(); ++i)
+    values.values[i] = static_cast<double>(static_cast<Index>(i) % width + 1);
   const Outcome outcome = c.evaluate(constant);
   const std::string& name = c.problem.spec->outputs[0].name;
   const Array& got = outcome.values.at(name);

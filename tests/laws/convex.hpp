@@ -27,7 +27,8 @@ inline Finding convex(const Context& c) {
     }
     const double x = got.values[static_cast<std::size_t>(i)], slack = bound.values[static_cast<std::size_t>(i)];
     if (x == 0 || x != x) continue;
-    if (!(low - slack <= x && x <= high + slack)) return Finding::broken(fmt::format("{}[{}] = {:.9g} lies outside [{:.9g}, {:.9g}]", name, i, x, low, high));
+    if (!(low - slack <= x && x <= high + slack))
+      return Finding::broken(fmt::format("{}[{}] = {:.9g} lies outside [{:.9g}, {:.9g}]", name, i, x, low, high));
   }
   return {};
 }

@@ -13,7 +13,8 @@ inline Finding gain(const Context& c) {
       for (double& x : scaled.inputs.at(name).values) x *= 2;
   const Outcome plain = c.evaluate(c.problem), twice = c.evaluate(scaled);
   const std::string& name = c.problem.spec->outputs[0].name;
-  return same(c, name, twice.values.at(name), twice.bounds().at(name), plain.values.at(name), plain.bounds().at(name), "doubling the inputs");
+  return same(c, name, twice.values.at(name), twice.bounds().at(name), plain.values.at(name), plain.bounds().at(name),
+              "doubling the inputs");
 }
 
 }  // namespace attest::laws

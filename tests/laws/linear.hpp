@@ -27,7 +27,8 @@ inline Finding linear(const Context& c) {
       sum.values[i] += at_y.values.at(output.name).values[i];
       bound.values[i] += at_y.bounds().at(output.name).values[i] + 0x1p-52 * std::abs(sum.values[i]);
     }
-    const auto finding = same(c, output.name, at_both.values.at(output.name), at_both.bounds().at(output.name), sum, bound, "f(x + y) against f(x) + f(y)");
+    const auto finding = same(c, output.name, at_both.values.at(output.name), at_both.bounds().at(output.name), sum,
+                              bound, "f(x + y) against f(x) + f(y)");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};

@@ -8,9 +8,9 @@
 
 namespace attest::laws {
 
-/// What the mask hides from everybody changes nothing: outputs keep their bits. NaN and infinities are no inputs of an equation, yet a
-/// cache that nobody has cleared holds them: a kernel may promise that they stay hidden too (hidden_nan == true), or that it is
-/// never given them (false). Of one that says neither it is noted.
+/// What the mask hides from everybody changes nothing: outputs keep their bits. NaN and infinities are no inputs of an
+/// equation, yet a cache that nobody has cleared holds them: a kernel may promise that they stay hidden too (hidden_nan
+/// == true), or that it is never given them (false). Of one that says neither it is noted.
 inline Finding masked_irrelevant(const Context& c) {
   if (!c.problem.inputs.count("mask")) return Finding::vacuous();
   const auto& declared = *c.problem.spec->input("mask");
@@ -18,7 +18,9 @@ inline Finding masked_irrelevant(const Context& c) {
   const Index s = c.problem.sizes.at(c.claim.along);
   const Index key = choose(c, 1, s), filling = c.hidden_nan.value_or(true) ? choose(c, 3, 3) : 0;
   const auto stale = [&](double finite) {  // what a cache page may hold that nobody has cleared
-    return filling == 0 ? finite : filling == 1 ? std::numeric_limits<double>::quiet_NaN() : std::copysign(std::numeric_limits<double>::infinity(), finite);
+    return filling == 0   ? finite
+           : filling == 1 ? std::numeric_limits<double>::quiet_NaN()
+                          : std::copysign(std::numeric_limits<double>::infinity(), finite);
   };
   auto& mask = hidden.inputs.at("mask");
   if (declared.shape.back() != c.claim.along || s < 2) return Finding::vacuous();
@@ -30,7 +32,8 @@ inline Finding masked_irrelevant(const Context& c) {
     const Array fresh = redrawn(c, name, 2);
     const bool by_row = tensor.shape[0] == c.claim.along;  // rows of k and v; columns of logits
     for (Index i = 0; i < array.size(); ++i)
-      if ((by_row ? i / array.shape[1] : i % s) == key) array.values[static_cast<std::size_t>(i)] = stale(64 * fresh.values[static_cast<std::size_t>(i)]);
+      if ((by_row ? i / array.shape[1] : i % s) == key)
+        array.values[static_cast<std::size_t>(i)] = stale(64 * fresh.values[static_cast<std::size_t>(i)]);
   }
   if (averages_hidden_values(hidden)) return Finding::vacuous();
   const Outcome plain = c.evaluate(hidden);
@@ -45,7 +48,9 @@ inline Finding masked_irrelevant(const Context& c) {
     const auto finding = identical(c, output.name, plain, other, "changing what key " + std::to_string(key) + " hides");
     if (finding.kind != Finding::Kind::broken) continue;
     if (filling == 0 || c.hidden_nan) return finding;
-    return {Finding::Kind::noted, "NaN or infinity in what a mask hides reaches the outputs; declare hidden_nan == false where callers never leave it there, true to be held to it"};
+    return {Finding::Kind::noted,
+            "NaN or infinity in what a mask hides reaches the outputs; declare hidden_nan == false where callers never "
+            "leave it there, true to be held to it"};
   }
   return {};
 }

@@ -13,8 +13,8 @@ inline Finding parameter_irrelevant(const Context& c) {
   const Outcome plain = c.evaluate(c.problem), changed = c.evaluate(other);
   for (const auto& output : c.problem.spec->outputs) {
     if (!plain.values.count(output.name)) continue;
-    const auto finding = same(c, output.name, changed.values.at(output.name), changed.bounds().at(output.name), plain.values.at(output.name),
-                              plain.bounds().at(output.name), "another " + parameter);
+    const auto finding = same(c, output.name, changed.values.at(output.name), changed.bounds().at(output.name),
+                              plain.values.at(output.name), plain.bounds().at(output.name), "another " + parameter);
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};

@@ -14,13 +14,16 @@ inline Finding permutation(const Context& c) {
   if (n < 2) return Finding::vacuous();
   std::vector<Index> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), Index{0});
-  for (Index i = n - 1; i > 0; --i) std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(choose(c, static_cast<std::uint64_t>(i), i + 1))]);
+  for (Index i = n - 1; i > 0; --i)
+    std::swap(order[static_cast<std::size_t>(i)],
+              order[static_cast<std::size_t>(choose(c, static_cast<std::uint64_t>(i), i + 1))]);
   const Outcome plain = c.evaluate(c.problem), permuted = c.evaluate(take_rows(c.problem, c.claim.along, order));
   for (const auto& output : c.problem.spec->outputs) {
     if (!plain.values.count(output.name)) continue;
     const auto moved = [&](const Array& array) { return take(array, output, c.claim.along, order); };
-    const auto finding = same(c, output.name, permuted.values.at(output.name), permuted.bounds().at(output.name), moved(plain.values.at(output.name)),
-                              moved(plain.bounds().at(output.name)), "permuting " + c.claim.along);
+    const auto finding =
+        same(c, output.name, permuted.values.at(output.name), permuted.bounds().at(output.name),
+             moved(plain.values.at(output.name)), moved(plain.bounds().at(output.name)), "permuting " + c.claim.along);
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};

@@ -17,8 +17,9 @@ inline Finding prefix(const Context& c) {
   for (const auto& output : c.problem.spec->outputs) {
     if (output.shape.empty() || output.shape[0] != c.claim.along || !whole.values.count(output.name)) continue;
     const auto head = [&](const Array& array) { return take(array, output, c.claim.along, order); };
-    const auto finding = same(c, output.name, part.values.at(output.name), part.bounds().at(output.name), head(whole.values.at(output.name)),
-                              head(whole.bounds().at(output.name)), "the first " + std::to_string(order.size()) + " rows alone");
+    const auto finding = same(c, output.name, part.values.at(output.name), part.bounds().at(output.name),
+                              head(whole.values.at(output.name)), head(whole.bounds().at(output.name)),
+                              "the first " + std::to_string(order.size()) + " rows alone");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};

@@ -16,7 +16,8 @@ inline Finding shift(const Context& c) {
   }
   const Outcome plain = c.evaluate(integers), other = c.evaluate(shifted);
   const std::string& name = c.problem.spec->outputs[0].name;
-  return same(c, name, other.values.at(name), other.bounds().at(name), plain.values.at(name), plain.bounds().at(name), "shifting every logit");
+  return same(c, name, other.values.at(name), other.bounds().at(name), plain.values.at(name), plain.bounds().at(name),
+              "shifting every logit");
 }
 
 }  // namespace attest::laws

@@ -51,7 +51,8 @@ inline Finding state_split(const Context& c) {
     Array wide = whole.bounds().at(output.name);
     const Array carrying = carrying_allowance(c, output.name);
     for (std::size_t i = 0; i < wide.values.size(); ++i) wide.values[i] = 2 * wide.values[i] + carrying.values[i];
-    const auto finding = same(c, output.name, joined, bound, whole.values.at(output.name), wide, "split after " + std::to_string(split) + " " + c.claim.along);
+    const auto finding = same(c, output.name, joined, bound, whole.values.at(output.name), wide,
+                              "split after " + std::to_string(split) + " " + c.claim.along);
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};

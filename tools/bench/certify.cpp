@@ -68,7 +68,8 @@ public:
     const auto q = lifted(inputs_.q), k = lifted(inputs_.k), v = lifted(inputs_.v);
     std::vector<Number> o(q.size());
     const auto view = [&](const std::vector<Number>& x) { return View<const Number, 2>(x.data(), {n, kWidth}); };
-    sdp::dense({.q = view(q), .k = view(k), .v = view(v), .mask = {}, .bias = {}, .scale = {}, .causal = true}, {.o = {o.data(), {n, kWidth}}});
+    sdp::dense({.q = view(q), .k = view(k), .v = view(v), .mask = {}, .bias = {}, .scale = {}, .causal = true},
+               {.o = {o.data(), {n, kWidth}}});
     result_.clear();
     for (const Number& x : o) result_.push_back(arithmetic.value(x));
   }
@@ -169,22 +170,31 @@ void measure(Index n, int repetitions, bool json) {
   for (std::size_t i = 0; i < ball.result().size(); ++i) {
     const arb_srcptr enclosure = ball.result()[i].get();
     require(arb_overlaps(enclosure, hand.result() + i), "the loop by hand computes something else");
-    require(std::abs(attest::reference::approximate(ball.result()[i]) - plain.result()[i]) < 1e-13, "double computes something else");
-    require(std::abs(static_cast<double>(mpfr.result()[i]) - plain.result()[i]) < 1e-13, "mpfr computes something else");
+    require(std::abs(attest::reference::approximate(ball.result()[i]) - plain.result()[i]) < 1e-13,
+            "double computes something else");
+    require(std::abs(static_cast<double>(mpfr.result()[i]) - plain.result()[i]) < 1e-13,
+            "mpfr computes something else");
     require(arb_rel_accuracy_bits(enclosure) > 100, "the enclosure is wide");
   }
 
   for (int repetition = 0; repetition < repetitions; ++repetition)
     for (Subject& subject : subjects)
-      subject.time.push_back(seconds([&] { for (int i = 0; i < subject.inner; ++i) subject.run(); }) / subject.inner);
+      subject.time.push_back(seconds([&] {
+                               for (int i = 0; i < subject.inner; ++i) subject.run();
+                             }) /
+                             subject.inner);
 
   for (const Subject& subject : subjects) {
     const double rate = static_cast<double>(n * kWidth) / median(subject.time);
     std::vector<double> ratios;
     for (std::size_t i = 0; i < subject.time.size(); ++i) ratios.push_back(subject.time[i] / subjects[0].time[i]);
     const double ratio = median(ratios);
-    if (json) fmt::print("{{\"n\": {}, \"subject\": \"{}\", \"values_per_second\": {:.6g}, \"reference_is_faster_by\": {:.4g}}}\n", n, subject.name, rate, ratio);
-    else fmt::print("{:>5}  {:<26} {:>14.4g} {:>12.3g}\n", n, subject.name, rate, ratio);
+    if (json)
+      fmt::print(
+          "{{\"n\": {}, \"subject\": \"{}\", \"values_per_second\": {:.6g}, \"reference_is_faster_by\": {:.4g}}}\n", n,
+          subject.name, rate, ratio);
+    else
+      fmt::print("{:>5}  {:<26} {:>14.4g} {:>12.3g}\n", n, subject.name, rate, ratio);
   }
 }
 
@@ -204,7 +214,10 @@ int main(int argc, char** argv) {
     }
   }
   if (!json) {
-    fmt::print("Causal attention, form dense, d = m = {}, {} bits. Ratio: how many times faster the reference over balls is.\n\n", kWidth, kBits);
+    fmt::print(
+        "Causal attention, form dense, d = m = {}, {} bits. Ratio: how many times faster the reference over balls "
+        "is.\n\n",
+        kWidth, kBits);
     fmt::print("{:>5}  {:<26} {:>14} {:>12}\n", "n", "", "values/s", "ratio");
   }
   for (const Index n : {64, 256}) measure(n, repetitions, json);

@@ -6,6 +6,7 @@ attention, and how it compares with Arb by hand, plain double, Boost's mpfr and 
 Build the binary first: cmake --build build/release --target attest_bench_certify
 Every round runs the binary and the mpmath loop once, in turn; ratios are medians over rounds of ratios within a round.
 """
+
 import argparse
 import json
 import pathlib
@@ -53,10 +54,13 @@ def main():
     parser.add_argument("--json", help="write the table to this file as well")
     options = parser.parse_args()
     if not pathlib.Path(options.binary).exists():
-        sys.exit(f"{options.binary} does not exist; build it with\n"
-                 "  cmake --preset release && cmake --build build/release --target attest_bench_certify")
+        sys.exit(
+            f"{options.binary} does not exist; build it with\n"
+            "  cmake --preset release && cmake --build build/release --target attest_bench_certify"
+        )
     try:
         import mpmath
+
         version = mpmath.__version__
     except ImportError:
         version = None

@@ -4,6 +4,7 @@
 `ctest --output-junit` wrote: the slowest tests, the groups of tests (the name up to the first "/"), what of the long sweeps was left
 out, and, from the log of ninja, what was compiled for single equations. `per equation` divides by the number of specs: what one more
 costs, where a group grows with the equations. Seconds are added up over tests and compilations that ran beside each other."""
+
 import argparse
 import collections
 import pathlib
@@ -19,7 +20,9 @@ def tests(path):
     """(name, seconds, status, output) of every test, the slowest first."""
     found = []
     for case in tree.parse(path).getroot().iter("testcase"):
-        found.append((case.get("name"), float(case.get("time", 0)), case.get("status"), case.findtext("system-out") or ""))
+        found.append(
+            (case.get("name"), float(case.get("time", 0)), case.get("status"), case.findtext("system-out") or "")
+        )
     return sorted(found, key=lambda test: (-test[1], test[0]))
 
 
@@ -29,8 +32,12 @@ def compiled(path, equations):
     for line in pathlib.Path(path).read_text().splitlines()[1:]:
         start, end, _, output, command = line.split("\t")
         last[output] = (int(end) - int(start)) / 1000, command
-    edges = {command: (seconds, output) for output, (seconds, command) in last.items()}  # one command may write several files
-    names = {f"/{name}." for id in equations for name in (id, id.replace(".", "/"))}  # generated for it, and its own sources
+    edges = {
+        command: (seconds, output) for output, (seconds, command) in last.items()
+    }  # one command may write several files
+    names = {
+        f"/{name}." for id in equations for name in (id, id.replace(".", "/"))
+    }  # generated for it, and its own sources
     own = sum(seconds for seconds, output in edges.values() if any(name in f"/{output}" for name in names))
     return sum(seconds for seconds, _ in edges.values()), own
 

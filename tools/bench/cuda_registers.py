@@ -9,6 +9,7 @@ LOG is the output of a build of the plugin in which ptxas speaks:
 Registers and stack of a thread, bytes it spills, and the shared memory that the kernel declares; what a launch adds to that
 (DynamicShared) is not among it. Needs nvcc, no GPU. A table in Markdown goes to standard output; --record writes it, and the same
 as JSON, beside the other records."""
+
 import argparse
 import datetime
 import json
@@ -23,7 +24,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCE = re.compile(r"Building CUDA object \S*/__/(?P<file>\S+)\.o$")
 ENTRY = re.compile(r"Compiling entry function '(?P<name>\w+)' for '(?P<architecture>sm_\w+)'")
 PROPERTIES = re.compile(r"Function properties for (?P<name>\w+)")
-FRAME = re.compile(r"(?P<stack>\d+) bytes stack frame, (?P<spill_stores>\d+) bytes spill stores, (?P<spill_loads>\d+) bytes spill loads")
+FRAME = re.compile(
+    r"(?P<stack>\d+) bytes stack frame, (?P<spill_stores>\d+) bytes spill stores, (?P<spill_loads>\d+) bytes spill loads"
+)
 USED = re.compile(r"Used (?P<registers>\d+) registers")
 SHARED = re.compile(r"(?P<shared>\d+) bytes smem")
 
@@ -38,7 +41,9 @@ def parsed(log):
             current = {"file": file, "kernel": found["name"], "architecture": found["architecture"], "shared": 0}
             kernels.append(current)
         elif found := PROPERTIES.search(line):
-            own = current is not None and found["name"] == current["kernel"]  # a function that is called has properties too
+            own = (
+                current is not None and found["name"] == current["kernel"]
+            )  # a function that is called has properties too
         elif (found := FRAME.search(line)) and own:
             current.update((key, int(value)) for key, value in found.groupdict().items())
         elif (found := USED.search(line)) and current:
@@ -54,22 +59,52 @@ def parsed(log):
 def short(names):
     """Mangled names as a reader writes them: no namespaces, no arguments."""
     text = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
-    return [re.sub(r"\([^()]*\)$", "", re.sub(r"\w+::", "", re.sub(r"\(anonymous namespace\)::", "", line.removeprefix("void ")))) for line in text.splitlines()]
+    return [
+        re.sub(
+            r"\([^()]*\)$",
+            "",
+            re.sub(r"\w+::", "", re.sub(r"\(anonymous namespace\)::", "", line.removeprefix("void "))),
+        )
+        for line in text.splitlines()
+    ]
 
 
 def markdown(record):
-    lines = [f"# Registers and spills of the CUDA kernels, {record['date']}", "",
-             f"{record['nvcc']}. Made by `tools/bench/cuda_registers.py`. Shared memory: what the kernel declares, without what the launch adds. Bytes, except registers.", "",
-             "| file | kernel | architecture | registers | shared memory | stack | spill stores | spill loads |", "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    lines = [
+        f"# Registers and spills of the CUDA kernels, {record['date']}",
+        "",
+        f"{record['nvcc']}. Made by `tools/bench/cuda_registers.py`. Shared memory: what the kernel declares, without what the launch adds. Bytes, except registers.",
+        "",
+        "| file | kernel | architecture | registers | shared memory | stack | spill stores | spill loads |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
     for kernel in record["kernels"]:
-        lines.append("| " + " | ".join(str(kernel[key]) for key in ("file", "kernel", "architecture", "registers", "shared", "stack", "spill_stores", "spill_loads")) + " |")
+        lines.append(
+            "| "
+            + " | ".join(
+                str(kernel[key])
+                for key in (
+                    "file",
+                    "kernel",
+                    "architecture",
+                    "registers",
+                    "shared",
+                    "stack",
+                    "spill_stores",
+                    "spill_loads",
+                )
+            )
+            + " |"
+        )
     return "\n".join(lines) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("log", type=pathlib.Path)
-    parser.add_argument("--record", action="store_true", help="write tools/bench/records/DATE-cuda-registers.md and .json")
+    parser.add_argument(
+        "--record", action="store_true", help="write tools/bench/records/DATE-cuda-registers.md and .json"
+    )
     options = parser.parse_args()
     nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
     if not nvcc:
@@ -83,8 +118,11 @@ def main():
     for kernel, name in zip(kernels, short([kernel["kernel"] for kernel in kernels]), strict=True):
         kernel["kernel"] = name
     version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
-    record = {"date": datetime.date.today().isoformat(), "nvcc": "nvcc " + re.search(r"release [^,]+, V([\d.]+)", version)[1],
-              "kernels": sorted(kernels, key=lambda kernel: (kernel["file"], kernel["kernel"], kernel["architecture"]))}
+    record = {
+        "date": datetime.date.today().isoformat(),
+        "nvcc": "nvcc " + re.search(r"release [^,]+, V([\d.]+)", version)[1],
+        "kernels": sorted(kernels, key=lambda kernel: (kernel["file"], kernel["kernel"], kernel["architecture"])),
+    }
     print(markdown(record), end="")
     if options.record:
         stem = ROOT / "tools" / "bench" / "records" / f"{record['date']}-cuda-registers"

@@ -6,6 +6,7 @@ Processor seconds to compile all references and all faults (each unit as the bui
 cache); milliseconds of one query at a real size (attest_bench_rows); seconds of `attest mutants --seeds 40` and `attest check openmp`.
 The build folder (build/release) must be up to date: cmake --build build/release --target attest-cli attest_openmp attest_bench_rows
 """
+
 import argparse
 import json
 import os
@@ -61,16 +62,26 @@ def main():
         print(text, flush=True)
         lines.append(text)
 
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text()) if pathlib.Path("/proc/cpuinfo").exists() else None
-    line(f"{time.strftime('%Y-%m-%d')}, commit {commit or 'unknown'}, {model[1] if model else platform.machine()}, {os.cpu_count()} processors\n")
+    commit = subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
+    ).stdout.strip()
+    model = (
+        re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+        if pathlib.Path("/proc/cpuinfo").exists()
+        else None
+    )
+    line(
+        f"{time.strftime('%Y-%m-%d')}, commit {commit or 'unknown'}, {model[1] if model else platform.machine()}, {os.cpu_count()} processors\n"
+    )
     line("| what | figure |\n| --- | ---: |")
     for folder, what in (("reference", "all references"), ("faults", "all faults")):
         total, units, (slowest, name) = compiled(build, folder)
         line(f"| compiling {what}, {units} units (slowest {name}: {slowest:.1f} s) | {total:.1f} s of a processor |")
     _, _, rows = processor_seconds([build / "tools" / "bench" / "attest_bench_rows", "--json"], ROOT)
     for row in map(json.loads, rows.splitlines()):
-        line(f"| one query of {row['keys']} keys, d = m = {row['width']}: {row['subject']} | {row['milliseconds']:.2f} ms |")
+        line(
+            f"| one query of {row['keys']} keys, d = m = {row['width']}: {row['subject']} | {row['milliseconds']:.2f} ms |"
+        )
     for arguments in (["mutants", "--seeds", "40"], ["check", "openmp"]):
         seconds, wall, _ = processor_seconds([build / "tools" / "attest-cli", *arguments], ROOT)
         line(f"| attest {' '.join(arguments)} | {wall:.1f} s ({seconds:.1f} s of a processor) |")

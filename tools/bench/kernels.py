@@ -14,6 +14,7 @@ stored; that of a kernel has the inputs and the cotangent only.
 Exit status: 0; 1 when a kernel of the plugin is wrong or returns an error; 2 wrong usage, or no GPU; 3 an invalid plugin, or nothing
 of it that could be timed.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -66,6 +67,7 @@ class NotTimed(Exception):
 
 # What attest/attest_kernel.h and dlpack/dlpack.h declare.
 
+
 class DLDevice(ctypes.Structure):
     _fields_ = [("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32)]
 
@@ -75,8 +77,15 @@ class DLDataType(ctypes.Structure):
 
 
 class DLTensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device", DLDevice), ("ndim", ctypes.c_int32), ("dtype", DLDataType),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", DLDevice),
+        ("ndim", ctypes.c_int32),
+        ("dtype", DLDataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
 
 
 class AttestTensor(ctypes.Structure):
@@ -84,29 +93,56 @@ class AttestTensor(ctypes.Structure):
 
 
 class AttestParameter(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("given", ctypes.c_int), ("real", ctypes.c_double), ("integer", ctypes.c_int64),
-                ("text", ctypes.c_char_p)]
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("given", ctypes.c_int),
+        ("real", ctypes.c_double),
+        ("integer", ctypes.c_int64),
+        ("text", ctypes.c_char_p),
+    ]
 
 
 class AttestCall(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("equation", ctypes.c_char_p), ("form", ctypes.c_char_p),
-                ("inputs", ctypes.POINTER(AttestTensor)), ("input_count", ctypes.c_size_t),
-                ("outputs", ctypes.POINTER(AttestTensor)), ("output_count", ctypes.c_size_t),
-                ("parameters", ctypes.POINTER(AttestParameter)), ("parameter_count", ctypes.c_size_t),
-                ("workspace", ctypes.c_void_p), ("workspace_size", ctypes.c_size_t), ("stream", ctypes.c_void_p),
-                ("error", ctypes.c_char_p), ("error_size", ctypes.c_size_t)]
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("equation", ctypes.c_char_p),
+        ("form", ctypes.c_char_p),
+        ("inputs", ctypes.POINTER(AttestTensor)),
+        ("input_count", ctypes.c_size_t),
+        ("outputs", ctypes.POINTER(AttestTensor)),
+        ("output_count", ctypes.c_size_t),
+        ("parameters", ctypes.POINTER(AttestParameter)),
+        ("parameter_count", ctypes.c_size_t),
+        ("workspace", ctypes.c_void_p),
+        ("workspace_size", ctypes.c_size_t),
+        ("stream", ctypes.c_void_p),
+        ("error", ctypes.c_char_p),
+        ("error_size", ctypes.c_size_t),
+    ]
 
 
 class AttestKernel(ctypes.Structure):
-    _fields_ = [("equation", ctypes.c_char_p), ("form", ctypes.c_char_p), ("reading", ctypes.c_char_p), ("dtype", DLDataType),
-                ("device", ctypes.c_int), ("layout", ctypes.c_char_p), ("capabilities", ctypes.c_char_p),
-                ("workspace", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(AttestCall))),
-                ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(AttestCall)))]
+    _fields_ = [
+        ("equation", ctypes.c_char_p),
+        ("form", ctypes.c_char_p),
+        ("reading", ctypes.c_char_p),
+        ("dtype", DLDataType),
+        ("device", ctypes.c_int),
+        ("layout", ctypes.c_char_p),
+        ("capabilities", ctypes.c_char_p),
+        ("workspace", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(AttestCall))),
+        ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(AttestCall))),
+    ]
 
 
 class AttestPlugin(ctypes.Structure):
-    _fields_ = [("abi_version", ctypes.c_uint32), ("name", ctypes.c_char_p), ("version", ctypes.c_char_p),
-                ("kernel_count", ctypes.c_size_t), ("kernels", ctypes.POINTER(AttestKernel))]
+    _fields_ = [
+        ("abi_version", ctypes.c_uint32),
+        ("name", ctypes.c_char_p),
+        ("version", ctypes.c_char_p),
+        ("kernel_count", ctypes.c_size_t),
+        ("kernels", ctypes.POINTER(AttestKernel)),
+    ]
 
 
 CPU, CUDA = 1, 2  # DLDeviceType
@@ -147,15 +183,19 @@ class Plugin:
         if not table:
             raise InvalidPlugin(f"{path}: attest_plugin_v1 returned nothing")
         if table.contents.abi_version != ABI_VERSION:
-            raise InvalidPlugin(f"{path} has interface version {table.contents.abi_version}; this program knows {ABI_VERSION}")
+            raise InvalidPlugin(
+                f"{path} has interface version {table.contents.abi_version}; this program knows {ABI_VERSION}"
+            )
         self.name, self.version = text(table.contents.name), text(table.contents.version)
         self.kernels = [Kernel(table.contents.kernels[i]) for i in range(table.contents.kernel_count)]
         if not self.kernels:
             raise InvalidPlugin(f"{path}: the plugin's table has no kernels")
         devices = {kernel.device for kernel in self.kernels}
         if devices != {CPU} and devices != {CUDA}:
-            raise InvalidPlugin(f"{path}: kernels of devices {sorted(devices)}; expected all of kDLCPU ({CPU}) or all of kDLCUDA ({CUDA})")
-        self.device, = devices
+            raise InvalidPlugin(
+                f"{path}: kernels of devices {sorted(devices)}; expected all of kDLCPU ({CPU}) or all of kDLCUDA ({CUDA})"
+            )
+        (self.device,) = devices
 
 
 class Call:
@@ -164,12 +204,26 @@ class Call:
     def __init__(self, kernel, case, memory, inputs, outputs):
         self.kernel, self.kept = kernel, [inputs, outputs]
         self.error = ctypes.create_string_buffer(1024)
-        self.call = AttestCall(struct_size=ctypes.sizeof(AttestCall), equation=kernel.native.equation, form=kernel.native.form,
-                               stream=memory.stream(), error=ctypes.cast(self.error, ctypes.c_char_p), error_size=len(self.error))
+        self.call = AttestCall(
+            struct_size=ctypes.sizeof(AttestCall),
+            equation=kernel.native.equation,
+            form=kernel.native.form,
+            stream=memory.stream(),
+            error=ctypes.cast(self.error, ctypes.c_char_p),
+            error_size=len(self.error),
+        )
         self.call.inputs, self.call.input_count = self.tensors(case.inputs(), inputs, memory), len(inputs)
         self.call.outputs, self.call.output_count = self.tensors(case.outputs(), outputs, memory), len(outputs)
-        given = [AttestParameter(name.encode(), 1, value if isinstance(value, (int, float)) else 0, value if isinstance(value, int) else 0,
-                                 value.encode() if isinstance(value, str) else None) for name, value in case.parameters.items()]
+        given = [
+            AttestParameter(
+                name.encode(),
+                1,
+                value if isinstance(value, (int, float)) else 0,
+                value if isinstance(value, int) else 0,
+                value.encode() if isinstance(value, str) else None,
+            )
+            for name, value in case.parameters.items()
+        ]
         self.call.parameters, self.call.parameter_count = self.array(AttestParameter, given), len(given)
         size = kernel.native.workspace(ctypes.byref(self.call)) if kernel.native.workspace else 0
         if size:
@@ -186,9 +240,20 @@ class Call:
         made = []
         for name, tensor in declared.items():
             code, bits = CODES[tensor.dtype]
-            made.append(AttestTensor(name.encode(), DLTensor(
-                memory.pointer(arrays[name]), DLDevice(memory.device, 0), len(tensor.shape), DLDataType(code, bits, 1),
-                self.array(ctypes.c_int64, list(tensor.shape)), self.array(ctypes.c_int64, list(memory.strides(arrays[name]))), 0)))
+            made.append(
+                AttestTensor(
+                    name.encode(),
+                    DLTensor(
+                        memory.pointer(arrays[name]),
+                        DLDevice(memory.device, 0),
+                        len(tensor.shape),
+                        DLDataType(code, bits, 1),
+                        self.array(ctypes.c_int64, list(tensor.shape)),
+                        self.array(ctypes.c_int64, list(memory.strides(arrays[name]))),
+                        0,
+                    ),
+                )
+            )
         return self.array(AttestTensor, made)
 
     def __call__(self):
@@ -200,10 +265,21 @@ class Call:
 def unmet(capabilities, values):
     """The first condition of a kernel's capabilities that a case does not meet; conditions on other things than sizes and parameters are
     those of the judge."""
-    words = {"true": True, "false": False, "default": "default", "min": min, "max": max, "sqrt": math.sqrt, "floor": math.floor,
-             "ceil": math.ceil, **values}
+    words = {
+        "true": True,
+        "false": False,
+        "default": "default",
+        "min": min,
+        "max": max,
+        "sqrt": math.sqrt,
+        "floor": math.floor,
+        "ceil": math.ceil,
+        **values,
+    }
+
     def holds(expression):
         return eval(expression, {"__builtins__": {}}, words)
+
     for condition in filter(None, (part.strip() for part in capabilities.split(";"))):
         *premises, conclusion = (part.replace("^", "**") for part in condition.split(" implies "))
         try:
@@ -228,7 +304,13 @@ class Host:
         except ImportError as error:
             raise UsageError(f"kernels of a CPU need NumPy in {sys.executable}: {error}; {OTHER_PYTHON}") from None
         self.xp.seterr(all="ignore")  # a wrong answer may hold anything
-        self.types = {"f64": self.xp.float64, "f32": self.xp.float32, "f16": self.xp.float16, "bf16": self.xp.uint16, "i64": self.xp.int64}
+        self.types = {
+            "f64": self.xp.float64,
+            "f32": self.xp.float32,
+            "f16": self.xp.float16,
+            "bf16": self.xp.uint16,
+            "i64": self.xp.int64,
+        }
         self.random = self.xp.random.default_rng(1)
         self.dirt = self.xp.zeros(1 << 25)
         self.flushed = self.dirt.nbytes
@@ -236,14 +318,14 @@ class Host:
     def aligned(self, size, dtype):
         raw = self.xp.empty(size * self.xp.dtype(dtype).itemsize + 64, self.xp.uint8)
         first = -raw.ctypes.data % 64
-        return raw[first:first + len(raw) - 64].view(dtype)
+        return raw[first : first + len(raw) - 64].view(dtype)
 
     def workspace(self, size):
         return self.aligned(size, self.xp.uint8)
 
     def empty(self, tensor):
         made = self.aligned(tensor.count(), self.types[tensor.dtype]).reshape(tensor.shape)
-        made.view(self.xp.uint8).fill(0xff)  # NaN in every format
+        made.view(self.xp.uint8).fill(0xFF)  # NaN in every format
         return made
 
     def draw(self, tensor):
@@ -257,7 +339,7 @@ class Host:
 
     def bfloat16(self, values):
         bits = values.astype(self.xp.float32).view(self.xp.uint32)
-        return ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16).astype(self.xp.uint16)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(self.xp.uint16)
 
     def numbers(self, x):
         if hasattr(x, "detach"):  # a peer's answer is PyTorch's
@@ -268,7 +350,11 @@ class Host:
 
     def torch(self, x):
         torch = importlib.import_module("torch")
-        return torch.from_numpy(x.view(self.xp.int16)).view(torch.bfloat16) if x.dtype == self.xp.uint16 else torch.from_numpy(x)
+        return (
+            torch.from_numpy(x.view(self.xp.int16)).view(torch.bfloat16)
+            if x.dtype == self.xp.uint16
+            else torch.from_numpy(x)
+        )
 
     def pointer(self, x):
         return x.ctypes.data
@@ -327,13 +413,18 @@ class Gpu:
         return self.xp.empty(size, dtype=self.xp.uint8, device="cuda")
 
     def empty(self, tensor):
-        return self.xp.full(tensor.shape, -1 if tensor.dtype == "i64" else float("nan"), dtype=self.types[tensor.dtype], device="cuda")
+        return self.xp.full(
+            tensor.shape, -1 if tensor.dtype == "i64" else float("nan"), dtype=self.types[tensor.dtype], device="cuda"
+        )
 
     def draw(self, tensor):
         if tensor.dtype == "i64":
             return self.empty(tensor).copy_(self.xp.arange(tensor.shape[-1], device="cuda"))
-        return self.empty(tensor).uniform_(tensor.low, tensor.high, generator=self.random) if tensor.low < tensor.high else \
-            self.empty(tensor).fill_(tensor.low)
+        return (
+            self.empty(tensor).uniform_(tensor.low, tensor.high, generator=self.random)
+            if tensor.low < tensor.high
+            else self.empty(tensor).fill_(tensor.low)
+        )
 
     def numbers(self, x):
         return x.detach().double()
@@ -372,13 +463,31 @@ class Gpu:
 
     def description(self):
         properties = self.xp.cuda.get_device_properties(0)
-        found = {"kind": "cuda", "name": properties.name, "capability": f"{properties.major}.{properties.minor}",
-                 "multiprocessors": properties.multi_processor_count, "memory": properties.total_memory, "cuda": self.xp.version.cuda}
-        fields = ["driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem", "power.limit", "temperature.gpu"]
+        found = {
+            "kind": "cuda",
+            "name": properties.name,
+            "capability": f"{properties.major}.{properties.minor}",
+            "multiprocessors": properties.multi_processor_count,
+            "memory": properties.total_memory,
+            "cuda": self.xp.version.cuda,
+        }
+        fields = [
+            "driver_version",
+            "clocks.sm",
+            "clocks.mem",
+            "clocks.max.sm",
+            "clocks.max.mem",
+            "power.limit",
+            "temperature.gpu",
+        ]
         device = f"GPU-{properties.uuid}" if hasattr(properties, "uuid") else "0"
         try:
-            done = subprocess.run(["nvidia-smi", "-i", device, f"--query-gpu={','.join(fields)}", "--format=csv,noheader"],
-                                  capture_output=True, text=True, timeout=60)
+            done = subprocess.run(
+                ["nvidia-smi", "-i", device, f"--query-gpu={','.join(fields)}", "--format=csv,noheader"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
             if done.returncode == 0:
                 found.update(zip(fields, (value.strip() for value in done.stdout.split(","))))
         except (OSError, subprocess.TimeoutExpired):
@@ -388,8 +497,10 @@ class Gpu:
 
 # What is timed.
 
+
 class Tensor:
     """Numbers are drawn between low and high; integers are those of the last axis, counted from 0."""
+
     def __init__(self, shape, dtype, low=-1.0, high=1.0):
         self.shape, self.dtype, self.low, self.high = tuple(shape), dtype, low, high
 
@@ -402,6 +513,7 @@ class Tensor:
 
 class Case:
     """A problem of one equation and reading; features and values have one width."""
+
     lengths = {CPU: [4096, 1024], CUDA: [65536, 8192, 1024]}  # default numbers of tokens
     batches = {CPU: [1], CUDA: [1]}
     parameters = {}
@@ -426,7 +538,11 @@ class Case:
 
     def bytes(self):
         """Every input read once, every output written once; tensors that are all zeros are left out, which no peer reads."""
-        return sum(tensor.bytes() for tensor in (*self.inputs().values(), *self.outputs().values()) if (tensor.low, tensor.high) != (0, 0))
+        return sum(
+            tensor.bytes()
+            for tensor in (*self.inputs().values(), *self.outputs().values())
+            if (tensor.low, tensor.high) != (0, 0)
+        )
 
     def small(self):
         return type(self)(self.dtype, self.batch, self.heads, self.width, min(self.tokens, CHECKED_TOKENS))
@@ -456,7 +572,9 @@ class Causal(Case):
 
     @staticmethod
     def weights(xp, x, rows):
-        weights = xp.tril(xp.einsum("bhic,bhjc->bhij", x["phi_q"][:, :, -rows:], x["phi_k"]), x["phi_k"].shape[2] - rows)
+        weights = xp.tril(
+            xp.einsum("bhic,bhjc->bhij", x["phi_q"][:, :, -rows:], x["phi_k"]), x["phi_k"].shape[2] - rows
+        )
         return weights, weights.sum(-1)[..., None]
 
     peers = {}
@@ -467,8 +585,12 @@ class CausalGradient(Causal):
 
     def inputs(self):
         zero = {"low": 0, "high": 0}
-        return {**super().inputs(), "cotangent.o": self.rows(), "cotangent.S": self.states(self.width, self.width, **zero),
-                "cotangent.Z": self.states(self.width, **zero)}
+        return {
+            **super().inputs(),
+            "cotangent.o": self.rows(),
+            "cotangent.S": self.states(self.width, self.width, **zero),
+            "cotangent.Z": self.states(self.width, **zero),
+        }
 
     def outputs(self):
         return {f"gradient.{name}": self.rows() for name in ("phi_q", "phi_k", "v")}
@@ -485,8 +607,11 @@ class CausalGradient(Causal):
         o = xp.einsum("bhij,bhjm->bhim", share, x["v"])
         slope = (xp.einsum("bhim,bhjm->bhij", g, x["v"]) - (g * o).sum(-1)[..., None]) / total
         slope = xp.tril(slope, x["phi_k"].shape[2] - rows)
-        found = {"phi_q": xp.einsum("bhij,bhjc->bhic", slope, x["phi_k"]),
-                 "phi_k": xp.einsum("bhij,bhic->bhjc", slope, x["phi_q"][:, :, -rows:]), "v": xp.einsum("bhij,bhim->bhjm", share, g)}
+        found = {
+            "phi_q": xp.einsum("bhij,bhjc->bhic", slope, x["phi_k"]),
+            "phi_k": xp.einsum("bhij,bhic->bhjc", slope, x["phi_q"][:, :, -rows:]),
+            "v": xp.einsum("bhij,bhim->bhjm", share, g),
+        }
         return {f"gradient.{name}": value[:, :, -rows:] for name, value in found.items()}
 
     peers = {}
@@ -507,8 +632,13 @@ class CausalStep(Case):
         return Tensor((self.batch, self.heads, self.width), self.dtype, low, high)
 
     def inputs(self):
-        return {"phi_q": self.row(0, FEATURE), "phi_k": self.row(0, FEATURE), "v": self.row(),
-                "S": self.states(self.width, self.width), "Z": self.states(self.width, low=1, high=2)}
+        return {
+            "phi_q": self.row(0, FEATURE),
+            "phi_k": self.row(0, FEATURE),
+            "v": self.row(),
+            "S": self.states(self.width, self.width),
+            "Z": self.states(self.width, low=1, high=2),
+        }
 
     def outputs(self):
         return {"o": self.row(), "S": self.states(self.width, self.width), "Z": self.states(self.width)}
@@ -556,7 +686,7 @@ class Attention(Case):
 
     def weights(self, xp, x, first, count):
         """Of `count` queries."""
-        logits = xp.einsum("bhid,bhjd->bhij", x["q"][:, :, first:first + count], x["k"]) * self.width**-0.5
+        logits = xp.einsum("bhid,bhjd->bhij", x["q"][:, :, first : first + count], x["k"]) * self.width**-0.5
         if self.causal:
             logits = xp.where(xp.tril(xp.ones_like(logits), first) > 0, logits, -math.inf)
         weights = xp.exp(logits - xp.amax(logits, -1)[..., None])
@@ -589,16 +719,20 @@ class AttentionGradient(Attention):
 
     def truth(self, xp, x, rows):
         tokens, scale = x["q"].shape[2], self.width**-0.5
+
         def slopes(first, count):
-            weights, g = self.weights(xp, x, first, count), x["cotangent.o"][:, :, first:first + count]
+            weights, g = self.weights(xp, x, first, count), x["cotangent.o"][:, :, first : first + count]
             by_weight = xp.einsum("bhim,bhjm->bhij", g, x["v"])
             return weights, weights * (by_weight - (weights * by_weight).sum(-1)[..., None]), g
+
         _, slope, _ = slopes(tokens - rows, rows)
         found = {"gradient.q": scale * xp.einsum("bhij,bhjd->bhid", slope, x["k"]), "gradient.k": 0, "gradient.v": 0}
         for first in range(tokens - rows if self.causal else 0, tokens, 1024):  # queries that see the last keys
             count = min(1024, tokens - first)
             weights, slope, g = slopes(first, count)
-            found["gradient.k"] += scale * xp.einsum("bhij,bhid->bhjd", slope[..., -rows:], x["q"][:, :, first:first + count])
+            found["gradient.k"] += scale * xp.einsum(
+                "bhij,bhid->bhjd", slope[..., -rows:], x["q"][:, :, first : first + count]
+            )
             found["gradient.v"] += xp.einsum("bhij,bhim->bhjm", weights[..., -rows:], g)
         return found
 
@@ -653,19 +787,25 @@ EQUATIONS = sorted({case.equation for case in CASES})
 
 # Peers: (memory, case, inputs) -> (what is timed, its result -> outputs by name in layout bhnd).
 
+
 def peer(*cases, name, option=None, only=None):
     """Timed when the command line has the option, and on that kind of device only."""
+
     def register(prepare):
         for case in cases:
             case.peers[name] = prepare
         prepare.option, prepare.only = option, only
         return prepare
+
     return register
 
 
 def peers_of(kind, device, options):
-    return {name: prepare for name, prepare in kind.peers.items()
-            if (not prepare.option or getattr(options, prepare.option)) and prepare.only in (None, device)}
+    return {
+        name: prepare
+        for name, prepare in kind.peers.items()
+        if (not prepare.option or getattr(options, prepare.option)) and prepare.only in (None, device)
+    }
 
 
 def imported(module, package):
@@ -705,7 +845,9 @@ def flash_linear_attention(name):
     def prepare(memory, case, inputs):
         imported("torch", "torch")
         kernel = getattr(imported("fla.ops.linear_attn", "flash-linear-attention"), f"{name}_linear_attn")
-        return passes(memory, case, inputs, lambda q, k, v: kernel(q, k, v, scale=1.0, normalize=True)[0], transposed=True)
+        return passes(
+            memory, case, inputs, lambda q, k, v: kernel(q, k, v, scale=1.0, normalize=True)[0], transposed=True
+        )
 
 
 for kernel_name in ("chunk", "fused_chunk", "fused_recurrent"):
@@ -718,8 +860,9 @@ def flash_linear_attention_step(memory, case, inputs):
     kernel = imported("fla.ops.linear_attn", "flash-linear-attention").fused_recurrent_linear_attn
     q, k, v = (x[:, None] for x in tensors(memory, inputs, case.leaves))  # one token
     S, Z = tensors(memory, inputs, ("S", "Z"))
-    return lambda: kernel(q, k, v, scale=1.0, normalize=True, initial_state=(S, Z[:, None]), output_final_state=True), \
-        lambda found: {"o": found[0][:, 0], "S": found[1][0], "Z": found[1][1][:, 0]}
+    return lambda: kernel(
+        q, k, v, scale=1.0, normalize=True, initial_state=(S, Z[:, None]), output_final_state=True
+    ), lambda found: {"o": found[0][:, 0], "S": found[1][0], "Z": found[1][1][:, 0]}
 
 
 @peer(Causal, CausalGradient, name="fast-transformers")
@@ -728,14 +871,24 @@ def fast_transformers(memory, case, inputs):
     product = imported("fast_transformers.causal_product", "pytorch-fast-transformers").causal_dot_product
     if case.dtype != "f32":
         raise NotTimed("outside", "float32 only")
-    return passes(memory, case, inputs, lambda q, k, v: product(q, k, v) / (q * k.cumsum(2)).sum(-1, keepdim=True), transposed=False)
+    return passes(
+        memory,
+        case,
+        inputs,
+        lambda q, k, v: product(q, k, v) / (q * k.cumsum(2)).sum(-1, keepdim=True),
+        transposed=False,
+    )
 
 
 def chunked(q, k, v):
     """Masked products in chunks, states between them in float32, all chunks at once."""
     torch = importlib.import_module("torch")
     tokens = q.shape[2]
-    total = (q * k.float().cumsum(2)).sum(-1, keepdim=True) if q.dtype != torch.float64 else (q * k.cumsum(2)).sum(-1, keepdim=True)
+    total = (
+        (q * k.float().cumsum(2)).sum(-1, keepdim=True)
+        if q.dtype != torch.float64
+        else (q * k.cumsum(2)).sum(-1, keepdim=True)
+    )
     q, k, v = (torch.nn.functional.pad(x, (0, 0, 0, -tokens % CHUNK)).unflatten(2, (-1, CHUNK)) for x in (q, k, v))
     own = torch.einsum("bhtcd,bhtcm->bhtdm", k, v)
     wide = own if own.dtype == torch.float64 else own.float()
@@ -760,9 +913,11 @@ def pytorch_quadratic(memory, case, inputs):
     size = case.batch * case.heads * case.tokens**2 * SIZES[case.dtype]
     if size > 1 << 32:
         raise NotTimed("outside", f"its weights are {size / 2**30:.0f} GiB")
+
     def quadratic(q, k, v):
         weights = torch.tril(q @ k.transpose(2, 3))
         return weights @ v / weights.sum(-1, keepdim=True)
+
     return passes(memory, case, inputs, quadratic, transposed=False)
 
 
@@ -791,14 +946,20 @@ def scaled_dot_product(label, backend, device):
         chosen = imported("torch.nn.attention", "torch 2.3 or newer")
         if not hasattr(chosen.SDPBackend, backend):
             raise NotTimed("absent", f"torch {torch.__version__} has no {backend}")
+
         def forward(q, k, v):
             with chosen.sdpa_kernel([getattr(chosen.SDPBackend, backend)]):
                 return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=case.causal)
+
         return passes(memory, case, inputs, forward, transposed=False)
 
 
-for label, backend, device in (("flash", "FLASH_ATTENTION", None), ("cuDNN", "CUDNN_ATTENTION", CUDA), ("efficient", "EFFICIENT_ATTENTION", CUDA),
-                               ("math", "MATH", None)):
+for label, backend, device in (
+    ("flash", "FLASH_ATTENTION", None),
+    ("cuDNN", "CUDNN_ATTENTION", CUDA),
+    ("efficient", "EFFICIENT_ATTENTION", CUDA),
+    ("math", "MATH", None),
+):
     scaled_dot_product(label, backend, device)
 
 
@@ -856,6 +1017,7 @@ def numpy_form(memory, case, inputs):
 
 # Checking and timing.
 
+
 def error_of(memory, case, inputs, found, rows):
     """The largest error of a block of rows of any output, relative to its true norm, over the last `rows` tokens; NaN is infinite."""
     worst = 0.0
@@ -895,10 +1057,14 @@ class Subject:
                 answer = result(run())
                 memory.finish()
                 small = of.tokens <= rows
-                error = error_of(memory, of, *((inputs, answer) if small else (head(inputs), head(answer))), min(rows, of.tokens))
+                error = error_of(
+                    memory, of, *((inputs, answer) if small else (head(inputs), head(answer))), min(rows, of.tokens)
+                )
                 self.error = max(self.error or 0, error)
                 if not error <= TOLERANCE[case.dtype]:
-                    raise NotTimed("wrong", f"{'of the small problem' if small else 'in the last rows'} the error is {error:.2g}")
+                    raise NotTimed(
+                        "wrong", f"{'of the small problem' if small else 'in the last rows'} the error is {error:.2g}"
+                    )
             self.run = run
             for _ in range(WARM_UP):
                 self.run()
@@ -917,8 +1083,13 @@ class Subject:
         if self.times:
             median = statistics.median(self.times)
             quarter = statistics.quantiles(self.times, n=4, method="inclusive") if len(self.times) > 1 else [median] * 3
-            found.update(seconds=self.times, median=median, spread=(quarter[2] - quarter[0]) / median, flops_per_second=self.flops / median,
-                         bytes_per_second=self.bytes / median)
+            found.update(
+                seconds=self.times,
+                median=median,
+                spread=(quarter[2] - quarter[0]) / median,
+                flops_per_second=self.flops / median,
+                bytes_per_second=self.bytes / median,
+            )
             if self.kind != "ceiling":
                 found["ratio"] = statistics.median(mine / ours for mine, ours in zip(self.times, best.times))
         return found
@@ -935,9 +1106,11 @@ def kernel_subjects(plugin, memory, case, problems):
         elif condition:
             subject.status, subject.reason = "outside", f"outside its capabilities: {condition}"
         else:
+
             def make(of, inputs, kernel=kernel):
                 outputs = {name: memory.empty(tensor) for name, tensor in of.outputs().items()}
                 return Call(kernel, of, memory, inputs, outputs), lambda _: outputs
+
             subject.prepare(memory, case, make, problems)
         yield subject
 
@@ -960,15 +1133,28 @@ def ceiling_subjects(memory, case):
 
 def measure(plugin, memory, case, options):
     small = case.small()
-    found = {"equation": case.equation, "reading": case.reading, "dtype": case.dtype, "batch": case.batch, "heads": case.heads,
-             "sizes": case.sizes(), "parameters": case.parameters, "flops": case.flops(), "bytes": case.bytes(), "title": case.title()}
+    found = {
+        "equation": case.equation,
+        "reading": case.reading,
+        "dtype": case.dtype,
+        "batch": case.batch,
+        "heads": case.heads,
+        "sizes": case.sizes(),
+        "parameters": case.parameters,
+        "flops": case.flops(),
+        "bytes": case.bytes(),
+        "title": case.title(),
+    }
     try:
         inputs = {name: memory.draw(tensor) for name, tensor in case.inputs().items()}
     except Exception as error:
         if type(error).__name__ not in ("OutOfMemoryError", "_ArrayMemoryError", "MemoryError"):
             raise
         return {**found, "subjects": [], "reason": "its inputs do not fit into memory"}
-    problems = [(small, {name: memory.draw(tensor) for name, tensor in small.inputs().items()}, small.tokens), (case, inputs, CHECKED_ROWS)]
+    problems = [
+        (small, {name: memory.draw(tensor) for name, tensor in small.inputs().items()}, small.tokens),
+        (case, inputs, CHECKED_ROWS),
+    ]
     subjects = [*kernel_subjects(plugin, memory, case, problems), *peer_subjects(memory, case, problems, options)]
     timed = [subject for subject in subjects if subject.run and subject.status == "timed"]
     ours = [subject for subject in timed if subject.kind == "kernel"]
@@ -992,6 +1178,7 @@ def measure(plugin, memory, case, options):
 
 # What a person sees.
 
+
 def engineering(value, unit):
     for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if value >= scale:
@@ -1013,8 +1200,11 @@ def table(case):
     top = {key: max((row[key] for row in ceilings), default=0) for key in ("flops_per_second", "bytes_per_second")}
     rounds = max((len(row.get("seconds", ())) for row in rows), default=0)
     letter, scale = ("T", 1e12) if top["flops_per_second"] > 1e13 else ("G", 1e9)
-    lines = [case["title"], f"  {engineering(case['flops'], 'flop')}, {engineering(case['bytes'], 'B')}, {rounds} rounds",
-             f"  {'':<34}{'median':>11}{'spread':>8}{letter + 'FLOP/s':>10}{'share':>7}{'GB/s':>9}{'share':>7}{'ratio':>10}"]
+    lines = [
+        case["title"],
+        f"  {engineering(case['flops'], 'flop')}, {engineering(case['bytes'], 'B')}, {rounds} rounds",
+        f"  {'':<34}{'median':>11}{'spread':>8}{letter + 'FLOP/s':>10}{'share':>7}{'GB/s':>9}{'share':>7}{'ratio':>10}",
+    ]
     if not rows:
         return f"{lines[0]}\n  not timed: {case['reason']}\n"
     absent = [row["name"] for row in rows if row["status"] == "absent"]
@@ -1026,14 +1216,22 @@ def table(case):
             reason = f"{row['status']}: {' '.join(row['reason'].split())}"
             lines += textwrap.wrap(reason, 98, initial_indent=f"  {name}", subsequent_indent=" " * 36)
             continue
+
         def rate(key, scale):
             value = row[key]
-            return ("-", "-") if not value else (f"{value / scale:.3g}", f"{100 * value / top[key]:.0f} %" if top[key] else "-")
+            return (
+                ("-", "-")
+                if not value
+                else (f"{value / scale:.3g}", f"{100 * value / top[key]:.0f} %" if top[key] else "-")
+            )
+
         flops, flops_share = rate("flops_per_second", scale)
         moved, moved_share = rate("bytes_per_second", 1e9)
         ratio = f"{row['ratio']:.3g}" if "ratio" in row else "-"
-        lines.append(f"  {name}{duration(row['median']):>11}{100 * row['spread']:>6.1f} %"
-                     f"{flops:>10}{flops_share:>7}{moved:>9}{moved_share:>7}{ratio:>10}")
+        lines.append(
+            f"  {name}{duration(row['median']):>11}{100 * row['spread']:>6.1f} %"
+            f"{flops:>10}{flops_share:>7}{moved:>9}{moved_share:>7}{ratio:>10}"
+        )
     if absent:
         lines += textwrap.wrap(f"not installed: {', '.join(absent)}", 98, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines) + "\n"
@@ -1052,8 +1250,12 @@ def commit():
     if not (root / ".git").exists():
         return None
     try:
-        done = subprocess.run(["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40"], capture_output=True, text=True,
-                              timeout=60)
+        done = subprocess.run(
+            ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         return done.stdout.strip() if done.returncode == 0 else None
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -1071,6 +1273,7 @@ def write(path, record):
 
 # The command line.
 
+
 def library(name):
     """NAME is libattest_NAME.so among the project's plugins, anything with a dot or a slash a path."""
     if "/" in name or "." in name:
@@ -1080,7 +1283,9 @@ def library(name):
         return path.resolve()
     folder = os.environ.get("ATTEST_PLUGIN_DIR")
     if not folder:
-        raise UsageError("ATTEST_PLUGIN_DIR does not name the folder of the plugins; `attest bench` does that, a path needs none")
+        raise UsageError(
+            "ATTEST_PLUGIN_DIR does not name the folder of the plugins; `attest bench` does that, a path needs none"
+        )
     path = pathlib.Path(folder) / f"libattest_{name.replace('-', '_')}.so"
     if not path.is_file():
         has = sorted(found.name[10:-3].replace("_", "-") for found in pathlib.Path(folder).glob("libattest_*.so"))
@@ -1122,22 +1327,53 @@ dtypes.__name__ = f"dtype (of {', '.join(TOLERANCE)})"
 
 
 def parser():
-    one = argparse.ArgumentParser(prog="attest bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    one.add_argument("plugin", metavar="NAME|PATH", help="cuda, cuda-emulated, openmp ..., or the path of a plugin library")
-    one.add_argument("--equation", default="*", help=f"glob over the equations that can be timed: {', '.join(EQUATIONS)}")
-    one.add_argument("--dtype", type=dtypes, help="as in bf16,f32 (default: bf16, f16 and f32, where the plugin has them)")
-    one.add_argument("--tokens", type=tokens, metavar="N,..", help="default 65536,8192,1024 on a GPU, 4096,1024 on a CPU; of softmax attention 16384,4096,1024 and 1024,256")
-    one.add_argument("--width", type=integers, metavar="D,..",
-                     help="features and width of values (default 128,64,256 on a GPU, 64 on a CPU)")
+    one = argparse.ArgumentParser(
+        prog="attest bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    one.add_argument(
+        "plugin", metavar="NAME|PATH", help="cuda, cuda-emulated, openmp ..., or the path of a plugin library"
+    )
+    one.add_argument(
+        "--equation", default="*", help=f"glob over the equations that can be timed: {', '.join(EQUATIONS)}"
+    )
+    one.add_argument(
+        "--dtype", type=dtypes, help="as in bf16,f32 (default: bf16, f16 and f32, where the plugin has them)"
+    )
+    one.add_argument(
+        "--tokens",
+        type=tokens,
+        metavar="N,..",
+        help="default 65536,8192,1024 on a GPU, 4096,1024 on a CPU; of softmax attention 16384,4096,1024 and 1024,256",
+    )
+    one.add_argument(
+        "--width",
+        type=integers,
+        metavar="D,..",
+        help="features and width of values (default 128,64,256 on a GPU, 64 on a CPU)",
+    )
     one.add_argument("--heads", type=positive, help="default 16 on a GPU, 4 on a CPU")
-    one.add_argument("--batch", type=integers, metavar="B,..",
-                     help="sequences (default 1; of linear.causal_step 64,256 on a GPU, 16 on a CPU)")
+    one.add_argument(
+        "--batch",
+        type=integers,
+        metavar="B,..",
+        help="sequences (default 1; of linear.causal_step 64,256 on a GPU, 16 on a CPU)",
+    )
     one.add_argument("--rounds", type=positive, help="default 30 on a GPU, 7 on a CPU")
-    one.add_argument("--seconds", type=float, default=30, help="after which a case begins no further round (default 30)")
+    one.add_argument(
+        "--seconds", type=float, default=30, help="after which a case begins no further round (default 30)"
+    )
     extent = one.add_mutually_exclusive_group()
-    extent.add_argument("--quick", action="store_true", help="the first of each list only, and a third of the default rounds")
-    extent.add_argument("--all", action="store_true", help="all combinations (default: those that differ from the first in one of the lists)")
-    one.add_argument("--compile", action="store_true", help="time what torch.compile makes of the PyTorch forms as well")
+    extent.add_argument(
+        "--quick", action="store_true", help="the first of each list only, and a third of the default rounds"
+    )
+    extent.add_argument(
+        "--all",
+        action="store_true",
+        help="all combinations (default: those that differ from the first in one of the lists)",
+    )
+    one.add_argument(
+        "--compile", action="store_true", help="time what torch.compile makes of the PyTorch forms as well"
+    )
     one.add_argument("--list", action="store_true", help="show the kernels, cases and peers, and time nothing")
     one.add_argument("--json", metavar="FILE", help="write the record to this file as well, raw times included")
     return one
@@ -1153,12 +1389,18 @@ def settle(options, plugin):
 
 def cases_of(options, plugin):
     if not any(fnmatch.fnmatchcase(name, options.equation) for name in EQUATIONS):
-        raise UsageError(f"--equation '{options.equation}' matches nothing that can be timed; there are {', '.join(EQUATIONS)}")
+        raise UsageError(
+            f"--equation '{options.equation}' matches nothing that can be timed; there are {', '.join(EQUATIONS)}"
+        )
     cases = []
     for kind in CASES:
         if not fnmatch.fnmatchcase(kind.equation, options.equation):
             continue
-        has = {kernel.dtype for kernel in plugin.kernels if (kernel.equation, kernel.reading) == (kind.equation, kind.reading)}
+        has = {
+            kernel.dtype
+            for kernel in plugin.kernels
+            if (kernel.equation, kernel.reading) == (kind.equation, kind.reading)
+        }
         wanted = [dtype for dtype in options.dtype or ("bf16", "f16", "f32") if dtype in has]
         lengths = options.tokens or kind.lengths[plugin.device] if kind.lengths else [1]
         lists = [wanted, options.batch or kind.batches[plugin.device], [options.heads], options.width, lengths]
@@ -1166,20 +1408,34 @@ def cases_of(options, plugin):
             if options.all or sum(place > 0 for place in places) <= (0 if options.quick else 1):
                 cases.append(kind(*(values[place] for values, place in zip(lists, places))))
     if not cases:
-        has = sorted({f"{kernel.equation} {kernel.reading} {kernel.dtype}" for kernel in plugin.kernels if kernel.equation in EQUATIONS})
-        raise InvalidPlugin(f"{plugin.path} has no kernel of {options.equation} in {','.join(options.dtype or ['bf16', 'f16', 'f32'])}; "
-                            f"it has {', '.join(has) or 'none that can be timed'}")
+        has = sorted(
+            {
+                f"{kernel.equation} {kernel.reading} {kernel.dtype}"
+                for kernel in plugin.kernels
+                if kernel.equation in EQUATIONS
+            }
+        )
+        raise InvalidPlugin(
+            f"{plugin.path} has no kernel of {options.equation} in {','.join(options.dtype or ['bf16', 'f16', 'f32'])}; "
+            f"it has {', '.join(has) or 'none that can be timed'}"
+        )
     return cases
 
 
 def show(plugin, cases, options):
     print(f"{plugin.name} {plugin.version}, on a {'GPU' if plugin.device == CUDA else 'CPU'}")
     for case in cases:
-        forms = [kernel.title() for kernel in plugin.kernels
-                 if (kernel.equation, kernel.reading, kernel.dtype, kernel.layout) == (case.equation, case.reading, case.dtype, "bhnd")]
+        forms = [
+            kernel.title()
+            for kernel in plugin.kernels
+            if (kernel.equation, kernel.reading, kernel.dtype, kernel.layout)
+            == (case.equation, case.reading, case.dtype, "bhnd")
+        ]
         print(f"{case.title()}: {' '.join(forms)}")
     for kind, case in {type(case): case for case in cases}.items():
-        print(f"peers of {kind.equation} {kind.reading}{case.detail}: {', '.join(peers_of(kind, plugin.device, options))}")
+        print(
+            f"peers of {kind.equation} {kind.reading}{case.detail}: {', '.join(peers_of(kind, plugin.device, options))}"
+        )
     return 0
 
 
@@ -1196,14 +1452,44 @@ def main():
     if options.list:
         return show(plugin, cases, options)
     memory = Gpu() if plugin.device == CUDA else Host()
-    record = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "command": sys.argv[1:],
-              "plugin": {"name": plugin.name, "version": plugin.version, "path": str(plugin.path), "commit": commit(),
-                         "sha256": hashlib.sha256(plugin.path.read_bytes()).hexdigest()},
-              "device": memory.description(), "system": platform.platform(),
-              "versions": {"python": platform.python_version(), **{package: version(package) for package in (
-                  "numpy", "torch", "triton", "flash-attn", "flash-linear-attention", "fla-core", "pytorch-fast-transformers")}},
-              "settings": {"rounds": options.rounds, "warm_up": WARM_UP, "flushed_bytes": memory.flushed, "tolerance": TOLERANCE,
-                           "checked_tokens": CHECKED_TOKENS, "checked_rows": CHECKED_ROWS, "chunk": CHUNK}, "cases": []}
+    record = {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "command": sys.argv[1:],
+        "plugin": {
+            "name": plugin.name,
+            "version": plugin.version,
+            "path": str(plugin.path),
+            "commit": commit(),
+            "sha256": hashlib.sha256(plugin.path.read_bytes()).hexdigest(),
+        },
+        "device": memory.description(),
+        "system": platform.platform(),
+        "versions": {
+            "python": platform.python_version(),
+            **{
+                package: version(package)
+                for package in (
+                    "numpy",
+                    "torch",
+                    "triton",
+                    "flash-attn",
+                    "flash-linear-attention",
+                    "fla-core",
+                    "pytorch-fast-transformers",
+                )
+            },
+        },
+        "settings": {
+            "rounds": options.rounds,
+            "warm_up": WARM_UP,
+            "flushed_bytes": memory.flushed,
+            "tolerance": TOLERANCE,
+            "checked_tokens": CHECKED_TOKENS,
+            "checked_rows": CHECKED_ROWS,
+            "chunk": CHUNK,
+        },
+        "cases": [],
+    }
     if options.json:
         write(options.json, record)  # before an hour of timing, not after it
     print(f"{plugin.name} {plugin.version} on {record['device']['name']}, {record['date']}\n")
@@ -1219,12 +1505,18 @@ def main():
         gave_up = record["gave_up"] = f"the device gave up after {len(record['cases'])} of {len(cases)} cases: {error}"
     subjects = [row for case in record["cases"] for row in case["subjects"]]
     ours, peers = ([row for row in subjects if row["kind"] == kind] for kind in ("kernel", "peer"))
+
     def count(rows, *statuses):
         return sum(row["status"] in statuses for row in rows)
-    print(f"Kernels: {count(ours, 'timed')} timed, {count(ours, 'wrong')} wrong, {count(ours, 'failed')} failed, "
-          f"{count(ours, 'outside')} outside their capabilities")
-    print(f"Peers: {count(peers, 'timed')} timed, {count(peers, 'absent')} not installed, {count(peers, 'wrong')} compute something else, "
-          f"{count(peers, 'failed')} failed, {count(peers, 'outside')} do not apply")
+
+    print(
+        f"Kernels: {count(ours, 'timed')} timed, {count(ours, 'wrong')} wrong, {count(ours, 'failed')} failed, "
+        f"{count(ours, 'outside')} outside their capabilities"
+    )
+    print(
+        f"Peers: {count(peers, 'timed')} timed, {count(peers, 'absent')} not installed, {count(peers, 'wrong')} compute something else, "
+        f"{count(peers, 'failed')} failed, {count(peers, 'outside')} do not apply"
+    )
     if options.json:
         write(options.json, record)
     if gave_up:

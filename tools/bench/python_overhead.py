@@ -5,6 +5,7 @@
 Of each kernel: the time of the whole check, the time inside the kernel, and the rest. The goal: the whole is at most 1.5 times the
 kernel's own time plus one second per equation. The kernels are judged as they are and with a pause of 20 ms per call, a kernel
 whose own time dominates. Every round judges every kernel once, in turn, in a process that has the judge loaded; medians over rounds."""
+
 import argparse
 import json
 import pathlib
@@ -12,7 +13,7 @@ import statistics
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "self" / "python"))
 
 import attest  # noqa: E402
 import kernels  # noqa: E402
@@ -36,6 +37,7 @@ def paused(kernel, seconds):
     def slow(q, k, v, mask=None, bias=None, scale=None, causal=False):
         time.sleep(seconds)
         return kernel(q, k, v, mask, bias, scale, causal)
+
     return slow
 
 
@@ -66,7 +68,16 @@ def main():
         whole, own = statistics.median(w for w, _ in pairs), statistics.median(k for _, k in pairs)
         rest = statistics.median(w - k for w, k in pairs)
         met = statistics.median(w - 1.5 * k for w, k in pairs) <= 1
-        rows.append({"kernel": name, "verdict": verdicts[name], "check_seconds": whole, "kernel_seconds": own, "rest_seconds": rest, "met": met})
+        rows.append(
+            {
+                "kernel": name,
+                "verdict": verdicts[name],
+                "check_seconds": whole,
+                "kernel_seconds": own,
+                "rest_seconds": rest,
+                "met": met,
+            }
+        )
         print(f"{name:<46} {whole:>9.2f} {own:>9.2f} {rest:>8.2f}  {'met' if met else 'missed'} ({verdicts[name]})")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=2) + "\n")

@@ -5,10 +5,10 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <toml++/toml.h>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <toml++/toml.h>
 
 #include "attest/golden/files.hpp"
 #include "attest/golden/rows.hpp"
@@ -48,7 +48,8 @@ judge::Progress progress_bar(const std::string& verb) {
   return [verb](std::size_t done, std::size_t total, const std::string& current) {
     constexpr std::size_t width = 30;
     const std::size_t filled = total ? done * width / total : width;
-    fmt::print(stderr, "\r\x1b[K{} [{}{}] {}/{} {}", verb, std::string(filled, '#'), std::string(width - filled, '.'), done, total, current.substr(0, 44));
+    fmt::print(stderr, "\r\x1b[K{} [{}{}] {}/{} {}", verb, std::string(filled, '#'), std::string(width - filled, '.'),
+               done, total, current.substr(0, 44));
     if (done == total) fmt::print(stderr, "\r\x1b[K");
     std::fflush(stderr);
   };
@@ -75,8 +76,10 @@ int list() {
   fmt::print("{:<42} {:>5} {:>6}{} {}\n", "equation", "forms", "cases", columns, "title");
   for (const auto& [id, spec] : specs()) {
     columns.clear();
-    for (const judge::Backend& backend : judge::kBackends) columns += fmt::format(" {:<12}", kernels_of(spec, backend.name));
-    fmt::print("{:<42} {:>5} {:>6}{} {}\n", id, spec.forms.size(), golden::stored_cases(spec).size(), columns, spec.title);
+    for (const judge::Backend& backend : judge::kBackends)
+      columns += fmt::format(" {:<12}", kernels_of(spec, backend.name));
+    fmt::print("{:<42} {:>5} {:>6}{} {}\n", id, spec.forms.size(), golden::stored_cases(spec).size(), columns,
+               spec.title);
   }
   return 0;
 }
@@ -89,40 +92,52 @@ int show(const std::string& id) {
   for (const auto& source : spec.source) fmt::print("  {}\n", source);
   section("Inputs");
   for (const auto& input : spec.inputs)
-    fmt::print("  {:<14} [{}] {}{}  {}\n", input.name, fmt::join(input.shape, ", "), name(input.element), input.optional ? ", optional" : "", input.meaning);
+    fmt::print("  {:<14} [{}] {}{}  {}\n", input.name, fmt::join(input.shape, ", "), name(input.element),
+               input.optional ? ", optional" : "", input.meaning);
   section("Outputs");
   for (const auto& output : spec.outputs)
-    fmt::print("  {:<14} [{}]{}{}  {}\n", output.name, fmt::join(output.shape, ", "), output.optional ? " optional" : "", output.state ? " state" : "", output.meaning);
+    fmt::print("  {:<14} [{}]{}{}  {}\n", output.name, fmt::join(output.shape, ", "),
+               output.optional ? " optional" : "", output.state ? " state" : "", output.meaning);
   section("Sizes");
   for (const auto& size : spec.sizes) fmt::print("  {:<14} {}\n", size.name, size.meaning);
   if (!spec.parameters.empty()) section("Parameters");
   for (const auto& parameter : spec.parameters)
-    fmt::print("  {:<14} default {}{}  {}\n", parameter.name, parameter.fallback ? text_of(*parameter.fallback) : parameter.fallback_text,
-               parameter.choices.empty() ? "" : fmt::format(" (one of {})", fmt::join(parameter.choices, ", ")), parameter.meaning);
+    fmt::print("  {:<14} default {}{}  {}\n", parameter.name,
+               parameter.fallback ? text_of(*parameter.fallback) : parameter.fallback_text,
+               parameter.choices.empty() ? "" : fmt::format(" (one of {})", fmt::join(parameter.choices, ", ")),
+               parameter.meaning);
   section("Forms");
   for (const auto& form : spec.forms)
-    fmt::print("  {:<18} {}{}{}\n", form.name, form.meaning, form.numeric ? " [over the reals only]" : "", form.when.empty() ? "" : " [when " + form.when + "]");
+    fmt::print("  {:<18} {}{}{}\n", form.name, form.meaning, form.numeric ? " [over the reals only]" : "",
+               form.when.empty() ? "" : " [when " + form.when + "]");
   section("Stages: what each form computes on the way and names");
   for (const auto& form : spec.forms)
-    if (const auto stages = golden::stages_of(spec, form); !stages.empty()) fmt::print("  {:<18} {}\n", form.name, fmt::join(stages, ", "));
+    if (const auto stages = golden::stages_of(spec, form); !stages.empty())
+      fmt::print("  {:<18} {}\n", form.name, fmt::join(stages, ", "));
   if (!spec.backends.empty()) section("Kernels of this project");
   for (const auto& [backend, dtypes] : spec.backends) fmt::print("  {:<18} {}\n", backend, fmt::join(dtypes, " "));
   if (!spec.constraints.empty()) section("Constraints");
   for (const auto& constraint : spec.constraints) fmt::print("  {}  {}\n", constraint.label, constraint.text);
   if (!spec.laws.empty()) section("Laws");
   for (const auto& law : spec.laws)
-    fmt::print("  {}{}{}{}{}\n", law.law, law.of.empty() ? "" : fmt::format(" of {}", fmt::join(law.of, ", ")), law.along.empty() ? "" : " along " + law.along,
-               law.when.empty() ? "" : " when " + law.when, law.note.empty() ? "" : ": " + law.note);
-  const auto seen = [](const std::vector<std::string>& threads) { return threads.empty() ? std::string() : fmt::format(" [seen: {}]", fmt::join(threads, ", ")); };
+    fmt::print("  {}{}{}{}{}\n", law.law, law.of.empty() ? "" : fmt::format(" of {}", fmt::join(law.of, ", ")),
+               law.along.empty() ? "" : " along " + law.along, law.when.empty() ? "" : " when " + law.when,
+               law.note.empty() ? "" : ": " + law.note);
+  const auto seen = [](const std::vector<std::string>& threads) {
+    return threads.empty() ? std::string() : fmt::format(" [seen: {}]", fmt::join(threads, ", "));
+  };
   section("Faults that are planted, killed and named");
   for (const auto& fault : spec.faults)
     if (fault.equivalent.empty())
       fmt::print("  {:<28} {}{}; shown by {}{}\n", fault.name, fault.change, seen(fault.seen), fault.flag,
                  fault.hidden.empty() ? "" : fmt::format("; not in {}", fmt::join(keys_of(fault.hidden), ", ")));
   for (const auto& fault : spec.faults)
-    if (!fault.equivalent.empty()) fmt::print("  {:<28} is no fault: {}{}; {}\n", fault.name, fault.change, seen(fault.seen), fault.equivalent);
-  for (const auto& row : spec.not_planted) fmt::print("  not planted: {}{}; {}\n", row.what, seen(row.seen), row.reason);
-  if (!spec.no_exact_family.empty()) fmt::print("\nNo inputs give every correct kernel the same bits: {}\n", spec.no_exact_family);
+    if (!fault.equivalent.empty())
+      fmt::print("  {:<28} is no fault: {}{}; {}\n", fault.name, fault.change, seen(fault.seen), fault.equivalent);
+  for (const auto& row : spec.not_planted)
+    fmt::print("  not planted: {}{}; {}\n", row.what, seen(row.seen), row.reason);
+  if (!spec.no_exact_family.empty())
+    fmt::print("\nNo inputs give every correct kernel the same bits: {}\n", spec.no_exact_family);
   if (!spec.gradient.empty()) fmt::print("\nGradient with respect to {}\n", fmt::join(spec.gradient, ", "));
   section("Golden cases");
   const auto explanations = flag_explanations();
@@ -134,15 +149,19 @@ int show(const std::string& id) {
                group.same_bits.empty() ? "" : fmt::format(" [same bits: {}]", fmt::join(group.same_bits, ", ")));
   }
   if (!spec.costs.empty()) section("Costs");
-  for (const auto& cost : spec.costs) fmt::print("  {}: {} {}{}\n", cost.form, cost.count.text(), cost.operation, cost.when.empty() ? "" : " when " + cost.when);
+  for (const auto& cost : spec.costs)
+    fmt::print("  {}: {} {}{}\n", cost.form, cost.count.text(), cost.operation,
+               cost.when.empty() ? "" : " when " + cost.when);
   const auto evidence = [](const Statement& one) {
     return one.reason.empty() ? fmt::format("shown by {}", fmt::join(one.shown, ", ")) : "not shown: " + one.reason;
   };
   if (!spec.invariants.empty()) section("Invariants");
-  for (const auto& invariant : spec.invariants) fmt::print("  {:<24} {}; {}\n", invariant.name, invariant.meaning, evidence(invariant));
+  for (const auto& invariant : spec.invariants)
+    fmt::print("  {:<24} {}; {}\n", invariant.name, invariant.meaning, evidence(invariant));
   for (const auto& form : spec.not_taken) fmt::print("  form {} is left out: {}\n", form.name, form.reason);
   if (!spec.errata.empty()) section("Errata of the printed sources");
-  for (const auto& erratum : spec.errata) fmt::print("  {}  printed: {}; right: {}; {}\n", erratum.name, erratum.meaning, erratum.right, evidence(erratum));
+  for (const auto& erratum : spec.errata)
+    fmt::print("  {}  printed: {}; right: {}; {}\n", erratum.name, erratum.meaning, erratum.right, evidence(erratum));
   if (!spec.claims.empty()) section("Claims of the sources");
   for (const auto& claim : spec.claims) fmt::print("  {}  {}; {}\n", claim.name, claim.meaning, evidence(claim));
   if (!spec.notes.empty()) section("Notes");
@@ -164,7 +183,8 @@ int show_profiles(const std::string& name) {
   return 0;
 }
 
-int check(const std::string& name, const std::optional<Part>& part, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json) {
+int check(const std::string& name, const std::optional<Part>& part, const judge::CheckOptions& options,
+          const std::optional<std::filesystem::path>& json) {
   judge::Candidate candidate = part ? part_of(name, *part) : judge::Candidate(name);
   const auto report = judge::check(candidate, options, progress_bar("checking"));
   if (report.rows.empty()) {
@@ -208,7 +228,8 @@ int golden_regenerate(const std::optional<std::filesystem::path>& into, const st
 int golden_verify() {
   const auto faults = golden::verify(project_folder(), project_folder() / "golden");
   for (const auto& fault : faults) fmt::print("{}\n", fault);
-  if (faults.empty()) fmt::print("{} golden files match their manifest, their specs and their sources\n", specs().size());
+  if (faults.empty())
+    fmt::print("{} golden files match their manifest, their specs and their sources\n", specs().size());
   return faults.empty() ? 0 : 1;
 }
 

@@ -35,17 +35,21 @@ int show_statements(bool errata);
 /// A precision that can be claimed, or "all" of them.
 int show_profiles(const std::string& name);
 /// What stands of every operation of specs/catalogue.toml.
-int coverage(const std::string& only, const std::vector<std::string>& reports, const std::optional<std::filesystem::path>& json);
-int check(const std::string& candidate, const std::optional<Part>& part, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
+int coverage(const std::string& only, const std::vector<std::string>& reports,
+             const std::optional<std::filesystem::path>& json);
+int check(const std::string& candidate, const std::optional<Part>& part, const judge::CheckOptions& options,
+          const std::optional<std::filesystem::path>& json);
 int reproduce(const std::string& query, const std::string& candidate, const judge::CheckOptions& options);
 int golden_regenerate(const std::optional<std::filesystem::path>& into, const std::string& only);
 int golden_verify();
 
 /// What is wrong with every failing kernel of a candidate, and how precise the others are.
-int diagnose(const std::string& candidate, const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
+int diagnose(const std::string& candidate, const judge::CheckOptions& options,
+             const std::optional<std::filesystem::path>& json);
 
 /// The mutation score of the judge; a part of it is one of some of the precisions.
-int mutants(const std::string& only, int seeds, const std::optional<Part>& part, const std::optional<std::filesystem::path>& json);
+int mutants(const std::string& only, int seeds, const std::optional<Part>& part,
+            const std::optional<std::filesystem::path>& json);
 
 struct EmitOptions {
   std::string id, profile = "f32", capabilities, layout = "nd";
@@ -55,8 +59,8 @@ struct EmitOptions {
 int emit(const EmitOptions& options);
 
 /// Judges the outputs that a program left in an emitted folder, by the emitted profile or another one.
-int judge_folder(const std::filesystem::path& folder, const std::optional<std::string>& profile, const judge::CheckOptions& options,
-                 const std::optional<std::filesystem::path>& json);
+int judge_folder(const std::filesystem::path& folder, const std::optional<std::string>& profile,
+                 const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
 
 /// Whether a command line names a candidate python:MODULE:FUNCTION, the survey or the benchmark: what Python does.
 bool is_for_python(int argc, char** argv);

@@ -14,7 +14,9 @@
 namespace attest::cli {
 namespace {
 
-std::string text_of(const judge::Share& share) { return share.listed == 0 ? "-" : fmt::format("{}/{}", share.stand, share.listed); }
+std::string text_of(const judge::Share& share) {
+  return share.listed == 0 ? "-" : fmt::format("{}/{}", share.stand, share.listed);
+}
 
 std::string text_of(const judge::Coverage& row, const char* backend) {
   const auto at = row.kernels.find(backend);
@@ -22,13 +24,14 @@ std::string text_of(const judge::Coverage& row, const char* backend) {
 }
 
 /// A row of the table; `kernels` is one column per backend, of those widths.
-void line(const std::string& id, std::string_view status, const std::string& forms, const std::string& golden, const std::string& gradient,
-          const std::string& laws, const std::string& faults, const std::vector<std::string>& kernels, const std::vector<std::size_t>& widths,
-          const std::string& errata, const std::string& claims) {
+void line(const std::string& id, std::string_view status, const std::string& forms, const std::string& golden,
+          const std::string& gradient, const std::string& laws, const std::string& faults,
+          const std::vector<std::string>& kernels, const std::vector<std::size_t>& widths, const std::string& errata,
+          const std::string& claims) {
   std::string backends;
   for (std::size_t i = 0; i < kernels.size(); ++i) backends += fmt::format(" {:<{}}", kernels[i], widths[i]);
-  fmt::print("{:<46} {:<8} {:>6} {:>6} {:>4} {:>7} {:>7} {} {:>6} {:>6}\n", id, status, forms, golden, gradient, laws, faults, backends, errata,
-             claims);
+  fmt::print("{:<46} {:<8} {:>6} {:>6} {:>4} {:>7} {:>7} {} {:>6} {:>6}\n", id, status, forms, golden, gradient, laws,
+             faults, backends, errata, claims);
 }
 
 }  // namespace
@@ -48,14 +51,16 @@ std::pair<std::string, nlohmann::json> read_report(const std::string& text) {
     const auto has = [&](const char* key) { return row.contains(key) && row[key].is_string(); };
     return row.is_object() && has("equation") && has("dtype") && has("status");
   };
-  if (!report.is_object() || !report.contains("rows") || !report["rows"].is_array() || !std::all_of(report["rows"].begin(), report["rows"].end(), is_row))
+  if (!report.is_object() || !report.contains("rows") || !report["rows"].is_array() ||
+      !std::all_of(report["rows"].begin(), report["rows"].end(), is_row))
     throw UsageError(fmt::format("{} is no report of `attest check --json`", file));
   return {backend, std::move(report)};
 }
 
 }  // namespace
 
-int coverage(const std::string& only, const std::vector<std::string>& reports, const std::optional<std::filesystem::path>& json) {
+int coverage(const std::string& only, const std::vector<std::string>& reports,
+             const std::optional<std::filesystem::path>& json) {
   judge::CoverageOptions options{.project = project_folder(), .only = only};
   for (const auto& report : reports) options.reports.insert(read_report(report));
   const auto rows = judge::coverage(options, progress_bar("covering"));
@@ -74,13 +79,15 @@ int coverage(const std::string& only, const std::vector<std::string>& reports, c
   for (const auto& row : rows) {
     std::vector<std::string> kernels;
     for (const judge::Backend& backend : judge::kBackends) kernels.push_back(text_of(row, backend.name));
-    line(row.id, name(row.status), text_of(row.forms), std::to_string(row.golden), row.gradient ? "yes" : "-", text_of(row.laws),
-         text_of(row.faults), kernels, widths, text_of(row.errata), text_of(row.claims));
-    add(forms, row.forms), add(laws, row.laws), add(faults, row.faults), add(errata, row.errata), add(claims, row.claims);
+    line(row.id, name(row.status), text_of(row.forms), std::to_string(row.golden), row.gradient ? "yes" : "-",
+         text_of(row.laws), text_of(row.faults), kernels, widths, text_of(row.errata), text_of(row.claims));
+    add(forms, row.forms), add(laws, row.laws), add(faults, row.faults), add(errata, row.errata),
+        add(claims, row.claims);
     golden += row.golden, gradients += row.gradient, complete += row.status == judge::Coverage::Status::complete;
   }
-  line(fmt::format("{} of {} complete", complete, rows.size()), "", text_of(forms), std::to_string(golden), std::to_string(gradients),
-       text_of(laws), text_of(faults), std::vector<std::string>(backends.size()), widths, text_of(errata), text_of(claims));
+  line(fmt::format("{} of {} complete", complete, rows.size()), "", text_of(forms), std::to_string(golden),
+       std::to_string(gradients), text_of(laws), text_of(faults), std::vector<std::string>(backends.size()), widths,
+       text_of(errata), text_of(claims));
   bool sound = true;
   for (const auto& row : rows)
     for (const auto& open : row.open) {
@@ -96,10 +103,14 @@ int show_statements(bool errata) {
   for (const auto& [id, spec] : specs())
     for (const auto& one : errata ? spec.errata : spec.claims) {
       fmt::print("{}  {}\n", one.name, id);
-      if (errata) fmt::print("  printed   {}\n  right     {}\n", one.meaning, one.right);
-      else fmt::print("  claim     {}\n", one.meaning);
-      if (one.reason.empty()) fmt::print("  evidence  {}\n", fmt::join(one.shown, ", "));
-      else fmt::print("  no test   {}\n", one.reason);
+      if (errata)
+        fmt::print("  printed   {}\n  right     {}\n", one.meaning, one.right);
+      else
+        fmt::print("  claim     {}\n", one.meaning);
+      if (one.reason.empty())
+        fmt::print("  evidence  {}\n", fmt::join(one.shown, ", "));
+      else
+        fmt::print("  no test   {}\n", one.reason);
       ++listed;
       shown += one.reason.empty();
     }

@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 /// A program behind files is judged like a kernel of that dtype, layout and capabilities.
-judge::Kernel kernel_of(const Spec& spec, const golden::Profile& profile, const std::string& layout, const std::string& capabilities) {
+judge::Kernel kernel_of(const Spec& spec, const golden::Profile& profile, const std::string& layout,
+                        const std::string& capabilities) {
   judge::Kernel kernel;
   kernel.info = {spec.id, "", "value", profile.storage, "cpu", layout, capabilities};
   kernel.spec = &spec;
@@ -30,7 +31,8 @@ judge::Batch single(const Problem& problem) { return {{problem}, {{}}, 1, 1, 1};
 
 std::string read_json_string(const json& object, const char* key, const fs::path& path) {
   if (!object.is_object() || !object.contains(key) || !object[key].is_string())
-    throw UsageError(fmt::format("{}: '{}' is missing or not a string; was the folder written by `attest emit`?", path.string(), key));
+    throw UsageError(fmt::format("{}: '{}' is missing or not a string; was the folder written by `attest emit`?",
+                                 path.string(), key));
   return object[key].get<std::string>();
 }
 
@@ -41,13 +43,21 @@ int emit(const EmitOptions& options) {
   const golden::Profile& profile = golden::profile(options.profile);
   const judge::Kernel kernel = kernel_of(spec, profile, options.layout, options.capabilities);
   std::error_code error;
-  if (fs::exists(options.to, error) && !fs::is_empty(options.to, error)) throw UsageError(fmt::format("{} exists and is not empty", options.to.string()));
-  const auto selection = judge::select(spec, "", kernel.capabilities, profile, golden::load_golden(spec, options.golden));
+  if (fs::exists(options.to, error) && !fs::is_empty(options.to, error))
+    throw UsageError(fmt::format("{} exists and is not empty", options.to.string()));
+  const auto selection =
+      judge::select(spec, "", kernel.capabilities, profile, golden::load_golden(spec, options.golden));
   if (selection.cases.empty()) {
-    fmt::print(stderr, "attest: INVALID: no case of {} fits '{}' in profile {}\n", spec.id, options.capabilities, profile.name);
+    fmt::print(stderr, "attest: INVALID: no case of {} fits '{}' in profile {}\n", spec.id, options.capabilities,
+               profile.name);
     return 3;
   }
-  json index = {{"attest", "cases 1"}, {"equation", spec.id}, {"profile", profile.name}, {"layout", options.layout}, {"capabilities", options.capabilities}, {"cases", json::array()}};
+  json index = {{"attest", "cases 1"},
+                {"equation", spec.id},
+                {"profile", profile.name},
+                {"layout", options.layout},
+                {"capabilities", options.capabilities},
+                {"cases", json::array()}};
   for (std::size_t i = 0; i < selection.cases.size(); ++i) {
     const auto& c = selection.cases[i];
     const auto request = judge::assemble(single(c.problem), kernel, profile);
@@ -63,35 +73,47 @@ int emit(const EmitOptions& options) {
     }
     json inputs = json::array(), outputs = json::array();
     for (const auto& tensor : request.inputs) {
-      golden::write_file_atomically(folder / "in" / (tensor.name + ".npy"), golden::serialize_npy({tensor.dtype, tensor.shape, tensor.bytes}));
-      inputs.push_back({{"name", tensor.name}, {"dtype", attest::name(tensor.dtype)}, {"shape", tensor.shape}, {"file", "in/" + tensor.name + ".npy"}});
+      golden::write_file_atomically(folder / "in" / (tensor.name + ".npy"),
+                                    golden::serialize_npy({tensor.dtype, tensor.shape, tensor.bytes}));
+      inputs.push_back({{"name", tensor.name},
+                        {"dtype", attest::name(tensor.dtype)},
+                        {"shape", tensor.shape},
+                        {"file", "in/" + tensor.name + ".npy"}});
     }
     for (const auto& tensor : request.outputs)
-      outputs.push_back({{"name", tensor.name}, {"dtype", attest::name(tensor.dtype)}, {"shape", tensor.shape}, {"file", "out/" + tensor.name + ".npy"},
+      outputs.push_back({{"name", tensor.name},
+                         {"dtype", attest::name(tensor.dtype)},
+                         {"shape", tensor.shape},
+                         {"file", "out/" + tensor.name + ".npy"},
                          {"optional", spec.output(tensor.name)->optional}});
     const std::string query = golden::query(c.name, profile.name);
-    const json page = {{"query", query}, {"equation", spec.id}, {"profile", profile.name}, {"layout", options.layout}, {"sizes", c.problem.sizes},
-                       {"parameters", parameters}, {"inputs", inputs}, {"outputs", outputs}};
+    const json page = {{"query", query},           {"equation", spec.id},      {"profile", profile.name},
+                       {"layout", options.layout}, {"sizes", c.problem.sizes}, {"parameters", parameters},
+                       {"inputs", inputs},         {"outputs", outputs}};
     golden::write_file_atomically(folder / "case.json", page.dump(2) + "\n");
     index["cases"].push_back({{"folder", name}, {"query", query}});
   }
   golden::write_file_atomically(options.to / "attest.json", index.dump(2) + "\n");
-  fmt::print("{} cases of {} in profile {} written to {} ({} stored, {} certified now, {} skipped)\n", selection.cases.size(), spec.id, profile.name,
-             options.to.string(), selection.stored, selection.drawn, selection.skipped_cases());
+  fmt::print("{} cases of {} in profile {} written to {} ({} stored, {} certified now, {} skipped)\n",
+             selection.cases.size(), spec.id, profile.name, options.to.string(), selection.stored, selection.drawn,
+             selection.skipped_cases());
   return 0;
 }
 
-int judge_folder(const fs::path& folder, const std::optional<std::string>& other_profile, const judge::CheckOptions& options,
-                 const std::optional<fs::path>& json_file) {
+int judge_folder(const fs::path& folder, const std::optional<std::string>& other_profile,
+                 const judge::CheckOptions& options, const std::optional<fs::path>& json_file) {
   const fs::path index_path = folder / "attest.json";
-  if (!fs::exists(index_path)) throw UsageError(fmt::format("{} does not exist; write the folder with `attest emit` first", index_path.string()));
+  if (!fs::exists(index_path))
+    throw UsageError(fmt::format("{} does not exist; write the folder with `attest emit` first", index_path.string()));
   const json index = json::parse(golden::read_file(index_path), nullptr, false);
-  if (read_json_string(index, "attest", index_path) != "cases 1" || !index.contains("cases") || !index["cases"].is_array())
+  if (read_json_string(index, "attest", index_path) != "cases 1" || !index.contains("cases") ||
+      !index["cases"].is_array())
     throw UsageError(fmt::format("{}: was not written by this version of `attest emit`", index_path.string()));
   const Spec& spec = find_spec(read_json_string(index, "equation", index_path));
   const golden::Profile& emitted = golden::profile(read_json_string(index, "profile", index_path));
   const golden::Profile& profile = other_profile ? golden::profile(*other_profile) : emitted;
-  const judge::Kernel kernel = kernel_of(spec, emitted, read_json_string(index, "layout", index_path), read_json_string(index, "capabilities", index_path));
+  const judge::Kernel kernel = kernel_of(spec, emitted, read_json_string(index, "layout", index_path),
+                                         read_json_string(index, "capabilities", index_path));
   std::map<std::string, golden::GoldenCase> stored;
   for (auto& c : golden::load_golden(spec, options.golden)) stored.emplace(golden::query(c.name, emitted.name), c);
 
@@ -103,13 +125,20 @@ int judge_folder(const fs::path& folder, const std::optional<std::string>& other
   row.reading = "value";
   std::deque<golden::GoldenCase> cases;  // samples keep their addresses
   std::vector<judge::Sample> samples;
-  const auto fail = [&](judge::Status status, const std::string& query, const std::string& message, const std::string& tier = "T0") {
-    row.failures.push_back({status, query, message, tier, query.empty() ? "contract" : golden::parse_query(query).first.flag, {}});
+  const auto fail = [&](judge::Status status, const std::string& query, const std::string& message,
+                        const std::string& tier = "T0") {
+    row.failures.push_back(
+        {status, query, message, tier, query.empty() ? "contract" : golden::parse_query(query).first.flag, {}});
   };
   for (const auto& entry : index["cases"]) {
-    const std::string query = read_json_string(entry, "query", index_path), name = read_json_string(entry, "folder", index_path);
+    const std::string query = read_json_string(entry, "query", index_path),
+                      name = read_json_string(entry, "folder", index_path);
     const auto known = stored.find(query);
-    cases.push_back(judge::judged_by(known != stored.end() ? known->second : golden::certify_case(golden::parse_query(query).first, {.check_witnesses = false, .gradients = false}), profile));
+    cases.push_back(judge::judged_by(
+        known != stored.end()
+            ? known->second
+            : golden::certify_case(golden::parse_query(query).first, {.check_witnesses = false, .gradients = false}),
+        profile));
     const golden::GoldenCase& c = cases.back();
     (known != stored.end() ? row.stored : row.drawn) += 1;
     ++row.cases;
@@ -120,16 +149,20 @@ int judge_folder(const fs::path& folder, const std::optional<std::string>& other
     for (const auto& tensor : request.outputs) {
       const fs::path path = folder / name / "out" / (tensor.name + ".npy");
       if (!fs::exists(path)) {
-        if (spec.output(tensor.name)->optional) without += fmt::format("{} == false;", tensor.name);
-        else trouble = fmt::format("{} is missing", path.string());
+        if (spec.output(tensor.name)->optional)
+          without += fmt::format("{} == false;", tensor.name);
+        else
+          trouble = fmt::format("{} is missing", path.string());
         continue;
       }
       try {
         const auto array = golden::parse_npy(golden::read_file(path), path.string());
         if (array.shape != tensor.shape)
-          trouble = fmt::format("{} has shape [{}], expected [{}]", path.string(), fmt::join(array.shape, ", "), fmt::join(tensor.shape, ", "));
+          trouble = fmt::format("{} has shape [{}], expected [{}]", path.string(), fmt::join(array.shape, ", "),
+                                fmt::join(tensor.shape, ", "));
         else if (array.dtype != tensor.dtype)
-          trouble = fmt::format("{} has dtype {}, expected {}", path.string(), attest::name(array.dtype), attest::name(tensor.dtype));
+          trouble = fmt::format("{} has dtype {}, expected {}", path.string(), attest::name(array.dtype),
+                                attest::name(tensor.dtype));
         outputs.push_back(array.bytes);
       } catch (const std::exception& error) {
         trouble = error.what();
@@ -146,13 +179,19 @@ int judge_folder(const fs::path& folder, const std::optional<std::string>& other
     samples.push_back({&c, got[0]});
     const auto comparison = judge::compare(c.problem, c.certified, got[0], profile);
     row.elements += comparison.compared;
-    if (comparison.compared > 0 && (row.worst_query.empty() || comparison.worst.ratio() > row.worst.ratio())) row.worst = comparison.worst, row.worst_query = query;
-    if (comparison.passed()) ++row.cases_passed;
-    else fail(comparison.compared == 0 ? judge::Status::invalid : judge::Status::fail, query, comparison.first ? comparison.first->text() : "nothing was compared", "T2");
+    if (comparison.compared > 0 && (row.worst_query.empty() || comparison.worst.ratio() > row.worst.ratio()))
+      row.worst = comparison.worst, row.worst_query = query;
+    if (comparison.passed())
+      ++row.cases_passed;
+    else
+      fail(comparison.compared == 0 ? judge::Status::invalid : judge::Status::fail, query,
+           comparison.first ? comparison.first->text() : "nothing was compared", "T2");
   }
   judge::Bank bank(spec, profile);
   judge::judge_statistics(bank, samples, static_cast<double>(spec.faults.size()), row);
-  if (row.cases < judge::kFewestCases) fail(judge::Status::invalid, "", fmt::format("only {} case(s); at least {} are needed", row.cases, judge::kFewestCases));
+  if (row.cases < judge::kFewestCases)
+    fail(judge::Status::invalid, "",
+         fmt::format("only {} case(s); at least {} are needed", row.cases, judge::kFewestCases));
   for (const auto& failure : row.failures)
     if (row.status != judge::Status::fail) row.status = failure.status;
   judge::Report report{folder.string(), "", {row}};

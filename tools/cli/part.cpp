@@ -17,7 +17,8 @@ namespace {
 /// Shows some kernels of a candidate and passes everything else on.
 class PartOfHost : public judge::Host {
 public:
-  PartOfHost(std::unique_ptr<judge::Candidate> whole, std::vector<std::size_t> indices) : whole_(std::move(whole)), indices_(std::move(indices)) {
+  PartOfHost(std::unique_ptr<judge::Candidate> whole, std::vector<std::size_t> indices)
+      : whole_(std::move(whole)), indices_(std::move(indices)) {
     for (const auto index : indices_) kernels_.push_back(whole_->host().kernels()[index]);
   }
 
@@ -27,7 +28,9 @@ public:
   judge::Response call(std::size_t kernel, const judge::Request& request, const judge::CallOptions& options) override {
     return whole_->host().call(indices_[kernel], request, options);
   }
-  std::vector<std::string> settle(std::chrono::milliseconds patience) override { return whole_->host().settle(patience); }
+  std::vector<std::string> settle(std::chrono::milliseconds patience) override {
+    return whole_->host().settle(patience);
+  }
   bool places_outputs() const override { return whole_->host().places_outputs(); }
 
 private:
@@ -45,7 +48,8 @@ Part Part::parse(const std::string& text) {
     const auto [end, error] = std::from_chars(text.data() + from, text.data() + to, into);
     return error == std::errc() && end == text.data() + to;
   };
-  if (slash == std::string::npos || !number(0, slash, part.number) || !number(slash + 1, text.size(), part.of) || part.number < 1 || part.number > part.of)
+  if (slash == std::string::npos || !number(0, slash, part.number) || !number(slash + 1, text.size(), part.of) ||
+      part.number < 1 || part.number > part.of)
     throw UsageError(fmt::format("--part '{}' must be K/N with 1 <= K <= N, as in 2/3", text));
   return part;
 }
@@ -62,7 +66,8 @@ void print_left_out(const Part& part, std::size_t taken, std::size_t all, const 
 judge::Candidate part_of(const std::string& candidate, const Part& part) {
   auto whole = std::make_unique<judge::Candidate>(candidate);
   std::map<std::tuple<std::string, std::string, DType>, std::vector<std::size_t>> alike;
-  for (const auto& kernel : whole->kernels()) alike[{kernel.info.equation, kernel.info.reading, kernel.info.dtype}].push_back(kernel.index);
+  for (const auto& kernel : whole->kernels())
+    alike[{kernel.info.equation, kernel.info.reading, kernel.info.dtype}].push_back(kernel.index);
   std::vector<std::size_t> taken;
   for (const auto& [_, indices] : alike)
     for (std::size_t i = 0; i < indices.size(); ++i)

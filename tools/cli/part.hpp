@@ -22,8 +22,8 @@ struct Part {
   bool has(std::size_t i, std::size_t count) const;
 };
 
-/// A plugin with some of its kernels: of each equation, reading and dtype a part, and never none. Says on standard output how
-/// many that are and how many are left out.
+/// A plugin with some of its kernels: of each equation, reading and dtype a part, and never none. Says on standard
+/// output how many that are and how many are left out.
 judge::Candidate part_of(const std::string& candidate, const Part& part);
 
 /// Says on standard output what a part leaves out.

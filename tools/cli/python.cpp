@@ -23,7 +23,8 @@ constexpr const char* kStart =
     "    from attest.__main__ import main\n"
     "except ImportError as error:\n"
     "    print(f'attest: {sys.executable} cannot import the Python package of attest: {error}; "
-    "install it with `python3 -m pip install .` in its source tree, or name another interpreter by ATTEST_PYTHON', file=sys.stderr)\n"
+    "install it with `python3 -m pip install .` in its source tree, or name another interpreter by ATTEST_PYTHON', "
+    "file=sys.stderr)\n"
     "    sys.exit(2)\n"
     "sys.exit(main())\n";
 
@@ -44,7 +45,8 @@ void find_package_of_build() {
 std::string benchmark() {
   const auto script = project_folder() / "tools/bench/kernels.py";
   if (!std::filesystem::exists(script))
-    throw UsageError(fmt::format("{} does not exist: ATTEST_PROJECT_DIR must name the source tree or share/attest", script.string()));
+    throw UsageError(fmt::format("{} does not exist: ATTEST_PROJECT_DIR must name the source tree or share/attest",
+                                 script.string()));
   setenv("ATTEST_PLUGIN_DIR", std::filesystem::absolute(judge::plugin_folder()).c_str(), 1);
   return script.string();
 }
@@ -75,13 +77,15 @@ int run_python(int argc, char** argv) {
   arguments.push_back(nullptr);
   pid_t child = 0;
   if (const int error = ::posix_spawnp(&child, python.c_str(), nullptr, nullptr, arguments.data(), environ); error != 0)
-    throw UsageError(fmt::format("cannot start {}: {}; name an interpreter by ATTEST_PYTHON", python, std::strerror(error)));
+    throw UsageError(
+        fmt::format("cannot start {}: {}; name an interpreter by ATTEST_PYTHON", python, std::strerror(error)));
   std::signal(SIGINT, SIG_IGN);  // Ctrl-C is the child's, which writes what it has
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status)) return WEXITSTATUS(status);
-  fmt::print(stderr, "attest: CRASH: the kernel ended its process with {} (SIG{})\n", ::strsignal(WTERMSIG(status)), ::sigabbrev_np(WTERMSIG(status)));
+  fmt::print(stderr, "attest: CRASH: the kernel ended its process with {} (SIG{})\n", ::strsignal(WTERMSIG(status)),
+             ::sigabbrev_np(WTERMSIG(status)));
   return 3;
 }
 

@@ -1,8 +1,15 @@
 # Everything comes from the system's packages (tools/packages.txt); nothing is downloaded.
-execute_process(COMMAND ${PROJECT_SOURCE_DIR}/tools/setup --missing OUTPUT_VARIABLE missing OUTPUT_STRIP_TRAILING_WHITESPACE)
+execute_process(
+  COMMAND ${PROJECT_SOURCE_DIR}/tools/setup --missing
+  OUTPUT_VARIABLE missing
+  OUTPUT_STRIP_TRAILING_WHITESPACE
+)
 if(missing)
-  message(NOTICE "attest: of Debian's packages these are not installed: ${missing}\n"
-    "What a build needs of them is named below; `tools/setup` installs all, `apt-get install` each.")
+  message(
+    NOTICE
+    "attest: of Debian's packages these are not installed: ${missing}\n"
+    "What a build needs of them is named below; `tools/setup` installs all, `apt-get install` each."
+  )
 endif()
 find_package(Boost 1.81 REQUIRED COMPONENTS context)
 find_package(tomlplusplus REQUIRED)

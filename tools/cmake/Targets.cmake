@@ -1,6 +1,9 @@
 # What every target of the project gets: C++20, warnings, no contraction of a*b+c, no fast-math anywhere.
 function(attest_setup target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off)
+  target_compile_options(
+    ${target}
+    PRIVATE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off
+  )
   if(ATTEST_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

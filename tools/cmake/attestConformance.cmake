@@ -7,17 +7,26 @@
 function(attest_add_conformance_test target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "OPERATIONS;PROFILES;ARGUMENTS")
   if(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "attest_add_conformance_test(${target}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}; there are OPERATIONS, PROFILES, ARGUMENTS")
+    message(
+      FATAL_ERROR
+      "attest_add_conformance_test(${target}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}; there are OPERATIONS, PROFILES, ARGUMENTS"
+    )
   endif()
   if(NOT TARGET ${target})
     message(FATAL_ERROR "attest_add_conformance_test(${target}): there is no such target")
   endif()
   if(NOT TARGET attest::command)
-    message(FATAL_ERROR "attest_add_conformance_test(${target}): the attest command is not installed beside this package")
+    message(
+      FATAL_ERROR
+      "attest_add_conformance_test(${target}): the attest command is not installed beside this package"
+    )
   endif()
   get_target_property(type ${target} TYPE)
   if(NOT type MATCHES "^(SHARED|MODULE)_LIBRARY$")
-    message(FATAL_ERROR "attest_add_conformance_test(${target}): the target is a ${type}; a plugin is a SHARED or MODULE library")
+    message(
+      FATAL_ERROR
+      "attest_add_conformance_test(${target}): the target is a ${type}; a plugin is a SHARED or MODULE library"
+    )
   endif()
   get_target_property(command attest::command IMPORTED_LOCATION)
   set(operations ${arg_OPERATIONS})
@@ -30,7 +39,13 @@ function(attest_add_conformance_test target)
   endif()
   foreach(operation ${operations})
     if(NOT operation STREQUAL "*")
-      execute_process(COMMAND ${command} show ${operation} RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE error ERROR_STRIP_TRAILING_WHITESPACE)
+      execute_process(
+        COMMAND ${command} show ${operation}
+        RESULT_VARIABLE status
+        OUTPUT_QUIET
+        ERROR_VARIABLE error
+        ERROR_STRIP_TRAILING_WHITESPACE
+      )
       if(NOT status EQUAL 0)
         message(FATAL_ERROR "attest_add_conformance_test(${target}): ${error}")
       endif()
@@ -43,7 +58,13 @@ function(attest_add_conformance_test target)
         list(APPEND options --only ${operation})
       endif()
       if(NOT profile STREQUAL "default")
-        execute_process(COMMAND ${command} show --profile ${profile} RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE error ERROR_STRIP_TRAILING_WHITESPACE)
+        execute_process(
+          COMMAND ${command} show --profile ${profile}
+          RESULT_VARIABLE status
+          OUTPUT_QUIET
+          ERROR_VARIABLE error
+          ERROR_STRIP_TRAILING_WHITESPACE
+        )
         if(NOT status EQUAL 0)
           message(FATAL_ERROR "attest_add_conformance_test(${target}): ${error}")
         endif()

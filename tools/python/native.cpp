@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// attest.native: the judge for kernels that are Python functions. What the user sees is in attest/*.py; this file turns the
-// judge's calls into calls of one Python function, and its results into JSON and arrays.
+// attest.native: the judge for kernels that are Python functions. What the user sees is in attest/*.py; this file turns
+// the judge's calls into calls of one Python function, and its results into JSON and arrays.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -49,10 +49,13 @@ nb::object array_of(DType dtype, const std::vector<Index>& shape, const void* by
   if (size > 0) std::memcpy(data, bytes, size);
   const nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
   std::vector<std::size_t> extents(shape.begin(), shape.end());
-  return nb::cast(nb::ndarray<nb::numpy>(data, extents.size(), extents.data(), owner, nullptr, dlpack_type(dtype)), nb::rv_policy::reference);
+  return nb::cast(nb::ndarray<nb::numpy>(data, extents.size(), extents.data(), owner, nullptr, dlpack_type(dtype)),
+                  nb::rv_policy::reference);
 }
 
-nb::object array_of(const std::vector<Index>& shape, const std::vector<double>& values) { return array_of(DType::f64, shape, values.data()); }
+nb::object array_of(const std::vector<Index>& shape, const std::vector<double>& values) {
+  return array_of(DType::f64, shape, values.data());
+}
 
 nb::object array_of(const Array& array) { return array_of(array.shape, array.values); }
 
@@ -75,8 +78,13 @@ nb::dict tensor_of(const judge::TensorSpec& tensor) {
 /// It returns C-contiguous arrays of those shapes and item sizes, or raises. settle() returns sentences.
 class PythonHost : public judge::Host {
 public:
-  PythonHost(std::string name, std::string version, std::vector<judge::KernelInfo> kernels, nb::callable call, nb::callable settle)
-      : name_(std::move(name)), version_(std::move(version)), kernels_(std::move(kernels)), call_(std::move(call)), settle_(std::move(settle)) {}
+  PythonHost(std::string name, std::string version, std::vector<judge::KernelInfo> kernels, nb::callable call,
+             nb::callable settle)
+      : name_(std::move(name)),
+        version_(std::move(version)),
+        kernels_(std::move(kernels)),
+        call_(std::move(call)),
+        settle_(std::move(settle)) {}
 
   ~PythonHost() override {
     const nb::gil_scoped_acquire gil;
@@ -114,11 +122,14 @@ public:
       nb::dict inputs, parameters;
       nb::list outputs;
       for (const auto& tensor : request.inputs)
-        inputs[tensor.name.c_str()] = nb::make_tuple(std::string(attest::name(tensor.dtype)), array_of(tensor.dtype, tensor.shape, tensor.bytes.data()));
+        inputs[tensor.name.c_str()] = nb::make_tuple(std::string(attest::name(tensor.dtype)),
+                                                     array_of(tensor.dtype, tensor.shape, tensor.bytes.data()));
       const Spec& spec = find_spec(request.equation);
-      for (const auto& parameter : request.parameters) parameters[parameter.name.c_str()] = value_of(*spec.parameter(parameter.name), parameter);
+      for (const auto& parameter : request.parameters)
+        parameters[parameter.name.c_str()] = value_of(*spec.parameter(parameter.name), parameter);
       for (const auto& tensor : request.outputs) outputs.append(tensor_of(tensor));
-      const auto arrays = nb::cast<std::vector<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>>(call_(kernels_[kernel].reading, inputs, parameters, outputs));
+      const auto arrays = nb::cast<std::vector<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>>(
+          call_(kernels_[kernel].reading, inputs, parameters, outputs));
       for (std::size_t i = 0; i < request.outputs.size(); ++i) {
         const auto& array = arrays.at(i);
         const auto size = static_cast<std::size_t>(count(request.outputs[i].shape)) * size_of(request.outputs[i].dtype);
@@ -190,8 +201,10 @@ struct Job {
 nb::dict run(const Job& job, nb::callable call, nb::callable settle) {
   const golden::Profile& profile = golden::profile(job.profile);
   std::vector<judge::KernelInfo> kernels;
-  for (const auto& reading : job.readings) kernels.push_back({job.equation, job.form, reading, profile.storage, "cpu", job.layout, job.capabilities});
-  auto host = std::make_unique<PythonHost>(job.name, job.version, std::move(kernels), std::move(call), std::move(settle));
+  for (const auto& reading : job.readings)
+    kernels.push_back({job.equation, job.form, reading, profile.storage, "cpu", job.layout, job.capabilities});
+  auto host =
+      std::make_unique<PythonHost>(job.name, job.version, std::move(kernels), std::move(call), std::move(settle));
   PythonHost& python = *host;
   judge::Report report;
   {
@@ -207,7 +220,8 @@ nb::dict run(const Job& job, nb::callable call, nb::callable settle) {
     const auto start = std::chrono::steady_clock::now();
     options.stop = [&] {
       if (python.pressed()) return judge::Stop::interrupt;
-      const bool spent = job.budget && std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > *job.budget;
+      const bool spent =
+          job.budget && std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > *job.budget;
       return spent ? judge::Stop::budget : judge::Stop::no;
     };
     report = job.query.empty() ? judge::check(candidate, options) : judge::reproduce(candidate, job.query, options);
@@ -264,7 +278,8 @@ nb::list profiles() {
   nb::list all;
   for (const auto& profile : golden::profiles()) {
     nb::dict one, units;
-    for (std::size_t c = 0; c < profile.units.size(); ++c) units[std::string(golden::kChannelNames[c]).c_str()] = profile.units[c];
+    for (std::size_t c = 0; c < profile.units.size(); ++c)
+      units[std::string(golden::kChannelNames[c]).c_str()] = profile.units[c];
     one["name"] = profile.name;
     one["storage"] = std::string(name(profile.storage));
     one["meaning"] = profile.meaning;
@@ -282,13 +297,15 @@ NB_MODULE(native, m) {
   m.attr("__version__") = ATTEST_VERSION;
   m.attr("layouts") = nb::tuple(nb::cast(std::vector<std::string>(judge::kLayouts.begin(), judge::kLayouts.end())));
   const auto usage_error = nb::exception<SpecError>(m, "UsageError", PyExc_ValueError);
-  nb::register_exception_translator([](const std::exception_ptr& thrown, void* type) {
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const judge::InvalidCandidate& error) {
-      PyErr_SetString(static_cast<PyObject*>(type), error.what());
-    }
-  }, usage_error.ptr());
+  nb::register_exception_translator(
+      [](const std::exception_ptr& thrown, void* type) {
+        try {
+          std::rethrow_exception(thrown);
+        } catch (const judge::InvalidCandidate& error) {
+          PyErr_SetString(static_cast<PyObject*>(type), error.what());
+        }
+      },
+      usage_error.ptr());
   m.def("operations", [] {
     std::vector<std::string> ids;
     for (const auto& [id, _] : specs()) ids.push_back(id);
@@ -306,7 +323,9 @@ NB_MODULE(native, m) {
     const auto array = nb::cast<nb::ndarray<nb::device::cpu>>(owner);
     std::vector<std::size_t> shape;
     for (std::size_t axis = 0; axis < array.ndim(); ++axis) shape.push_back(array.shape(axis));
-    const nb::dlpack::dtype type = dtype == "bf16" ? nb::dlpack::dtype{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat), 16, 1} : array.dtype();
+    const nb::dlpack::dtype type =
+        dtype == "bf16" ? nb::dlpack::dtype{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat), 16, 1}
+                        : array.dtype();
     return nb::ndarray<nb::array_api>(array.data(), shape.size(), shape.data(), owner, nullptr, type);
   });
   m.def("query_parts", [](const std::string& query) {

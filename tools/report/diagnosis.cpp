@@ -30,10 +30,13 @@ void entry(std::string& page, const std::string& label, const std::string& text)
 std::string described(const Spec& spec, const judge::Name& name) {
   const judge::Fit& fit = name.fit;
   const Fault& fault = *spec.fault(fit.fault);
-  const std::string factor = fault.amplitude > 0 && std::abs(fit.c) * fault.amplitude < 1 ? fmt::format(", a factor of {:.9g}", 1 + fit.c * fault.amplitude) : "";
-  const std::string share = name.whole     ? "every case is what that equation gives"
-                            : name.failing ? "every failing case is what that equation gives, and the others pass"
-                                           : fmt::format("explains {} % of the squared error", judge::two_digits(100 * fit.explained));
+  const std::string factor = fault.amplitude > 0 && std::abs(fit.c) * fault.amplitude < 1
+                                 ? fmt::format(", a factor of {:.9g}", 1 + fit.c * fault.amplitude)
+                                 : "";
+  const std::string share =
+      name.whole     ? "every case is what that equation gives"
+      : name.failing ? "every failing case is what that equation gives, and the others pass"
+                     : fmt::format("explains {} % of the squared error", judge::two_digits(100 * fit.explained));
   const std::string numbers = (fit.may_be_chance() ? "" : fit.text()) + factor;
   return fmt::format("{} ({}): {}{}{}", fault.name, fault.change, numbers, numbers.empty() ? "" : "; ", share);
 }
@@ -44,7 +47,8 @@ std::string diagnosis(const judge::Row& row) {
   std::string page;
   const Spec& spec = find_spec(row.equation);
   const auto& s = row.statistics;
-  fmt::format_to(std::back_inserter(page), "\n{}{}{} ({}): {}\n", row.equation, row.form.empty() ? "" : " " + row.form, row.reading == "gradient" ? " gradient" : "", row.profile, judge::name(row.status));
+  fmt::format_to(std::back_inserter(page), "\n{}{}{} ({}): {}\n", row.equation, row.form.empty() ? "" : " " + row.form,
+                 row.reading == "gradient" ? " gradient" : "", row.profile, judge::name(row.status));
   if (!row.failures.empty()) {
     std::map<std::string, int> tiers;
     for (const auto& failure : row.failures) ++tiers[failure.tier];
@@ -52,14 +56,17 @@ std::string diagnosis(const judge::Row& row) {
     for (const auto& [tier, times] : tiers) found += fmt::format("{}{} ({})", found.empty() ? "" : ", ", tier, times);
     entry(page, "found by", fmt::format("{}; {} of {} cases pass", found, row.cases_passed, row.cases));
     const auto& d = row.diagnosis;
-    if (d.first) entry(page, "first wrong", d.first->text());
-    else entry(page, "first", row.failures[0].message);
+    if (d.first)
+      entry(page, "first wrong", d.first->text());
+    else
+      entry(page, "first", row.failures[0].message);
     if (!d.where.empty()) entry(page, "where", d.where);
   }
   const bool whole = !row.diagnosis.names.empty() && row.diagnosis.names[0].whole;
   if (s.elements > 0 && !whole) {  // where the equation is another one, its errors have no precision
     const std::string like = s.behaves_like.empty() ? "no profile allows for errors of this size"
-                                                    : fmt::format("behaves like {}: {}", s.behaves_like, golden::profile(s.behaves_like).meaning);
+                                                    : fmt::format("behaves like {}: {}", s.behaves_like,
+                                                                  golden::profile(s.behaves_like).meaning);
     entry(page, "precision", fmt::format("{:.1f} effective bits of {:.0f}; {}", s.bits, s.claimed_bits, like));
     entry(page, "bias", fmt::format("{:+.2g} expected errors, {}", s.bias, judge::text_of_z(s.bias_z)));
   }
@@ -73,8 +80,11 @@ std::string diagnosis(const judge::Row& row) {
     if (shown == 0 && s.elements > 0) entry(page, "looks like", "no fault in the bank");
     if (s.joint.size() > 1 && !whole) {
       std::string together;
-      for (const auto& fit : s.joint) together += fmt::format("{}{} ({})", together.empty() ? "" : ", ", fit.fault, fit.text());
-      entry(page, "together", fmt::format("{} explain {} % of the squared error", together, judge::two_digits(100 * s.joint[0].explained)));
+      for (const auto& fit : s.joint)
+        together += fmt::format("{}{} ({})", together.empty() ? "" : ", ", fit.fault, fit.text());
+      entry(
+          page, "together",
+          fmt::format("{} explain {} % of the squared error", together, judge::two_digits(100 * s.joint[0].explained)));
     }
     const std::string query = !row.diagnosis.query.empty() ? row.diagnosis.query : row.failures[0].query;
     if (!query.empty()) fmt::format_to(std::back_inserter(page), "  {:<14}attest reproduce '{}'\n", "reproduce", query);

@@ -9,8 +9,8 @@ namespace {
 using nlohmann::json;
 
 json tensor(const TensorDeclaration& declared) {
-  return {{"name", declared.name}, {"shape", declared.shape}, {"element", name(declared.element)}, {"optional", declared.optional},
-          {"state", declared.state}, {"meaning", declared.meaning}};
+  return {{"name", declared.name},         {"shape", declared.shape}, {"element", name(declared.element)},
+          {"optional", declared.optional}, {"state", declared.state}, {"meaning", declared.meaning}};
 }
 
 /// One object per item.
@@ -22,7 +22,8 @@ json each(const Items& items, F&& object) {
 }
 
 json statement(const Statement& one) {
-  return {{"name", one.name}, {"meaning", one.meaning}, {"right", one.right}, {"shown", one.shown}, {"reason", one.reason}};
+  return {
+      {"name", one.name}, {"meaning", one.meaning}, {"right", one.right}, {"shown", one.shown}, {"reason", one.reason}};
 }
 
 }  // namespace
@@ -38,21 +39,37 @@ json page(const Spec& spec) {
       {"about", spec.about},
       {"formula", spec.formula},
       {"source", spec.source},
-      {"sizes", each(spec.sizes, [](const SizeSpec& size) { return json{{"name", size.name}, {"meaning", size.meaning}}; })},
+      {"sizes",
+       each(spec.sizes, [](const SizeSpec& size) { return json{{"name", size.name}, {"meaning", size.meaning}}; })},
       {"inputs", each(spec.inputs, tensor)},
       {"outputs", each(spec.outputs, tensor)},
       {"parameters", each(spec.parameters,
                           [](const ParameterDeclaration& parameter) {
-                            return json{{"name", parameter.name}, {"default", parameter.fallback ? setting(*parameter.fallback) : json(nullptr)},
-                                        {"default_text", parameter.fallback_text}, {"choices", parameter.choices}, {"meaning", parameter.meaning}};
+                            return json{{"name", parameter.name},
+                                        {"default", parameter.fallback ? setting(*parameter.fallback) : json(nullptr)},
+                                        {"default_text", parameter.fallback_text},
+                                        {"choices", parameter.choices},
+                                        {"meaning", parameter.meaning}};
                           })},
-      {"forms", each(spec.forms, [](const FormDeclaration& form) { return json{{"name", form.name}, {"meaning", form.meaning}, {"when", form.when}}; })},
-      {"constraints", each(spec.constraints, [](const Constraint& c) { return json{{"label", c.label}, {"text", c.text}}; })},
-      {"laws", each(spec.laws,
-                    [](const LawClaim& law) { return json{{"law", law.law}, {"of", law.of}, {"along", law.along}, {"when", law.when}, {"note", law.note}}; })},
+      {"forms", each(spec.forms,
+                     [](const FormDeclaration& form) {
+                       return json{{"name", form.name}, {"meaning", form.meaning}, {"when", form.when}};
+                     })},
+      {"constraints",
+       each(spec.constraints, [](const Constraint& c) { return json{{"label", c.label}, {"text", c.text}}; })},
+      {"laws",
+       each(spec.laws,
+            [](const LawClaim& law) {
+              return json{
+                  {"law", law.law}, {"of", law.of}, {"along", law.along}, {"when", law.when}, {"note", law.note}};
+            })},
       {"faults", each(spec.faults,
                       [](const Fault& fault) {
-                        return json{{"name", fault.name}, {"change", fault.change}, {"flag", fault.flag}, {"seen", fault.seen}, {"equivalent", fault.equivalent}};
+                        return json{{"name", fault.name},
+                                    {"change", fault.change},
+                                    {"flag", fault.flag},
+                                    {"seen", fault.seen},
+                                    {"equivalent", fault.equivalent}};
                       })},
       {"flags", each(spec.vectors, [](const VectorGroup& group) { return json(group.flag); })},
       {"gradient", spec.gradient},

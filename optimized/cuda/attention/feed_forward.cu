@@ -21,11 +21,22 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const FeedForward f = network(call);
-    const Rows grad_y = call.rows("cotangent.y"), u = f.hidden<T, Factor>(call), grad_u = f.hidden_gradient<T, Factor>(call, u, grad_y);
-    const auto wanted = [&](const char* name) { return call.output(name) ? call.answers_of_sequence(name) : Answers{}; };
+    const Rows grad_y = call.rows("cotangent.y"), u = f.hidden<T, Factor>(call),
+               grad_u = f.hidden_gradient<T, Factor>(call, u, grad_y);
+    const auto wanted = [&](const char* name) {
+      return call.output(name) ? call.answers_of_sequence(name) : Answers{};
+    };
     dense<T, Factor>(call, {.tokens = f.tokens, .x = grad_u, .w = f.w_1.transposed(), .y = call.answers("gradient.x")});
-    dense_gradient<T, Factor>(call, {.tokens = f.tokens, .x = f.x, .grad_y = grad_u, .grad_w = wanted("gradient.w_1"), .grad_bias = wanted("gradient.b_1")});
-    dense_gradient<T, Factor>(call, {.tokens = f.tokens, .x = u, .grad_y = grad_y, .grad_w = wanted("gradient.w_2"), .grad_bias = wanted("gradient.b_2")});
+    dense_gradient<T, Factor>(call, {.tokens = f.tokens,
+                                     .x = f.x,
+                                     .grad_y = grad_u,
+                                     .grad_w = wanted("gradient.w_1"),
+                                     .grad_bias = wanted("gradient.b_1")});
+    dense_gradient<T, Factor>(call, {.tokens = f.tokens,
+                                     .x = u,
+                                     .grad_y = grad_y,
+                                     .grad_w = wanted("gradient.w_2"),
+                                     .grad_bias = wanted("gradient.b_2")});
   }
 };
 

@@ -29,7 +29,8 @@ Logits similarities_of(const Call& call, EmptyRow empty_row) {
 struct Stable {
   template <class T, class Factor>
   static void run(Call& call) {
-    attend_online<T, Factor>(call, similarities_of(call, empty_row_of(call, "zero_denominator")), call.rows("v"), call.answers("o"));
+    attend_online<T, Factor>(call, similarities_of(call, empty_row_of(call, "zero_denominator")), call.rows("v"),
+                             call.answers("o"));
   }
 };
 
@@ -43,7 +44,9 @@ __global__ __launch_bounds__(kThreads) void norms(Sequences keys, float factor, 
   each_of_row<T>(k.width(), row, [&](int, float x) { sum = __fmaf_rn(x, x, sum); }, Panel<T>(k, chunk, head));
   __syncwarp();
   sum = warp_sum(sum);
-  if (lane() == 0) static_cast<float*>(out.data)[out.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, 0)] = factor * sum;
+  if (lane() == 0)
+    static_cast<float*>(out.data)[out.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, 0)] =
+        factor * sum;
 }
 
 /// Softmax of 2 gamma q_i . k_j - gamma |k_j|^2: one bias for all queries.

@@ -6,11 +6,14 @@ namespace {
 
 constexpr int kRows = 32;  // of a block that sums columns
 
-/// A chunk's shares of grad_gamma = sum_i grad_y_i n_i and of grad_beta = sum_i grad_y_i: a thread has a feature, and takes the tokens in order.
+/// A chunk's shares of grad_gamma = sum_i grad_y_i n_i and of grad_beta = sum_i grad_y_i: a thread has a feature, and
+/// takes the tokens in order.
 template <class T>
-__global__ __launch_bounds__(kThreads) void column_sums(Sequences tokens, Rows x, Rows grad_y, Rows moments, float* sums) {
+__global__ __launch_bounds__(kThreads) void column_sums(Sequences tokens, Rows x, Rows grad_y, Rows moments,
+                                                        float* sums) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
-  const int head = static_cast<int>(blockIdx.z), d = x.width(), column = static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
+  const int head = static_cast<int>(blockIdx.z), d = x.width(),
+            column = static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
   if (column >= d) return;
   const Panel<T> at(x, chunk, head), given(grad_y, chunk, head), of(moments, chunk, head);
   float by_gamma = 0, by_beta = 0;
@@ -26,8 +29,10 @@ __global__ __launch_bounds__(kThreads) void column_sums(Sequences tokens, Rows x
 
 /// The chunks of a sequence and head, one after the other.
 template <class T>
-__global__ __launch_bounds__(kThreads) void join(Sequences tokens, int d, const float* sums, Answers grad_gamma, Answers grad_beta) {
-  const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z), column = static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
+__global__ __launch_bounds__(kThreads) void join(Sequences tokens, int d, const float* sums, Answers grad_gamma,
+                                                 Answers grad_beta) {
+  const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z),
+            column = static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
   if (column >= d) return;
   const Index chunks = tokens.chunks_of(sequence);
   const float* from = sums + (head * tokens.slots() + tokens.slot_of(sequence)) * 2 * d + column;
@@ -36,8 +41,10 @@ __global__ __launch_bounds__(kThreads) void join(Sequences tokens, int d, const 
     by_gamma += from[0];
     by_beta += from[d];
   }
-  if (grad_gamma.data) static_cast<T*>(grad_gamma.data)[grad_gamma.place.at(sequence, head, 0, column)] = from_float<T>(by_gamma);
-  if (grad_beta.data) static_cast<T*>(grad_beta.data)[grad_beta.place.at(sequence, head, 0, column)] = from_float<T>(by_beta);
+  if (grad_gamma.data)
+    static_cast<T*>(grad_gamma.data)[grad_gamma.place.at(sequence, head, 0, column)] = from_float<T>(by_gamma);
+  if (grad_beta.data)
+    static_cast<T*>(grad_beta.data)[grad_beta.place.at(sequence, head, 0, column)] = from_float<T>(by_beta);
 }
 
 struct Value {
@@ -69,8 +76,11 @@ struct Gradient {
     const Sequences chunks = call.sequences("n", "x", kRows);
     const int d = p.x.width();
     float* sums = call.workspace<float>(chunks.slots() * call.heads() * 2 * d);
-    const auto wanted = [&](const char* name) { return call.output(name) ? call.answers_of_sequence(name) : Answers{}; };
-    call.launch(column_sums<T>, {chunks.slots(), divide_up(d, kThreads), call.heads()}, kThreads, 0, chunks, p.x, p.grad_y, read_back(p.moments), sums);
+    const auto wanted = [&](const char* name) {
+      return call.output(name) ? call.answers_of_sequence(name) : Answers{};
+    };
+    call.launch(column_sums<T>, {chunks.slots(), divide_up(d, kThreads), call.heads()}, kThreads, 0, chunks, p.x,
+                p.grad_y, read_back(p.moments), sums);
     call.launch(join<T>, {chunks.count, divide_up(d, kThreads), call.heads()}, kThreads, 0, chunks, d, sums,
                 wanted("gradient.gamma"), wanted("gradient.beta"));
   }

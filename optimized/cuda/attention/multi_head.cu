@@ -42,11 +42,12 @@ struct SumOfHeads {
 /// to = [w[0] | w[1] | ..]
 template <class T>
 __global__ __launch_bounds__(kThreads) void set_side_by_side(Weights w, Rows to, T* data) {
-  const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z), heads = w.rows.place.own, width = w.rows.stored;
+  const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z), heads = w.rows.place.own,
+            width = w.rows.stored;
   for (int i = static_cast<int>(threadIdx.x); i < w.height * to.stored; i += kThreads) {
     const int row = i / to.stored, column = i % to.stored;
-    data[to.place.at(sequence, head, row, column)] =
-        static_cast<const T*>(w.rows.data)[w.rows.place.at(sequence, head * heads + column / width, row, column % width)];
+    data[to.place.at(sequence, head, row, column)] = static_cast<const T*>(
+        w.rows.data)[w.rows.place.at(sequence, head * heads + column / width, row, column % width)];
   }
 }
 
@@ -57,7 +58,9 @@ struct Packed {
     const int heads = w.rows.place.own, columns = heads * w.width();
     const Index size = static_cast<Index>(w.height) * columns;
     T* data = call.workspace<T>(tokens.count * call.heads() * size);
-    const Rows packed{.data = data, .place = {.sequence = call.heads() * size, .head = size, .row = columns, .column = 1}, .stored = columns};
+    const Rows packed{.data = data,
+                      .place = {.sequence = call.heads() * size, .head = size, .row = columns, .column = 1},
+                      .stored = columns};
     call.launch(set_side_by_side<T>, {tokens.count, 1, call.heads()}, kThreads, 0, w, packed, data);
     const Answers y = call.workspace_rows(tokens, columns);
     dense<T, Factor>(call, {.tokens = tokens, .x = x, .w = {packed, w.height}, .y = y});
@@ -70,7 +73,8 @@ struct Packed {
   template <class T, class Factor>
   static void run(Call& call) {
     const MultiHead a = operands(call);
-    const Projections p{projected<T, Factor>(call, a.queries, a.x_q, a.w_q), projected<T, Factor>(call, a.keys, a.x_k, a.w_k),
+    const Projections p{projected<T, Factor>(call, a.queries, a.x_q, a.w_q),
+                        projected<T, Factor>(call, a.keys, a.x_k, a.w_k),
                         projected<T, Factor>(call, a.keys, a.x_v, a.w_v)};
     a.mix<T, Factor>(call, a.attend<T, Factor>(call, p), {}, call.answers("o"));
   }
@@ -98,7 +102,8 @@ struct Gradient {
 }  // namespace
 
 std::vector<attest_kernel> kernels() {
-  constexpr const char *can = "d <= 256; m <= 256; hidden_nan == true", *gradient = "d <= 256; m <= 256", *packed = "d <= 256; m <= 256; mask == false";
+  constexpr const char *can = "d <= 256; m <= 256; hidden_nan == true", *gradient = "d <= 256; m <= 256",
+                       *packed = "d <= 256; m <= 256; mask == false";
   return Kernels("attention.multi_head")
       .value<Loop>("loop", {.can = can})
       .value<Loop>("loop", {.can = packed, .layout = "thd"})

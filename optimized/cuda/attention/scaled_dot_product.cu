@@ -14,7 +14,8 @@ struct Online {
 struct FromStatistics {
   template <class T, class Factor>
   static void run(Call& call) {
-    attend_from_statistics<T, Factor>(call, logits_of(call, empty_row_of(call, "empty_row")), call.rows("v"), call.answers("o"));
+    attend_from_statistics<T, Factor>(call, logits_of(call, empty_row_of(call, "empty_row")), call.rows("v"),
+                                      call.answers("o"));
   }
 };
 

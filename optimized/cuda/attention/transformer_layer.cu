@@ -30,7 +30,8 @@ struct Layer {
   bool additive = call.choice("kind") == "additive", decodes = call.choice("kind") == "decoder_post_norm";
 
   /// A of tokens on others, by weights of these names: queries, keys, values and output.
-  MultiHead heads(const Rows& asking, const Rows& asked, const Sequences& keys, const char* q, const char* k, const char* v, const char* o) const {
+  MultiHead heads(const Rows& asking, const Rows& asked, const Sequences& keys, const char* q, const char* k,
+                  const char* v, const char* o) const {
     const Weights w_q = weights_of_own_heads(call, q);
     return {.x_q = asking,
             .x_k = asked,
@@ -49,7 +50,9 @@ struct Layer {
     heads.causal = decodes;
     return heads;
   }
-  MultiHead on_memory(const Rows& asking) const { return heads(asking, memory, remembered, "c_q", "c_k", "c_v", "c_o"); }
+  MultiHead on_memory(const Rows& asking) const {
+    return heads(asking, memory, remembered, "c_q", "c_k", "c_v", "c_o");
+  }
 
   Answers room() const { return call.workspace_rows(tokens, x.stored); }
 
@@ -116,12 +119,15 @@ struct Value {
     const Layer layer{call};
     const Pass pass = Pass::of<T, Factor>(call, layer);
     const Answers z = call.answers("z");
-    if (layer.additive) pass.network.output<T, Factor>(call, pass.hidden, {}, z);
-    else layer.normalised<T>("gamma_3", "beta_3", pass.last_sum<T, Factor>(call, layer), z);
+    if (layer.additive)
+      pass.network.output<T, Factor>(call, pass.hidden, {}, z);
+    else
+      layer.normalised<T>("gamma_3", "beta_3", pass.last_sum<T, Factor>(call, layer), z);
   }
 };
 
-/// The forward pass again, then sublayer by sublayer back, `grad` being the gradient by what the sublayer gave. A residual passes it on.
+/// The forward pass again, then sublayer by sublayer back, `grad` being the gradient by what the sublayer gave. A
+/// residual passes it on.
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
@@ -133,8 +139,13 @@ struct Gradient {
     const FeedForward& f = pass.network;
     const Rows by_hidden = f.hidden_gradient<T, Factor>(call, pass.hidden, grad);
     const Answers by_input = layer.room();
-    dense_gradient<T, Factor>(call, {.tokens = f.tokens, .x = f.x, .grad_y = by_hidden, .grad_w = call.answers_of_sequence("gradient.w_1")});
-    dense<T, Factor>(call, {.tokens = f.tokens, .x = by_hidden, .w = f.w_1.transposed(), .addend = layer.additive ? Rows{} : grad, .y = by_input});
+    dense_gradient<T, Factor>(
+        call, {.tokens = f.tokens, .x = f.x, .grad_y = by_hidden, .grad_w = call.answers_of_sequence("gradient.w_1")});
+    dense<T, Factor>(call, {.tokens = f.tokens,
+                            .x = by_hidden,
+                            .w = f.w_1.transposed(),
+                            .addend = layer.additive ? Rows{} : grad,
+                            .y = by_input});
     grad = read_back(by_input);
 
     if (layer.decodes) {
@@ -167,7 +178,8 @@ struct Gradient {
   static void unread(Call& call, const Layer& layer) {
     const Weights c_k = weights_of_own_heads(call, "c_k");
     dense<T, Factor>(call, {.tokens = layer.remembered, .y = call.answers("gradient.memory")});
-    layer.on_memory(layer.x).weight_gradient<T, Factor>(call, {.count = layer.remembered.count}, {.stored = c_k.height}, {.stored = c_k.width()}, "gradient.c_k");
+    layer.on_memory(layer.x).weight_gradient<T, Factor>(call, {.count = layer.remembered.count}, {.stored = c_k.height},
+                                                        {.stored = c_k.width()}, "gradient.c_k");
   }
 };
 

@@ -73,7 +73,8 @@ Block::~Block() = default;
 
 // ---- the life of a block
 
-void Block::run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, void (*body)(const void*), const void* argument) {
+void Block::run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, void (*body)(const void*),
+                const void* argument) {
   static std::atomic<std::uint64_t> serials{0};
   serial_ = ++serials;
   seed_ = settings().seed;
@@ -136,7 +137,8 @@ void Block::start_threads(void (*body)(const void*), const void* argument) {
                                          try {
                                            if (!stopping_) body(argument);
                                            if (!thread.products.reads.empty())
-                                             report(Mistake::in_flight, thread.products_place, "returns while a product of its warpgroup is under way");
+                                             report(Mistake::in_flight, thread.products_place,
+                                                    "returns while a product of its warpgroup is under way");
                                          } catch (const Stopped&) {
                                          } catch (...) {
                                            if (!failure_) failure_ = std::current_exception();
@@ -189,7 +191,8 @@ int Block::barrier(int predicate, Location where) {
     barrier_place_ = where;
     predicates_ = 0;
   } else if (!same_place(where, barrier_place_)) {
-    report(Mistake::barrier_divergence, where, sentence("waits at this barrier while other threads wait at the one in ", barrier_place_));
+    report(Mistake::barrier_divergence, where,
+           sentence("waits at this barrier while other threads wait at the one in ", barrier_place_));
   }
   thread.state = Thread::State::at_barrier;
   thread.where = where;
@@ -217,7 +220,8 @@ void Block::collective(Collective& arrival) {
   const unsigned first = thread.warp * warp_width;
   const std::uint32_t mask = arrival.mask;
   if (!(mask >> thread.lane & 1)) {
-    report(Mistake::collective, arrival.where, sentence(arrival.name, " with a mask that does not name the lane itself, ", thread.lane));
+    report(Mistake::collective, arrival.where,
+           sentence(arrival.name, " with a mask that does not name the lane itself, ", thread.lane));
   }
   thread.collective = &arrival;
   thread.polls = 0;
@@ -282,7 +286,8 @@ void Block::warpgroup(WarpgroupCollective& arrival) {
   Thread& thread = *current_;
   const unsigned first = thread.number / warpgroup_width * warpgroup_width;
   if (first + warpgroup_width > size_)
-    report(Mistake::collective, arrival.where, sentence(arrival.name, " takes four warps from warp ", first / warp_width, " on; the block has fewer"));
+    report(Mistake::collective, arrival.where,
+           sentence(arrival.name, " takes four warps from warp ", first / warp_width, " on; the block has fewer"));
   thread.together = &arrival;
   thread.where = arrival.where;
   thread.polls = 0;
@@ -297,7 +302,9 @@ void Block::warpgroup(WarpgroupCollective& arrival) {
     }
     exchange[i] = other.together->exchange;
     if (!same_place(other.where, arrival.where))
-      report(Mistake::collective, arrival.where, sentence(arrival.name, " meets ", other.together->name, " of ", other.where, " in other threads of its warpgroup"));
+      report(Mistake::collective, arrival.where,
+             sentence(arrival.name, " meets ", other.together->name, " of ", other.where,
+                      " in other threads of its warpgroup"));
   }
   if (!complete) return suspend();
   for (unsigned i = 0; i < warpgroup_width; ++i) {
@@ -315,7 +322,8 @@ void Block::poll(Location where) {
   if (thread.polls % 4096 == 0 &&
       std::chrono::steady_clock::now() - thread.polls_since > std::chrono::duration<double>(settings().patience)) {
     report(Mistake::no_progress, where,
-           sentence("has waited for a flag for ", settings().patience, " s: the block that should set it may not be running yet"));
+           sentence("has waited for a flag for ", settings().patience,
+                    " s: the block that should set it may not be running yet"));
   }
   ready_.push_back(&thread);
   suspend();
@@ -332,15 +340,16 @@ void Block::fence_proxies() {
 void Block::read_by_product(std::uint32_t offset, void* sixteen_bytes, WarpgroupRead& read, Location where) {
   constexpr std::uint32_t row = 16;
   if (offset + row > used_)
-    report(Mistake::out_of_bounds, where, sentence("a product reads shared memory at byte ", offset, "; the block has ", used_));
+    report(Mistake::out_of_bounds, where,
+           sentence("a product reads shared memory at byte ", offset, "; the block has ", used_));
   for (std::uint32_t i = offset / cell_bytes; i < (offset + row) / cell_bytes; ++i) {
     note_read(i, where);
     if (!racecheck_) continue;
     Cell& cell = cells_[i];
     if (cell.written >= threads_[cell.writer]->settled && cell.written >= current_->fenced_base)
       report(Mistake::unfenced, where,
-             sentence("a product reads shared memory at byte ", i * cell_bytes, ", which thread ", threads_[cell.writer]->index, " wrote in ", cell.write_place,
-                      " with no fence_proxies after it"));
+             sentence("a product reads shared memory at byte ", i * cell_bytes, ", which thread ",
+                      threads_[cell.writer]->index, " wrote in ", cell.write_place, " with no fence_proxies after it"));
     cell.readers.several_warps = true;
     ++cell.products;
     read.cells.push_back(i);
@@ -388,11 +397,13 @@ std::uint32_t Block::allocate_static(std::atomic<std::uint32_t>& slot, std::size
   }
   if (bytes > static_shared_limit - static_used_) {
     report(Mistake::shared_memory, where,
-           sentence("static shared memory of ", static_used_ + bytes, " bytes; 48 KiB is the limit, more must be dynamic"));
+           sentence("static shared memory of ", static_used_ + bytes,
+                    " bytes; 48 KiB is the limit, more must be dynamic"));
   }
   const std::uint32_t begin = used_, size = aligned(bytes);
   if (begin + size > shared_limit) {
-    report(Mistake::shared_memory, where, sentence(begin + bytes, " bytes of shared memory, static and dynamic; 227 KiB is the limit"));
+    report(Mistake::shared_memory, where,
+           sentence(begin + bytes, " bytes of shared memory, static and dynamic; 227 KiB is the limit"));
   }
   static_used_ += size;
   used_ += size;
@@ -410,7 +421,8 @@ std::uint32_t Block::allocate_static(std::atomic<std::uint32_t>& slot, std::size
 std::uint32_t Block::take_dynamic(std::uint32_t begin, std::size_t bytes, Location where) {
   if (bytes > shared_limit || begin + bytes > dynamic_bytes_) {
     report(Mistake::shared_memory, where,
-           sentence("takes dynamic shared memory up to byte ", begin + bytes, " where the launch gave ", dynamic_bytes_, " bytes"));
+           sentence("takes dynamic shared memory up to byte ", begin + bytes, " where the launch gave ", dynamic_bytes_,
+                    " bytes"));
   }
   return begin + aligned(bytes);
 }
@@ -419,8 +431,8 @@ std::uint32_t Block::take_dynamic(std::uint32_t begin, std::size_t bytes, Locati
 
 void Block::report(Mistake mistake, const Thread& thread, Location where, const std::string& what) {
   const std::string file = where.file;
-  const std::string text = sentence(file.substr(file.rfind('/') + 1), ":", where.line, ": block ", blockIdx, ", thread ", thread.index,
-                                    ": ", what, " [seed ", seed_, "]");
+  const std::string text = sentence(file.substr(file.rfind('/') + 1), ":", where.line, ": block ", blockIdx,
+                                    ", thread ", thread.index, ": ", what, " [seed ", seed_, "]");
   throw Report(mistake, blockIdx, thread.index, file, where.line, text);
 }
 
@@ -430,13 +442,15 @@ std::string Block::describe(const Thread& thread) const {
     case Thread::State::at_barrier: return sentence("thread ", thread.index, " waits at the barrier in ", thread.where);
     case Thread::State::in_collective:
       return sentence("thread ", thread.index, " waits at ", thread.collective->name, " in ", thread.collective->where);
-    case Thread::State::in_warpgroup: return sentence("thread ", thread.index, " waits at ", thread.together->name, " in ", thread.where);
+    case Thread::State::in_warpgroup:
+      return sentence("thread ", thread.index, " waits at ", thread.together->name, " in ", thread.where);
     case Thread::State::ready: break;
   }
   return sentence("thread ", thread.index, " is under way");
 }
 
-/// Nobody can go on. A warp operation that is short of lanes is told first: it may be what keeps the others from the barrier.
+/// Nobody can go on. A warp operation that is short of lanes is told first: it may be what keeps the others from the
+/// barrier.
 void Block::diagnose_deadlock() {
   const Thread* at_barrier = nullptr;
   for (unsigned i = 0; i < size_; ++i) {
@@ -449,7 +463,8 @@ void Block::diagnose_deadlock() {
     const Thread& thread = *threads_[i];
     if (thread.state == Thread::State::exited) {
       report(Mistake::barrier_divergence, *at_barrier, at_barrier->where,
-             sentence("waits at a barrier that ", size_ - waiting_at_barrier_, " of ", size_, " threads never reach: ", describe(thread)));
+             sentence("waits at a barrier that ", size_ - waiting_at_barrier_, " of ", size_,
+                      " threads never reach: ", describe(thread)));
     }
   }
   std::abort();  // everybody at one barrier: that is a release
@@ -459,8 +474,9 @@ void Block::diagnose_deadlock() {
 void Block::diagnose_collective(const Thread& thread) {
   const Collective& waiting = *thread.collective;
   const auto tell = [&](const auto&... why) {
-    report(Mistake::collective, thread, waiting.where,
-           sentence(waiting.name, " waits for lanes ", Lanes{waiting.mask}, " of warp ", thread.warp, ", but ", why...));
+    report(
+        Mistake::collective, thread, waiting.where,
+        sentence(waiting.name, " waits for lanes ", Lanes{waiting.mask}, " of warp ", thread.warp, ", but ", why...));
   };
   for (std::uint32_t rest = waiting.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
@@ -468,7 +484,8 @@ void Block::diagnose_collective(const Thread& thread) {
     if (other >= size_) tell("the block ends before lane ", lane);
     const Thread& missing = *threads_[other];
     if (missing.state == Thread::State::in_collective && missing.collective->mask != waiting.mask) {
-      tell("lane ", lane, " comes with another mask: ", describe(missing), " for lanes ", Lanes{missing.collective->mask});
+      tell("lane ", lane, " comes with another mask: ", describe(missing), " for lanes ",
+           Lanes{missing.collective->mask});
     } else if (missing.state != Thread::State::in_collective && missing.state != Thread::State::ready) {
       tell("lane ", lane, " does not come: ", describe(missing));
     }
@@ -491,7 +508,8 @@ void Block::diagnose_warpgroup(const Thread& thread) {
 
 void Block::outside(const int* at, const int* extents, int rank, int count, Location where) {
   if (count > 1) {
-    report(Mistake::out_of_bounds, where, sentence(count, " shared elements from ", at[0], " on in a row of ", extents[0]));
+    report(Mistake::out_of_bounds, where,
+           sentence(count, " shared elements from ", at[0], " on in a row of ", extents[0]));
   }
   std::ostringstream index, shape;
   for (int axis = 0; axis < rank; ++axis) {
@@ -503,14 +521,17 @@ void Block::outside(const int* at, const int* extents, int rank, int count, Loca
 
 void Block::misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where) {
   report(Mistake::misaligned, where,
-         sentence("an access of ", bytes, " bytes to ", memory, " memory, ", remainder, " bytes behind a multiple of its size"));
+         sentence("an access of ", bytes, " bytes to ", memory, " memory, ", remainder,
+                  " bytes behind a multiple of its size"));
 }
 
 void Block::unwritten(std::uint32_t cell, Location where) {
-  report(Mistake::unwritten, where, sentence("reads shared memory at byte ", cell * cell_bytes, ", which nobody has written"));
+  report(Mistake::unwritten, where,
+         sentence("reads shared memory at byte ", cell * cell_bytes, ", which nobody has written"));
 }
 
-void Block::race(std::uint32_t index, const char* verb, unsigned other, const char* did, Location there, Location where) {
+void Block::race(std::uint32_t index, const char* verb, unsigned other, const char* did, Location there,
+                 Location where) {
   const std::string who = other < size_ ? sentence("thread ", threads_[other]->index) : "a thread of another warp";
   report(Mistake::race, where,
          sentence(verb, " shared memory at byte ", index * cell_bytes, ", which ", who, " ", did, " in ", there,
@@ -520,12 +541,14 @@ void Block::race(std::uint32_t index, const char* verb, unsigned other, const ch
 void Block::copy_under_way(std::uint32_t index, Location where) {
   const Cell& cell = cells_[index];
   report(Mistake::in_flight, where,
-         sentence("uses shared memory at byte ", index * cell_bytes, " to which the async copy that thread ", threads_[cell.writer]->index,
-                  " issued in ", cell.write_place, " is under way"));
+         sentence("uses shared memory at byte ", index * cell_bytes, " to which the async copy that thread ",
+                  threads_[cell.writer]->index, " issued in ", cell.write_place, " is under way"));
 }
 
 void Block::product_under_way(std::uint32_t index, Location where) {
-  report(Mistake::in_flight, where, sentence("writes shared memory at byte ", index * cell_bytes, ", which a product under way reads, issued in ", cells_[index].read_place));
+  report(Mistake::in_flight, where,
+         sentence("writes shared memory at byte ", index * cell_bytes, ", which a product under way reads, issued in ",
+                  cells_[index].read_place));
 }
 
 }  // namespace attest::cuda::emulation

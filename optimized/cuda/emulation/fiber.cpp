@@ -24,7 +24,8 @@ constexpr std::size_t all_stacks = stack_bytes * block_limit;
 }  // namespace
 
 Stacks::Stacks() {
-  void* memory = ::mmap(nullptr, all_stacks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      ::mmap(nullptr, all_stacks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw Error("emulation: no address space for the stacks of a block");
   memory_ = static_cast<std::byte*>(memory);
 }
@@ -54,7 +55,9 @@ void Fiber::suspend() {
   arrived();
 }
 void Fiber::arrived() { __sanitizer_finish_switch_fiber(fake_stack, &scheduler_bottom, &scheduler_size); }
-void Fiber::leaving(bool for_good) { __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_stack, scheduler_bottom, scheduler_size); }
+void Fiber::leaving(bool for_good) {
+  __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_stack, scheduler_bottom, scheduler_size);
+}
 #else
 void Fiber::resume() { self = std::move(self).resume(); }
 void Fiber::suspend() { scheduler = std::move(scheduler).resume(); }

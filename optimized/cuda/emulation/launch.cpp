@@ -31,7 +31,9 @@ Settings from_environment() {
 }
 
 void check(const Launch& launch) {
-  const auto refuse = [](const std::string& what) { throw Report(Mistake::launch, {}, {}, "", 0, std::string("launch: ") + what); };
+  const auto refuse = [](const std::string& what) {
+    throw Report(Mistake::launch, {}, {}, "", 0, std::string("launch: ") + what);
+  };
   const auto shape = [](dim3 d) {
     return std::string("(") + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")";
   };
@@ -44,7 +46,8 @@ void check(const Launch& launch) {
     refuse(std::string("a grid of ") + shape(grid) + " blocks");
   if (launch.shared_bytes > shared_limit) {
     throw Report(Mistake::shared_memory, {}, {}, "", 0,
-                 std::string("launch: ") + std::to_string(launch.shared_bytes) + " bytes of dynamic shared memory; 227 KiB is the limit");
+                 std::string("launch: ") + std::to_string(launch.shared_bytes) +
+                     " bytes of dynamic shared memory; 227 KiB is the limit");
   }
 }
 
@@ -69,7 +72,8 @@ void run(const Launch& launch, void (*body)(const void*), const void* argument) 
   const std::uint64_t seed = settings().seed;
   const dim3 grid = launch.grid;
   const auto order = shuffled_blocks(std::uint64_t{grid.x} * grid.y * grid.z, seed);
-  // Blocks start in this order. After a report only those before it go on, so that the first one in the order is told always.
+  // Blocks start in this order. After a report only those before it go on, so that the first one in the order is told
+  // always.
   std::atomic<std::size_t> next{0}, failed{order.size()};
   std::exception_ptr failure;
   std::mutex failing;

@@ -9,7 +9,8 @@ namespace attest::cuda::emulation {
 
 namespace {
 
-/// significand * 2^(exponent - 23). Below the smallest exponent the significand is shorter; zero's exponent is below all.
+/// significand * 2^(exponent - 23). Below the smallest exponent the significand is shorter; zero's exponent is below
+/// all.
 struct Number {
   std::int64_t significand;
   int exponent;
@@ -54,8 +55,9 @@ float special_sum(const float* a, const float* b, int depth, float c) {
   return std::isnan(sum) ? __uint_as_float(0x7fffffff) : static_cast<float>(sum);
 }
 
-/// The products are exact. They and c are cut, not rounded, to `fraction` bits behind the point of the largest exponent, added
-/// exactly, and the sum is cut to float. A product's exponent is the sum of its operands' (its significand may reach 4).
+/// The products are exact. They and c are cut, not rounded, to `fraction` bits behind the point of the largest
+/// exponent, added exactly, and the sum is cut to float. A product's exponent is the sum of its operands' (its
+/// significand may reach 4).
 float cut_sum(const Number* a, const Number* b, int depth, float c, int fraction) {
   constexpr int guard = 4;  // keeps every shift one to the right
   const Number start = split(c, accumulator_min_exponent);
@@ -63,7 +65,8 @@ float cut_sum(const Number* a, const Number* b, int depth, float c, int fraction
   for (int k = 0; k < depth; ++k) top = std::max(top, a[k].exponent + b[k].exponent);
   std::int64_t sum = cut(start.significand << guard, float_fraction + guard - fraction + top - start.exponent);
   for (int k = 0; k < depth; ++k)
-    sum += cut(a[k].significand * b[k].significand, 2 * float_fraction - fraction + top - a[k].exponent - b[k].exponent);
+    sum +=
+        cut(a[k].significand * b[k].significand, 2 * float_fraction - fraction + top - a[k].exponent - b[k].exponent);
   return toward_zero(static_cast<double>(sum) * power_of_two(top - fraction));
 }
 
@@ -92,7 +95,8 @@ struct Matrices {
         const int k = Depth == 16 ? i / 4 * 8 + member * 2 + i % 2 : i / 2 * 4 + member;
         a[group + row * 8][k] = mine.a[i];
       }
-      for (int i = 0; i < Depth / 4; ++i) b[group][Depth == 16 ? i / 2 * 8 + member * 2 + i % 2 : i * 4 + member] = mine.b[i];
+      for (int i = 0; i < Depth / 4; ++i)
+        b[group][Depth == 16 ? i / 2 * 8 + member * 2 + i % 2 : i * 4 + member] = mine.b[i];
       for (int i = 0; i < 4; ++i) c[group + i / 2 * 8][member * 2 + i % 2] = mine.c + i;
     }
   }
@@ -108,7 +112,8 @@ bool all_zero(const float* x, int count) {
 
 /// c[i][j] += a_i . b_j
 template <int Depth, int MinExponent>
-void add_products(const float (&left)[rows][Depth], const float (&right)[columns][Depth], float* const (&c)[rows][columns]) {
+void add_products(const float (&left)[rows][Depth], const float (&right)[columns][Depth],
+                  float* const (&c)[rows][columns]) {
   const TensorCore core = settings().capability < 90 ? TensorCore::sm_80 : TensorCore::sm_90;
   Number a[rows][Depth], b[columns][Depth];
   bool finite_row[rows], finite_column[columns], zero_row[rows], zero_column[columns];
@@ -125,9 +130,12 @@ void add_products(const float (&left)[rows][Depth], const float (&right)[columns
   for (int i = 0; i < rows; ++i) {
     for (int j = 0; j < columns; ++j) {
       float& sum = *c[i][j];
-      if (!finite_row[i] || !finite_column[j] || !std::isfinite(sum)) sum = special_sum(left[i], right[j], Depth, sum);
-      else if (zero_row[i] || zero_column[j]) sum += 0.0f;  // what follows has the same result: c itself, and +0 for -0
-      else sum = sum_of(a[i], b[j], Depth, sum, core);
+      if (!finite_row[i] || !finite_column[j] || !std::isfinite(sum))
+        sum = special_sum(left[i], right[j], Depth, sum);
+      else if (zero_row[i] || zero_column[j])
+        sum += 0.0f;  // what follows has the same result: c itself, and +0 for -0
+      else
+        sum = sum_of(a[i], b[j], Depth, sum, core);
     }
   }
 }
@@ -146,7 +154,8 @@ void multiply_add(Operands& mine, int depth, int min_exponent, Location where) {
   block(where).collective(arrival);
 }
 
-void add_bf16_products(const float (&a)[rows][greatest_depth], const float (&b)[columns][greatest_depth], float* const (&c)[rows][columns]) {
+void add_bf16_products(const float (&a)[rows][greatest_depth], const float (&b)[columns][greatest_depth],
+                       float* const (&c)[rows][columns]) {
   add_products<greatest_depth, -126>(a, b, c);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The products of a warpgroup as the PTX ISA words them: operands by descriptor, through the asynchronous proxy; results when they are waited
-// for, not before.
+// The products of a warpgroup as the PTX ISA words them: operands by descriptor, through the asynchronous proxy;
+// results when they are waited for, not before.
 #include "attest/cuda/device.hpp"
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace attest::cuda::emulation {
 namespace {
 
 constexpr int kDepth = 16, kLaneValues = 4;
-constexpr std::uint32_t under_way = 0x7fbfdead;  // until its product has been waited for: a signalling NaN, which arithmetic changes
+constexpr std::uint32_t under_way =
+    0x7fbfdead;  // until its product has been waited for: a signalling NaN, which arithmetic changes
 
 /// A matrix descriptor without swizzle. Rows are those along M or N.
 struct Layout {
@@ -22,7 +23,9 @@ struct Layout {
     leading = field(16);
     stride = field(32);
     if (bits & ~0x00003fff3fff3fffull)
-      block(where).report(Mistake::misaligned, where, "a descriptor with a swizzle, a base offset or bits that have no meaning: none of these is emulated");
+      block(where).report(
+          Mistake::misaligned, where,
+          "a descriptor with a swizzle, a base offset or bits that have no meaning: none of these is emulated");
   }
   /// The core matrix that has these rows (or, read by columns, this depth) lies in 128 bytes behind each other.
   std::uint32_t core(int row, int depth) const {
@@ -31,7 +34,8 @@ struct Layout {
 };
 
 /// matrix[row][depth], rows from 0 on, as the descriptor says.
-void read_matrix(float (*matrix)[kDepth], int rows, std::uint64_t bits, Major major, WarpgroupRead& read, Location where) {
+void read_matrix(float (*matrix)[kDepth], int rows, std::uint64_t bits, Major major, WarpgroupRead& read,
+                 Location where) {
   const Layout layout(bits, where);
   for (int row = 0; row < rows; row += 8) {
     for (int depth = 0; depth < kDepth; depth += 8) {
@@ -39,8 +43,10 @@ void read_matrix(float (*matrix)[kDepth], int rows, std::uint64_t bits, Major ma
         __nv_bfloat16 eight[8];
         running->read_by_product(layout.core(row, depth) + static_cast<std::uint32_t>(line) * 16, eight, read, where);
         for (int x = 0; x < 8; ++x) {
-          if (major == Major::k) matrix[row + line][depth + x] = to_float(eight[x]);
-          else matrix[row + x][depth + line] = to_float(eight[x]);
+          if (major == Major::k)
+            matrix[row + line][depth + x] = to_float(eight[x]);
+          else
+            matrix[row + x][depth + line] = to_float(eight[x]);
         }
       }
     }
@@ -72,22 +78,28 @@ WarpgroupState::Sum& start_sum(const WarpgroupOperands& mine, Location where) {
     }
   }
   if (is_under_way(mine.c, count))
-    block(where).report(Mistake::in_flight, where, "adds to an accumulator of another product that has not been waited for");
+    block(where).report(Mistake::in_flight, where,
+                        "adds to an accumulator of another product that has not been waited for");
   if (!is_fenced(products, mine.c, count))
-    block(where).report(Mistake::unfenced, where, "an accumulator that changed since the last warpgroup_fence, or that none has named");
+    block(where).report(Mistake::unfenced, where,
+                        "an accumulator that changed since the last warpgroup_fence, or that none has named");
   products.sums.push_back({mine.c, {mine.c, mine.c + count}, products.groups});
   std::fill_n(mine.c, count, __uint_as_float(under_way));
   return products.sums.back();
 }
 
-/// Operands of 128 lanes put together, multiplied, and handed to the lanes for later. The places are those of the PTX ISA.
+/// Operands of 128 lanes put together, multiplied, and handed to the lanes for later. The places are those of the PTX
+/// ISA.
 void product(const std::array<void*, warpgroup_width>& lanes, Location where) {
-  const auto lane_of = [&](int i) -> WarpgroupOperands& { return *static_cast<WarpgroupOperands*>(lanes[static_cast<std::size_t>(i)]); };
+  const auto lane_of = [&](int i) -> WarpgroupOperands& {
+    return *static_cast<WarpgroupOperands*>(lanes[static_cast<std::size_t>(i)]);
+  };
   const WarpgroupOperands& one = lane_of(0);
   for (int i = 1; i < static_cast<int>(warpgroup_width); ++i) {
     const WarpgroupOperands& other = lane_of(i);
     if (other.left != one.left || other.right != one.right || other.eights != one.eights)
-      block(where).report(Mistake::collective, where, "descriptors that are not the same in all threads of the warpgroup");
+      block(where).report(Mistake::collective, where,
+                          "descriptors that are not the same in all threads of the warpgroup");
   }
   const auto read = std::make_shared<WarpgroupRead>();
   std::vector<float> left(64 * kDepth), right(static_cast<std::size_t>(8 * one.eights * kDepth));
@@ -105,8 +117,10 @@ void product(const std::array<void*, warpgroup_width>& lanes, Location where) {
     for (int e = 0; e < one.eights; ++e) {
       float* c[16][8];
       for (int i = 0; i < 32; ++i)
-        for (int x = 0; x < kLaneValues; ++x) c[i / 4 + x / 2 * 8][i % 4 * 2 + x % 2] = lane_of(warp * 32 + i).result + e * kLaneValues + x;
-      add_bf16_products(*reinterpret_cast<float(*)[16][kDepth]>(a + 16 * warp), *reinterpret_cast<float(*)[8][kDepth]>(b + 8 * e), c);
+        for (int x = 0; x < kLaneValues; ++x)
+          c[i / 4 + x / 2 * 8][i % 4 * 2 + x % 2] = lane_of(warp * 32 + i).result + e * kLaneValues + x;
+      add_bf16_products(*reinterpret_cast<float(*)[16][kDepth]>(a + 16 * warp),
+                        *reinterpret_cast<float(*)[8][kDepth]>(b + 8 * e), c);
     }
   }
   for (int i = 0; i < static_cast<int>(warpgroup_width); ++i) lane_of(i).read = read;
@@ -125,9 +139,11 @@ void fence_registers(const void* begin, std::size_t bytes) {
 void warpgroup_multiply_add(WarpgroupOperands& mine, Location where) {
   Block& here = block(where);
   WarpgroupState& products = here.me().products;
-  if (settings().capability < 90) here.report(Mistake::launch, where, "a product of a warpgroup on a device that has none");
+  if (settings().capability < 90)
+    here.report(Mistake::launch, where, "a product of a warpgroup on a device that has none");
   if (mine.a && !is_fenced(products, mine.a, MatrixA<__nv_bfloat16>::size / 2))
-    here.report(Mistake::unfenced, where, "an operand in registers that changed since the last warpgroup_fence, or that none has named");
+    here.report(Mistake::unfenced, where,
+                "an operand in registers that changed since the last warpgroup_fence, or that none has named");
   mine.result = start_sum(mine, where).values.data();
   here.me().products_place = where;
   WarpgroupCollective arrival{"multiply_add of a warpgroup", where, &mine, product};

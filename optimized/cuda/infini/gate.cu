@@ -7,15 +7,17 @@ namespace {
 struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
-    cuda::gate<T>(call, call.sequences("n", "a_mem", kGateRows), call.rows("beta"), call.rows("a_mem"), call.rows("a_dot"), call.answers("a"));
+    cuda::gate<T>(call, call.sequences("n", "a_mem", kGateRows), call.rows("beta"), call.rows("a_mem"),
+                  call.rows("a_dot"), call.answers("a"));
   }
 };
 
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
-    gate_backward<T>(call, call.sequences("n", "a_mem", kGateRows), call.rows("beta"), call.rows("a_mem"), call.rows("a_dot"), call.rows("cotangent.a"),
-                     call.answers("gradient.a_mem"), call.answers("gradient.a_dot"), call.answers("gradient.beta"));
+    gate_backward<T>(call, call.sequences("n", "a_mem", kGateRows), call.rows("beta"), call.rows("a_mem"),
+                     call.rows("a_dot"), call.rows("cotangent.a"), call.answers("gradient.a_mem"),
+                     call.answers("gradient.a_dot"), call.answers("gradient.beta"));
   }
 };
 

@@ -10,8 +10,9 @@ struct Value {
   static void run(Call& call) {
     const Rows phi = call.rows("q", call.map("feature_map"));
     const Answers a = call.answers("a");
-    read_state<T, Factor>(call, {.a = phi, .tokens = call.sequences("n", "q", 64), .division = division_of(call), .answers = a},
-                          call.initial("memory", "z", phi.width(), a.width));
+    read_state<T, Factor>(
+        call, {.a = phi, .tokens = call.sequences("n", "q", 64), .division = division_of(call), .answers = a},
+        call.initial("memory", "z", phi.width(), a.width));
   }
 };
 
@@ -26,8 +27,10 @@ struct Gradient {
     const Answers sums = call.workspace_rows(tokens, memory.columns);
     read_state<T, Factor>(call, {.a = phi, .tokens = tokens, .answers = sums}, memory);
     const Rows G = cotangents<T>(call, tokens, sums, grad_a, division_of(call).eps);
-    read_state<T, Factor>(call, {.a = G, .tokens = tokens, .answers = call.answers("gradient.q"), .sloped = phi}, memory.transposed());
-    states_of<T, Factor>(call, phi, G, Order::past, tokens, {}, call.final("gradient.memory", "gradient.z", phi.width(), grad_a.width()));
+    read_state<T, Factor>(call, {.a = G, .tokens = tokens, .answers = call.answers("gradient.q"), .sloped = phi},
+                          memory.transposed());
+    states_of<T, Factor>(call, phi, G, Order::past, tokens, {},
+                         call.final("gradient.memory", "gradient.z", phi.width(), grad_a.width()));
   }
 };
 

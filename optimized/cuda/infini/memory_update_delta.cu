@@ -20,7 +20,9 @@ struct Segment {
   template <class T, class Factor>
   Rows news(Call& call) const {
     const Answers u = call.workspace_rows(tokens, v.width());
-    read_state<T, Factor>(call, {.a = phi, .tokens = tokens, .division = division_of(call), .answers = u, .negated = true, .addend = v}, memory);
+    read_state<T, Factor>(
+        call, {.a = phi, .tokens = tokens, .division = division_of(call), .answers = u, .negated = true, .addend = v},
+        memory);
     Rows rows = read_back(u);
     rows.ones = true;
     return rows;
@@ -37,9 +39,9 @@ struct Value {
   }
 };
 
-/// Given [M' | z'], the gradients by the new state: v_t gets grad_u_t = M'^T phi(k_t), and what the memory answered gets -grad_u_t, of
-/// which the division makes [G | e]. So grad_k_t = phi'(k_t) ([M' | z'] [u_t | 1] + [memory | z] [G | e]_t), and
-/// [grad_memory | grad_z] = [M' | z'] + sum_t phi(k_t) [G | e]_t^T.
+/// Given [M' | z'], the gradients by the new state: v_t gets grad_u_t = M'^T phi(k_t), and what the memory answered
+/// gets -grad_u_t, of which the division makes [G | e]. So grad_k_t = phi'(k_t) ([M' | z'] [u_t | 1] + [memory | z] [G
+/// | e]_t), and [grad_memory | grad_z] = [M' | z'] + sum_t phi(k_t) [G | e]_t^T.
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
@@ -57,10 +59,17 @@ struct Gradient {
     const Rows G = cotangents<T>(call, x.tokens, sums, read_back(grad_u.answers), division_of(call).eps);
 
     const Answers stored = call.workspace_rows(x.tokens, d);
-    read_state<T, Factor>(call, {.a = x.news<T, Factor>(call), .tokens = x.tokens, .answers = stored, .sloped = x.phi}, given.transposed());
-    read_state<T, Factor>(call, {.a = G, .tokens = x.tokens, .answers = call.answers("gradient.k"), .sloped = x.phi, .addend = read_back(stored)},
-        x.memory.transposed());
-    states_of<T, Factor>(call, x.phi, G, Order::past, x.tokens, given, call.final("gradient.memory", "gradient.z", d, m));
+    read_state<T, Factor>(call, {.a = x.news<T, Factor>(call), .tokens = x.tokens, .answers = stored, .sloped = x.phi},
+                          given.transposed());
+    read_state<T, Factor>(call,
+                          {.a = G,
+                           .tokens = x.tokens,
+                           .answers = call.answers("gradient.k"),
+                           .sloped = x.phi,
+                           .addend = read_back(stored)},
+                          x.memory.transposed());
+    states_of<T, Factor>(call, x.phi, G, Order::past, x.tokens, given,
+                         call.final("gradient.memory", "gradient.z", d, m));
   }
 };
 

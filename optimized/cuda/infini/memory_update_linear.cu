@@ -16,13 +16,14 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Rows phi = call.rows("k", call.map("feature_map")), values = call.rows_and_ones("v");
-    states_of<T, Factor>(call, phi, values, Order::past, blocks(call, size), call.initial("memory", "z", phi.width(), values.stored),
+    states_of<T, Factor>(call, phi, values, Order::past, blocks(call, size),
+                         call.initial("memory", "z", phi.width(), values.stored),
                          call.final("memory", "z", phi.width(), values.stored));
   }
 };
 
-/// With [grad_memory' | grad_z'] given, which are the gradients by memory and z as they are: grad_v_t = grad_memory'^T phi(k_t) and
-/// grad_k_t = phi'(k_t) ([grad_memory' | grad_z'] [v_t | 1]).
+/// With [grad_memory' | grad_z'] given, which are the gradients by memory and z as they are: grad_v_t = grad_memory'^T
+/// phi(k_t) and grad_k_t = phi'(k_t) ([grad_memory' | grad_z'] [v_t | 1]).
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
@@ -30,7 +31,8 @@ struct Gradient {
     const Sequences tokens = call.sequences("n", "k", 64);
     const State given = call.initial("cotangent.memory", "cotangent.z", phi.width(), values.stored);
     read_state<T, Factor>(call, {.a = phi, .tokens = tokens, .answers = call.answers("gradient.v")}, given);
-    read_state<T, Factor>(call, {.a = values, .tokens = tokens, .answers = call.answers("gradient.k"), .sloped = phi}, given.transposed());
+    read_state<T, Factor>(call, {.a = values, .tokens = tokens, .answers = call.answers("gradient.k"), .sloped = phi},
+                          given.transposed());
     copy_state(call, tokens.count, given, call.final("gradient.memory", "gradient.z", phi.width(), values.stored));
   }
 };

@@ -4,13 +4,15 @@
 namespace attest::cuda::infini::multi_head {
 namespace {
 
-/// What a dense layer multiplies by, as a state that tokens read: x w is w^T x_i for every token i. A state is float, whatever is stored.
+/// What a dense layer multiplies by, as a state that tokens read: x w is w^T x_i for every token i. A state is float,
+/// whatever is stored.
 template <class T>
 __global__ __launch_bounds__(kThreads) void widen(Rows w, State state) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
   for (int i = static_cast<int>(threadIdx.x); i < state.rows * state.columns; i += kThreads) {
     const int row = i / state.columns, column = i % state.columns;
-    *state.at(sequence, head, row, column) = to_float(static_cast<const T*>(w.data)[w.place.at(sequence, head, row, column)]);
+    *state.at(sequence, head, row, column) =
+        to_float(static_cast<const T*>(w.data)[w.place.at(sequence, head, row, column)]);
   }
 }
 
@@ -26,8 +28,9 @@ State weights(Call& call, const char* name, int sequences, int rows) {
   return state;
 }
 
-/// Projections of every head and infini.segment_attention of every head. Weights and outputs of the heads lie one behind the other: from here
-/// on an index counts the heads of the call alone, and what is said of one of the equation's own begins there.
+/// Projections of every head and infini.segment_attention of every head. Weights and outputs of the heads lie one
+/// behind the other: from here on an index counts the heads of the call alone, and what is said of one of the
+/// equation's own begins there.
 struct Heads {
   int count, width;  // of the outputs
   Sequences tokens;
@@ -54,7 +57,8 @@ struct Heads {
     const int d = x.q.stored, m = x.v.stored;
     x.initial = call.initial_of_own_heads("memory", "z", d, m);
     const Answers a = call.workspace_rows(x.tokens, m);
-    attend_by_segments<T, Factor>(call, x, call.choice("update") == "delta", call.final_of_own_heads("memory", "z", d, m), a);
+    attend_by_segments<T, Factor>(call, x, call.choice("update") == "delta",
+                                  call.final_of_own_heads("memory", "z", d, m), a);
 
     Heads heads{count, m, x.tokens, read_back(a), weights<T>(call, "w_o", x.tokens.count, m)};
     heads.a.place.head *= count;
@@ -96,7 +100,10 @@ struct SumOfHeads {
 
 std::vector<attest_kernel> kernels() {
   constexpr const char* widths = "d <= 256; m <= 256";
-  return Kernels("infini.multi_head").value<Loop>("loop", {.can = widths}).value<SumOfHeads>("sum_of_heads", {.can = widths}).rows();
+  return Kernels("infini.multi_head")
+      .value<Loop>("loop", {.can = widths})
+      .value<SumOfHeads>("sum_of_heads", {.can = widths})
+      .rows();
 }
 
 }  // namespace attest::cuda::infini::multi_head

@@ -29,8 +29,9 @@ template <Shards shards>
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
-    operands<shards>(call).template backward<T, Factor>(call, division_of(call).eps, call.rows("cotangent.o"), call.answers("gradient.phi_q"),
-                                                        call.answers("gradient.phi_k"), call.answers("gradient.v"));
+    operands<shards>(call).template backward<T, Factor>(call, division_of(call).eps, call.rows("cotangent.o"),
+                                                        call.answers("gradient.phi_q"), call.answers("gradient.phi_k"),
+                                                        call.answers("gradient.v"));
   }
 };
 

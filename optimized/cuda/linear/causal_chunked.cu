@@ -4,7 +4,8 @@
 namespace attest::cuda::linear::causal_chunked {
 namespace {
 
-/// All tokens of a call are one chunk to its equation. Here they are cut into chunks of their own, of at most `length` tokens.
+/// All tokens of a call are one chunk to its equation. Here they are cut into chunks of their own, of at most `length`
+/// tokens.
 template <Algorithm algorithm, int length>
 struct Value {
   template <class T, class Factor>

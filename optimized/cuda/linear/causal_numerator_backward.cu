@@ -4,7 +4,8 @@
 namespace attest::cuda::linear::causal_numerator_backward {
 namespace {
 
-/// The gradients of sum_i G_i . Vbar_i, where Vbar_i = phi_q_i^T S_i is the numerator of linear.causal without a carried state.
+/// The gradients of sum_i G_i . Vbar_i, where Vbar_i = phi_q_i^T S_i is the numerator of linear.causal without a
+/// carried state.
 template <Algorithm algorithm>
 struct Value {
   template <class T, class Factor>

@@ -5,9 +5,10 @@
 namespace attest::cuda::linear::causal_step {
 namespace {
 
-constexpr int kLargest = 256;                 // features
-constexpr int kOwn = 4;                       // neighbouring columns of a thread
-constexpr int kColumns = 32, kGroups = kThreads / (kColumns / kOwn);  // a block has 32 columns; its threads take every 16th row
+constexpr int kLargest = 256;  // features
+constexpr int kOwn = 4;        // neighbouring columns of a thread
+constexpr int kColumns = 32,
+              kGroups = kThreads / (kColumns / kOwn);  // a block has 32 columns; its threads take every 16th row
 
 struct Step {
   Rows phi_q, phi_k, v;
@@ -28,12 +29,14 @@ __device__ inline void write(float* to, Index stride, int count, bool together, 
   for (int x = 0; x < count; ++x) to[x * stride] = values[x];
 }
 __device__ inline bool lies_together(const float* first, const Place& place, int count) {
-  const bool aligned = reinterpret_cast<std::uintptr_t>(first) % sizeof(Vector<float, kOwn>) == 0 && place.row % kOwn == 0;
+  const bool aligned =
+      reinterpret_cast<std::uintptr_t>(first) % sizeof(Vector<float, kOwn>) == 0 && place.row % kOwn == 0;
   return aligned && place.column == 1 && count == kOwn;
 }
 
-/// S' = S + phi_k v^T, Z' = Z + phi_k, o = phi_q^T S' / (phi_q^T Z' + eps): S is read once and S' written once, and that is the time it
-/// takes. Each block sums the denominator for itself. `corrects`: the sums are of the old state, and (phi_q . phi_k) v is added to them.
+/// S' = S + phi_k v^T, Z' = Z + phi_k, o = phi_q^T S' / (phi_q^T Z' + eps): S is read once and S' written once, and
+/// that is the time it takes. Each block sums the denominator for itself. `corrects`: the sums are of the old state,
+/// and (phi_q . phi_k) v is added to them.
 template <class T, bool corrects>
 __global__ __launch_bounds__(kThreads) void step(Step p) {
   __shared__ Shared<float, kLargest> query;
@@ -53,14 +56,18 @@ __global__ __launch_bounds__(kThreads) void step(Step p) {
   }
   __syncthreads();
 
-  const int own = static_cast<int>(threadIdx.x) % (kColumns / kOwn) * kOwn, group = static_cast<int>(threadIdx.x) / (kColumns / kOwn);
-  const int first = static_cast<int>(blockIdx.y) * kColumns + own, count = m - first < 0 ? 0 : m - first < kOwn ? m - first : kOwn;
+  const int own = static_cast<int>(threadIdx.x) % (kColumns / kOwn) * kOwn,
+            group = static_cast<int>(threadIdx.x) / (kColumns / kOwn);
+  const int first = static_cast<int>(blockIdx.y) * kColumns + own, count = m - first < 0      ? 0
+                                                                           : m - first < kOwn ? m - first
+                                                                                              : kOwn;
   float values[kOwn];
   for (int x = 0; x < kOwn; ++x) values[x] = v(0, first + x);
   float sums[kOwn + 2] = {};  // of the columns, of the denominator, and phi_q . phi_k
   const float* from = p.before.at(sequence, head, 0, count > 0 ? first : 0);
   float* to = p.after.at(sequence, head, 0, count > 0 ? first : 0);
-  const bool from_together = lies_together(from, p.before.place, count), to_together = lies_together(to, p.after.place, count);
+  const bool from_together = lies_together(from, p.before.place, count),
+             to_together = lies_together(to, p.after.place, count);
 #pragma unroll 4
   for (int row = group; row < c; row += kGroups) {
     const float q = query(row), k = key(row), normaliser = z(row);
@@ -79,7 +86,8 @@ __global__ __launch_bounds__(kThreads) void step(Step p) {
   // A warp has four groups of rows; the same columns are eight lanes apart.
 #pragma unroll
   for (int x = 0; x < kOwn + 2; ++x)
-    for (int distance = 16; distance >= kColumns / kOwn; distance /= 2) sums[x] += __shfl_xor_sync(0xffffffffu, sums[x], distance);
+    for (int distance = 16; distance >= kColumns / kOwn; distance /= 2)
+      sums[x] += __shfl_xor_sync(0xffffffffu, sums[x], distance);
   if (lane() < kColumns / kOwn)
     for (int x = 0; x < kOwn; ++x) parts(warp(), own + x) = sums[x];
   if (lane() == 0)
@@ -116,7 +124,8 @@ struct Value {
                  .o = call.answers("o")};
     if (p.phi_k.width() > kLargest)
       throw std::invalid_argument(std::to_string(p.phi_k.width()) + " features; at most " + std::to_string(kLargest));
-    call.launch(step<T, corrects>, {call.single_tokens().count, divide_up(p.v.width(), kColumns), call.heads()}, kThreads, 0, p);
+    call.launch(step<T, corrects>, {call.single_tokens().count, divide_up(p.v.width(), kColumns), call.heads()},
+                kThreads, 0, p);
   }
 };
 

@@ -37,7 +37,8 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
-    call.launch(features<T>, of_chunks(call, tokens), kThreads, 0, tokens, call.map("kind"), call.rows("x"), call.answers("phi"));
+    call.launch(features<T>, of_chunks(call, tokens), kThreads, 0, tokens, call.map("kind"), call.rows("x"),
+                call.answers("phi"));
   }
 };
 

@@ -40,7 +40,8 @@ struct Layout {
                                      : pair_weight() * given(a < b ? pair(a, b) : pair(b, a));
       sum = __fmaf_rn(by_pair, x(b), sum);
     }
-    if (constant > 0) sum = __fmaf_rn(single, full ? given(a * with() + d) + given(d * with() + a) : given(d * (d + 1) / 2 + a), sum);
+    if (constant > 0)
+      sum = __fmaf_rn(single, full ? given(a * with() + d) + given(d * with() + a) : given(d * (d + 1) / 2 + a), sum);
     return sum;
   }
 
@@ -69,14 +70,16 @@ __global__ __launch_bounds__(kThreads) void features(Sequences tokens, Layout la
 }
 
 template <class T>
-__global__ __launch_bounds__(kThreads) void gradients(Sequences tokens, Layout layout, Rows x, Rows grad_phi, Answers grad_x) {
+__global__ __launch_bounds__(kThreads) void gradients(Sequences tokens, Layout layout, Rows x, Rows grad_phi,
+                                                      Answers grad_x) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const Panel<T> from(x, chunk, head), given(grad_phi, chunk, head);
   each_piece<T>(chunk, grad_x.width, [&](int row, int column) {
     Piece<T> piece{};
     for (int i = 0; i < Piece<T>::size && column + i < grad_x.width; ++i)
-      piece.values[i] = layout.gradient(column + i, [&](int a) { return from(row, a); }, [&](int a) { return given(row, a); });
+      piece.values[i] =
+          layout.gradient(column + i, [&](int a) { return from(row, a); }, [&](int a) { return given(row, a); });
     piece.store(grad_x, chunk, head, row, column);
   });
 }
@@ -84,14 +87,16 @@ __global__ __launch_bounds__(kThreads) void gradients(Sequences tokens, Layout l
 Layout layout_of(const Call& call) {
   const bool full = call.choice("layout") == "full";
   const double constant = call.real("constant");
-  return {call.rows("x").width(), full, static_cast<float>(std::sqrt(full ? constant : 2 * constant)), static_cast<float>(constant)};
+  return {call.rows("x").width(), full, static_cast<float>(std::sqrt(full ? constant : 2 * constant)),
+          static_cast<float>(constant)};
 }
 
 struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
-    call.launch(features<T>, of_chunks(call, tokens), kThreads, 0, tokens, layout_of(call), call.rows("x"), call.answers("phi"));
+    call.launch(features<T>, of_chunks(call, tokens), kThreads, 0, tokens, layout_of(call), call.rows("x"),
+                call.answers("phi"));
   }
 };
 

@@ -8,7 +8,8 @@
 namespace attest::cuda::positional::alibi {
 namespace {
 
-/// With c the largest power of two up to the number of heads, head h < c has the slope 2^(-8 (h + 1) / c) and head c + r 2^(-4 (2r + 1) / c).
+/// With c the largest power of two up to the number of heads, head h < c has the slope 2^(-8 (h + 1) / c) and head c +
+/// r 2^(-4 (2r + 1) / c).
 __global__ __launch_bounds__(kThreads) void write_slopes(int heads, int c, float* slopes) {
   const int h = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
   if (h >= heads) return;
@@ -58,7 +59,8 @@ struct KeyIndex {
 
 /// bias_ij = -slope |i + past - j|, -inf where key j is ahead and nobody looks ahead.
 template <class T>
-__global__ __launch_bounds__(kThreads) void write_biases(Sequences queries, int past, bool causal, Rows slopes, Answers biases) {
+__global__ __launch_bounds__(kThreads) void write_biases(Sequences queries, int past, bool causal, Rows slopes,
+                                                         Answers biases) {
   const Chunk chunk = queries.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), keys = biases.width;
   const float slope = Panel<T>(slopes, chunk, head).raw(0, 0);
@@ -75,7 +77,8 @@ struct Matrix {
     Logits logits = logits_of(call);
     const Answers biases = call.workspace_rows(logits.queries, static_cast<int>(logits.keys.length));
     const int past = static_cast<int>(logits.keys.length - logits.queries.length) + logits.query_offset;
-    call.launch(write_biases<T>, {logits.queries.slots(), 1, call.heads()}, kThreads, 0, logits.queries, past, logits.causal, logits.slopes, biases);
+    call.launch(write_biases<T>, {logits.queries.slots(), 1, call.heads()}, kThreads, 0, logits.queries, past,
+                logits.causal, logits.slopes, biases);
     logits.bias = read_back(biases);
     logits.slopes = {};
     logits.causal = false;

@@ -15,15 +15,16 @@ __device__ inline double sigma(double x) {
 
 enum FactorRow { kFactor, kByAlpha, kByBeta, kFactorRows };
 
-/// f = e^(softplus(beta) - softplus(beta - R)) of every distance, and the derivatives of ln f by alpha and beta. In double: large numbers
-/// are subtracted, and there are few.
+/// f = e^(softplus(beta) - softplus(beta - R)) of every distance, and the derivatives of ln f by alpha and beta. In
+/// double: large numbers are subtracted, and there are few.
 template <class T>
 __global__ __launch_bounds__(kThreads) void write_factors(Rows alpha, Rows beta, Answers factors) {
   const int sequence = static_cast<int>(blockIdx.y), head = static_cast<int>(blockIdx.z);
   const int distance = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
   if (distance >= factors.width) return;
   const Chunk token{sequence, 0, 0, 1};
-  const double a = static_cast<double>(Panel<T>(alpha, token, head).raw(0, 0)), b = static_cast<double>(Panel<T>(beta, token, head).raw(0, 0));
+  const double a = static_cast<double>(Panel<T>(alpha, token, head).raw(0, 0)),
+               b = static_cast<double>(Panel<T>(beta, token, head).raw(0, 0));
   const double below = b - a * distance;
   float* to = static_cast<float*>(factors.data) + factors.place.at(sequence, head, 0, distance);
   to[kFactor * factors.place.row] = static_cast<float>(exp(softplus(b) - softplus(below)));
@@ -34,9 +35,10 @@ __global__ __launch_bounds__(kThreads) void write_factors(Rows alpha, Rows beta,
 template <class T>
 Rows factors_of(Call& call, const Logits& logits) {
   const Index distances = logits.queries.length > logits.keys.length ? logits.queries.length : logits.keys.length;
-  const Answers factors = call.workspace_rows({.length = kFactorRows, .count = logits.queries.count}, static_cast<int>(distances));
-  call.launch(write_factors<T>, {divide_up(distances, kThreads), logits.queries.count, call.heads()}, kThreads, 0, call.rows("alpha"),
-              call.rows("beta"), factors);
+  const Answers factors =
+      call.workspace_rows({.length = kFactorRows, .count = logits.queries.count}, static_cast<int>(distances));
+  call.launch(write_factors<T>, {divide_up(distances, kThreads), logits.queries.count, call.heads()}, kThreads, 0,
+              call.rows("alpha"), call.rows("beta"), factors);
   return read_back(factors);
 }
 
@@ -57,7 +59,8 @@ __global__ __launch_bounds__(kThreads) void spread(Sequences queries, Rows facto
   each_piece_of_row<T>(f.width, [&](int column) {
     Piece<T> piece;
 #pragma unroll
-    for (int x = 0; x < Piece<T>::size; ++x) piece.values[x] = by_distance(kFactor, column + x < i ? i - column - x : column + x - i);
+    for (int x = 0; x < Piece<T>::size; ++x)
+      piece.values[x] = by_distance(kFactor, column + x < i ? i - column - x : column + x - i);
     piece.store(f, chunk, head, warp(), column);
   });
 }
@@ -73,7 +76,8 @@ struct Value {
   }
 };
 
-/// What a query adds to the gradients of alpha and beta by its row of f, joined with what it adds by its logits. A warp has a query.
+/// What a query adds to the gradients of alpha and beta by its row of f, joined with what it adds by its logits. A warp
+/// has a query.
 template <class T>
 __global__ __launch_bounds__(kThreads) void add_rows_of_f(Sequences queries, Rows factors, Rows grad_f, Answers sums) {
   const Chunk chunk = queries.chunk_at(blockIdx.x);
@@ -81,12 +85,15 @@ __global__ __launch_bounds__(kThreads) void add_rows_of_f(Sequences queries, Row
   if (warp() >= chunk.count) return;
   const Panel<T> by_distance(factors, {chunk.sequence, 0, 0, kFactorRows}, head);
   float by_alpha = 0, by_beta = 0;
-  each_of_row<T>(grad_f.stored, warp(), [&](int j, float given) {
-    const int distance = i < j ? j - i : i - j;
-    const float by_log = given * by_distance(kFactor, distance);
-    by_alpha = __fmaf_rn(by_log, by_distance(kByAlpha, distance), by_alpha);
-    by_beta = __fmaf_rn(by_log, by_distance(kByBeta, distance), by_beta);
-  }, Panel<T>(grad_f, chunk, head));
+  each_of_row<T>(
+      grad_f.stored, warp(),
+      [&](int j, float given) {
+        const int distance = i < j ? j - i : i - j;
+        const float by_log = given * by_distance(kFactor, distance);
+        by_alpha = __fmaf_rn(by_log, by_distance(kByAlpha, distance), by_alpha);
+        by_beta = __fmaf_rn(by_log, by_distance(kByBeta, distance), by_beta);
+      },
+      Panel<T>(grad_f, chunk, head));
   by_alpha = warp_sum(by_alpha);
   by_beta = warp_sum(by_beta);
   if (lane() != 0) return;
@@ -128,7 +135,8 @@ struct Gradient {
     const Sequences queries = call.sequences("n", "q", kWarps);
     if (const Rows grad_f = call.rows("cotangent.f"); grad_f.data)
       call.launch(add_rows_of_f<T>, of_chunks(call, queries), kThreads, 0, queries, logits.factors, grad_f, sums);
-    call.launch(join<T>, {queries.count, 1, call.heads()}, 32, 0, queries, read_back(sums), call.answers("gradient.alpha"), call.answers("gradient.beta"));
+    call.launch(join<T>, {queries.count, 1, call.heads()}, 32, 0, queries, read_back(sums),
+                call.answers("gradient.alpha"), call.answers("gradient.beta"));
   }
 };
 

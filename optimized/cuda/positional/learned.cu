@@ -6,7 +6,8 @@ namespace {
 
 /// A row of the table has the cotangent of the one token at its position, or 0.
 template <class T>
-__global__ __launch_bounds__(kThreads) void table_gradient(Sequences tokens, Sequences table, Index start, Rows grad_y, Answers grad_table) {
+__global__ __launch_bounds__(kThreads) void table_gradient(Sequences tokens, Sequences table, Index start, Rows grad_y,
+                                                           Answers grad_table) {
   const Chunk chunk = table.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const Index count = tokens.length_of(chunk.sequence);
@@ -33,7 +34,8 @@ struct Gradient {
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
     const Rows grad_y = call.rows("cotangent.y");
-    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, grad_y, Rows{}, call.answers("gradient.x"));
+    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, grad_y, Rows{},
+                call.answers("gradient.x"));
     const Sequences table{.length = call.input("table")->shape[2], .count = tokens.count, .chunk = kPositionRows};
     call.launch(table_gradient<T>, of_chunks(call, table), kThreads, 0, tokens, table, call.integer("start"), grad_y,
                 call.answers_of_sequence("gradient.table"));

@@ -12,7 +12,8 @@ void turned(Call& call, const char* from, const char* to, float direction) {
                     .positions = call.numbers<const Index>(call.input("positions")),
                     .halves = call.choice("pairing") == "half"};
   const Rows table = turns.table(call, tokens, x.width());
-  call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, turns.halves, direction, table, x, call.answers(to));
+  call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, turns.halves, direction, table, x,
+              call.answers(to));
 }
 
 struct Value {

@@ -13,7 +13,8 @@ struct Tables {
 
   template <class T, class Factor>
   static Tables of(Call& call) {
-    Tables tables{.p_k = call.rows_of_sequence("p_k"), .p_v = call.rows_of_sequence("p_v"), .logits = scaled_products_of(call)};
+    Tables tables{
+        .p_k = call.rows_of_sequence("p_k"), .p_v = call.rows_of_sequence("p_v"), .logits = scaled_products_of(call)};
     Logits& logits = tables.logits;
     tables.rows = {.length = call.input("p_k")->shape[2], .count = logits.queries.count};
     Relative& relative = logits.relative;
@@ -61,7 +62,8 @@ struct Gradient {
     Logits& logits = tables.logits;
     const Rows grad_o = call.rows("cotangent.o");
     logits.relative.gradients = tables.against<T, Factor>(call, grad_o, tables.p_v);
-    const Answers weights = tables.by_row(call), gradients = tables.by_row(call), by_keys = call.workspace_rows(logits.queries, logits.q.stored);
+    const Answers weights = tables.by_row(call), gradients = tables.by_row(call),
+                  by_keys = call.workspace_rows(logits.queries, logits.q.stored);
     attend_backward<T, Factor>(call, logits,
                                {.v = call.rows("v"),
                                 .grad_o = grad_o,
@@ -76,8 +78,10 @@ struct Gradient {
                             .factor = logits.scale,
                             .addend = read_back(by_keys),
                             .y = call.answers("gradient.q")});
-    multiply_columns<T, Factor>(call, logits.queries, read_back(gradients), logits.q, call.answers_of_sequence("gradient.p_k"), logits.scale);
-    multiply_columns<T, Factor>(call, logits.queries, read_back(weights), grad_o, call.answers_of_sequence("gradient.p_v"));
+    multiply_columns<T, Factor>(call, logits.queries, read_back(gradients), logits.q,
+                                call.answers_of_sequence("gradient.p_k"), logits.scale);
+    multiply_columns<T, Factor>(call, logits.queries, read_back(weights), grad_o,
+                                call.answers_of_sequence("gradient.p_v"));
   }
 };
 

@@ -9,12 +9,14 @@ struct Value {
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
     const Rows x = call.rows("x");
-    const Waves waves{.frequencies = Frequencies::of(call, x.width() / 2.0 - (call.choice("timescale") == "endpoint" ? 1 : 0)),
-                      .start = call.integer("start"),
-                      .rows = tokens.length,
-                      .width = x.width(),
-                      .blocks = call.choice("layout") == "half"};
-    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, x, waves.table(call), call.answers("y"));
+    const Waves waves{
+        .frequencies = Frequencies::of(call, x.width() / 2.0 - (call.choice("timescale") == "endpoint" ? 1 : 0)),
+        .start = call.integer("start"),
+        .rows = tokens.length,
+        .width = x.width(),
+        .blocks = call.choice("layout") == "half"};
+    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, x, waves.table(call),
+                call.answers("y"));
   }
 };
 
@@ -22,7 +24,8 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
-    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, call.rows("cotangent.y"), Rows{}, call.answers("gradient.x"));
+    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, call.rows("cotangent.y"),
+                Rows{}, call.answers("gradient.x"));
   }
 };
 

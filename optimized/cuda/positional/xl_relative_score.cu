@@ -10,13 +10,15 @@ namespace {
 template <class T>
 Rows from(const Rows& rows, Index elements) {
   Rows moved = rows;
-  if (rows.wide) moved.data = static_cast<const float*>(rows.data) + elements;
-  else moved.data = static_cast<const T*>(rows.data) + elements;
+  if (rows.wide)
+    moved.data = static_cast<const float*>(rows.data) + elements;
+  else
+    moved.data = static_cast<const T*>(rows.data) + elements;
   return moved;
 }
 
-/// What a call brings, and its projections. Distances are counted from -ahead on: p has a row for each, and column t of what is kept by
-/// distance is for keys t - ahead places behind their query.
+/// What a call brings, and its projections. Distances are counted from -ahead on: p has a row for each, and column t of
+/// what is kept by distance is for keys t - ahead places behind their query.
 struct Projections {
   Rows x_q{}, x_k{}, w_q{}, w_e{}, w_r{}, r{}, r_ahead{};  // row t of r_ahead is for distance t - ahead
   Sequences queries{}, keys{}, distances{};
@@ -27,8 +29,13 @@ struct Projections {
 
   template <class T, class Factor>
   static Projections of(Call& call) {
-    Projections x{.x_q = call.rows("x_q"), .x_k = call.rows("x_k"), .w_q = call.rows_of_sequence("w_q"), .w_e = call.rows_of_sequence("w_e"),
-                  .w_r = call.rows_of_sequence("w_r"), .r = call.rows("r"), .r_ahead = call.rows("r_ahead")};
+    Projections x{.x_q = call.rows("x_q"),
+                  .x_k = call.rows("x_k"),
+                  .w_q = call.rows_of_sequence("w_q"),
+                  .w_e = call.rows_of_sequence("w_e"),
+                  .w_r = call.rows_of_sequence("w_r"),
+                  .r = call.rows("r"),
+                  .r_ahead = call.rows("r_ahead")};
     x.queries = call.sequences("n", "x_q", kTile);
     x.keys = call.sequences("s", "x_k", kTile);
     x.scale = static_cast<float>(call.real("scale", 1 / std::sqrt(static_cast<double>(x.w_q.stored))));
@@ -54,7 +61,8 @@ struct Projections {
     return project<T, Factor>(call, queries, x_q, w_q, bias);
   }
 
-  /// What is kept by distance, by key: rows that are read one element longer than they are, and backwards, are in the order of the keys.
+  /// What is kept by distance, by key: rows that are read one element longer than they are, and backwards, are in the
+  /// order of the keys.
   template <class T>
   Rows by_key(const Answers& by_distance) const {
     Rows skewed = from<T>(read_back(by_distance), ahead + past());
@@ -81,9 +89,11 @@ struct Shifted {
   template <class T, class Factor>
   static void run(Call& call) {
     const Projections x = Projections::of<T, Factor>(call);
-    const Rows asks_content = x.q<T, Factor>(call, call.rows("u")), asks_distance = x.q<T, Factor>(call, call.rows("v"));
+    const Rows asks_content = x.q<T, Factor>(call, call.rows("u")),
+               asks_distance = x.q<T, Factor>(call, call.rows("v"));
     const Answers by_distance = call.workspace_rows(x.queries, static_cast<int>(x.distances.length));
-    multiply_rows<T, Factor>(call, {.a = asks_distance, .b = x.p, .rows = x.queries, .factor = x.scale, .answers = by_distance});
+    multiply_rows<T, Factor>(
+        call, {.a = asks_distance, .b = x.p, .rows = x.queries, .factor = x.scale, .answers = by_distance});
     multiply_rows<T, Factor>(call, {.a = asks_content,
                                     .b = x.k,
                                     .rows = x.queries,
@@ -107,7 +117,13 @@ struct FourTerms {
     term.a = call.rows("v");
     term.addend = read_back(by_distance);
     multiply_rows<T, Factor>(call, term);
-    term = {.a = q, .b = x.k, .rows = x.queries, .factor = x.scale, .addend = x.by_key<T>(by_distance), .last_diagonal = x.last_diagonal, .answers = sum};
+    term = {.a = q,
+            .b = x.k,
+            .rows = x.queries,
+            .factor = x.scale,
+            .addend = x.by_key<T>(by_distance),
+            .last_diagonal = x.last_diagonal,
+            .answers = sum};
     multiply_rows<T, Factor>(call, term);
     term.a = call.rows("u");
     term.addend = read_back(sum);
@@ -118,7 +134,8 @@ struct FourTerms {
 
 /// scale grad_a where there is a score, by key and by distance. A thread has an element of a row.
 template <class T>
-__global__ __launch_bounds__(kThreads) void place_gradients(Sequences queries, float scale, int first, int last_diagonal, Rows grad_a, Answers by_key,
+__global__ __launch_bounds__(kThreads) void place_gradients(Sequences queries, float scale, int first,
+                                                            int last_diagonal, Rows grad_a, Answers by_key,
                                                             Answers by_distance) {
   const Chunk chunk = queries.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), keys = by_key.width, distances = by_distance.width;
@@ -139,14 +156,16 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Projections x = Projections::of<T, Factor>(call);
-    const Rows asks_content = x.q<T, Factor>(call, call.rows("u")), asks_distance = x.q<T, Factor>(call, call.rows("v"));
+    const Rows asks_content = x.q<T, Factor>(call, call.rows("u")),
+               asks_distance = x.q<T, Factor>(call, call.rows("v"));
     const Answers by_key = call.workspace_rows(x.queries, static_cast<int>(x.keys.length));
     const Answers by_distance = call.workspace_rows(x.queries, static_cast<int>(x.distances.length));
-    call.launch(place_gradients<T>, {x.queries.slots(), 1, call.heads()}, kThreads, 0, x.queries, x.scale, static_cast<int>(x.ahead + x.past()),
-                x.last_diagonal, call.rows("cotangent.a"), by_key, by_distance);
+    call.launch(place_gradients<T>, {x.queries.slots(), 1, call.heads()}, kThreads, 0, x.queries, x.scale,
+                static_cast<int>(x.ahead + x.past()), x.last_diagonal, call.rows("cotangent.a"), by_key, by_distance);
     const Rows grad_content = project<T, Factor>(call, x.queries, read_back(by_key), x.k);
     const Rows grad_distance = project<T, Factor>(call, x.queries, read_back(by_distance), x.p);
-    const Answers grad_k = call.workspace_rows(x.keys, x.k.stored), grad_p = call.workspace_rows(x.distances, x.p.stored);
+    const Answers grad_k = call.workspace_rows(x.keys, x.k.stored),
+                  grad_p = call.workspace_rows(x.distances, x.p.stored);
     multiply_columns<T, Factor>(call, x.queries, read_back(by_key), asks_content, grad_k);
     multiply_columns<T, Factor>(call, x.queries, read_back(by_distance), asks_distance, grad_p);
 
@@ -161,13 +180,14 @@ struct Gradient {
       multiply_columns<T, Factor>(call, x.rows_ahead(), x.r_ahead, read_back(grad_p), sum);
       of_ahead = read_back(sum);
     }
-    through<T, Factor>(call, x.keys, from<T>(read_back(grad_p), x.ahead * grad_p.place.row), x.r, x.w_r, "gradient.r", "gradient.w_r", of_ahead);
+    through<T, Factor>(call, x.keys, from<T>(read_back(grad_p), x.ahead * grad_p.place.row), x.r, x.w_r, "gradient.r",
+                       "gradient.w_r", of_ahead);
   }
 
   /// Of y = x w: grad_x = grad_y w^T, grad_w = x^T grad_y + addend.
   template <class T, class Factor>
-  static void through(Call& call, const Sequences& rows, const Rows& grad_y, const Rows& x, const Rows& w, const char* grad_x,
-                      const char* grad_w, const Rows& addend = {}) {
+  static void through(Call& call, const Sequences& rows, const Rows& grad_y, const Rows& x, const Rows& w,
+                      const char* grad_x, const char* grad_w, const Rows& addend = {}) {
     multiply_rows<T, Factor>(call, {.a = grad_y, .b = w, .rows = rows, .answers = call.answers(grad_x)});
     multiply_columns<T, Factor>(call, rows, x, grad_y, call.answers_of_sequence(grad_w), 1, addend);
   }

@@ -17,7 +17,9 @@ template <class T, class U>
 void activate(const In<T>& in, U&& u) {
   if (in.activation == "relu") u = u.cwiseMax(T(0));
   if (in.activation == "gelu_tanh")
-    u = u.unaryExpr([](T x) { return x / (1 + std::exp(static_cast<T>(-1.5957691216057308) * (x + static_cast<T>(0.044715) * x * x * x))); });
+    u = u.unaryExpr([](T x) {
+      return x / (1 + std::exp(static_cast<T>(-1.5957691216057308) * (x + static_cast<T>(0.044715) * x * x * x)));
+    });
 }
 
 /// Rows first .. first + count - 1 of the output.
@@ -39,7 +41,8 @@ void dense(const In<T>& in, const Out<T>& out) {
 /// Chunk after chunk: the hidden units of one chunk are all that is ever in memory.
 template <class T>
 void chunked(const In<T>& in, const Out<T>& out) {
-  for (Index first = 0; first < in.x.extent(0); first += in.chunk) rows(in, out, first, std::min(in.chunk, in.x.extent(0) - first));  // C1
+  for (Index first = 0; first < in.x.extent(0); first += in.chunk)
+    rows(in, out, first, std::min(in.chunk, in.x.extent(0) - first));  // C1
 }
 
 /// Channels first: hidden units are rows of [channels, tokens], made of all tokens at once, and added up by axpy.

@@ -14,8 +14,8 @@ namespace attest::openmp::attention::generalized {
 using attest::spec::attention::generalized::In;
 using attest::spec::attention::generalized::Out;
 
-/// Every form: `similarities(i, keys)` over the keys that query i sees; hidden keys are not touched. Queries are what the
-/// threads share.
+/// Every form: `similarities(i, keys)` over the keys that query i sees; hidden keys are not touched. Queries are what
+/// the threads share.
 template <class T, class F>
 void each_query(const In<T>& in, const Out<T>& out, F&& similarities) {
   const Index n = in.q.extent(0), s = in.k.extent(0);
@@ -27,8 +27,10 @@ void each_query(const In<T>& in, const Out<T>& out, F&& similarities) {
     auto o = vector(out.o[i]);
     const Column<T> w = keys.empty() ? Column<T>() : Column<T>(similarities(i, keys));
     const T z = w.sum();
-    if (z == 0) o.setConstant(in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C5
-    else o = matrix(in.v)(keys, Eigen::all).transpose() * w / z;
+    if (z == 0)
+      o.setConstant(in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C5
+    else
+      o = matrix(in.v)(keys, Eigen::all).transpose() * w / z;
   }
 }
 
@@ -47,7 +49,9 @@ RowMajor<T> rows(View<const T, 2> x, const std::vector<Index>& some) {
 template <class X>
 X features(const std::string& map, X x) {
   using T = typename X::Scalar;
-  return x.unaryExpr([&](T t) { return map == "relu" ? std::max(t, T(0)) : map == "exp" || t <= 0 ? std::exp(t) : t + 1; });
+  return x.unaryExpr([&](T t) {
+    return map == "relu" ? std::max(t, T(0)) : map == "exp" || t <= 0 ? std::exp(t) : t + 1;
+  });
 }
 
 template <class T>

@@ -42,7 +42,8 @@ std::vector<RowMajor<T>> all_heads(const In<T>& in, F&& head) {
 template <class T>
 std::vector<RowMajor<T>> head_by_head(const In<T>& in) {
   return all_heads(in, [&](Index h) {
-    const RowMajor<T> q = matrix(in.x_q) * matrix(in.w_q[h]), k = matrix(in.x_k) * matrix(in.w_k[h]), v = matrix(in.x_v) * matrix(in.w_v[h]);
+    const RowMajor<T> q = matrix(in.x_q) * matrix(in.w_q[h]), k = matrix(in.x_k) * matrix(in.w_k[h]),
+                      v = matrix(in.x_v) * matrix(in.w_v[h]);
     return attend(in, q, k, v);
   });
 }
@@ -79,9 +80,12 @@ template <class T>
 void packed(const In<T>& in, const Out<T>& out) {
   const RowMajor<T> q = pack(in.x_q, in.w_q), k = pack(in.x_k, in.w_k), v = pack(in.x_v, in.w_v);
   const Index d = in.w_q.extent(2), m = in.w_v.extent(2);
-  project_out(in, all_heads(in, [&](Index h) -> RowMajor<T> {
-    return attend<T>(in, q.middleCols(h * d, d), k.middleCols(h * d, d), v.middleCols(h * m, m));
-  }), out);
+  project_out(in,
+              all_heads(in,
+                        [&](Index h) -> RowMajor<T> {
+                          return attend<T>(in, q.middleCols(h * d, d), k.middleCols(h * d, d), v.middleCols(h * m, m));
+                        }),
+              out);
 }
 
 /// No concatenation: what each head adds to the output, summed in the order of the heads.

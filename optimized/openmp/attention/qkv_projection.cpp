@@ -12,7 +12,8 @@ using attest::spec::attention::qkv_projection::Out;
 /// y = x w, a tile of rows at a time.
 template <class T, class W>
 void multiply(View<const T, 2> x, const W& w, View<T, 2> y) {
-  each_tile(x.extent(0), [&](Index first, Index count) { matrix(y.rows(first, count)) = matrix(x.rows(first, count)) * w; });
+  each_tile(x.extent(0),
+            [&](Index first, Index count) { matrix(y.rows(first, count)) = matrix(x.rows(first, count)) * w; });
 }
 
 template <class T>

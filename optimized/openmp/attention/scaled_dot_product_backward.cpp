@@ -65,8 +65,8 @@ void delta_from_output(const In<T>& in, const Out<T>& out) {
   });
 }
 
-/// Blocks of queries: only the weights of one block exist at a time, rebuilt from the log-sum-exp. The gradients of keys
-/// and values grow block by block, in one order whatever the number of threads.
+/// Blocks of queries: only the weights of one block exist at a time, rebuilt from the log-sum-exp. The gradients of
+/// keys and values grow block by block, in one order whatever the number of threads.
 template <class T>
 void recompute(const In<T>& in, const Out<T>& out) {
   const auto [n, d] = in.q.extents();

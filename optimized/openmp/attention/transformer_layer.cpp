@@ -16,9 +16,13 @@ struct Weights {
   View<const T, 3> q, k, v, o;
 };
 template <class T>
-Weights<T> of_tokens(const In<T>& in) { return {in.w_q, in.w_k, in.w_v, in.w_o}; }
+Weights<T> of_tokens(const In<T>& in) {
+  return {in.w_q, in.w_k, in.w_v, in.w_o};
+}
 template <class T>
-Weights<T> of_memory(const In<T>& in) { return {in.c_q, in.c_k, in.c_v, in.c_o}; }
+Weights<T> of_memory(const In<T>& in) {
+  return {in.c_q, in.c_k, in.c_v, in.c_o};
+}
 
 /// elu(x) + 1
 template <class T>
@@ -31,7 +35,8 @@ template <class T, class S>
 RowMajor<T> weighted(const In<T>& in, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, S&& seen) {
   const bool softmax = in.attention == "softmax";
   const T scale = T(1) / std::sqrt(static_cast<T>(q.cols()));
-  const RowMajor<T> l = softmax ? RowMajor<T>(scale * (q * k.transpose())) : RowMajor<T>(features(q) * features(k).transpose());
+  const RowMajor<T> l =
+      softmax ? RowMajor<T>(scale * (q * k.transpose())) : RowMajor<T>(features(q) * features(k).transpose());
   RowMajor<T> o(q.rows(), v.cols());
   for (Index i = 0; i < q.rows(); ++i) {
     const Index count = seen(i);
@@ -42,7 +47,8 @@ RowMajor<T> weighted(const In<T>& in, const RowMajor<T>& q, const RowMajor<T>& k
   return o;
 }
 
-/// The same head of linear attention through running sums of phi(k) v^T and phi(k): as many keys are added before row i is read.
+/// The same head of linear attention through running sums of phi(k) v^T and phi(k): as many keys are added before row i
+/// is read.
 template <class T, class S>
 RowMajor<T> summed(const In<T>&, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, S&& seen) {
   const RowMajor<T> phi_q = features(q), phi_k = features(k);
@@ -79,7 +85,13 @@ RowMajor<T> feed_forward(const In<T>& in, const RowMajor<T>& x) {
   if (in.b_1) hidden.rowwise() += vector(in.b_1).transpose();
   if (in.activation == "relu") hidden = hidden.cwiseMax(T(0)).eval();
   if (in.activation == "gelu_tanh")
-    hidden = hidden.unaryExpr([](T t) { return t / (1 + std::exp(static_cast<T>(-1.5957691216057308) * (t + static_cast<T>(0.044715) * t * t * t))); }).eval();
+    hidden =
+        hidden
+            .unaryExpr([](T t) {
+              return t /
+                     (1 + std::exp(static_cast<T>(-1.5957691216057308) * (t + static_cast<T>(0.044715) * t * t * t)));
+            })
+            .eval();
   RowMajor<T> y = hidden * matrix(in.w_2);
   if (in.b_2) y.rowwise() += vector(in.b_2).transpose();
   return y;
@@ -96,7 +108,8 @@ RowMajor<T> normalise(const In<T>& in, RowMajor<T> x, View<const T, 1> gamma, Vi
   return x;
 }
 
-/// What follows the attention on the tokens, `x` and what it gave being known: `on_memory(y)` is only called by a decoder.
+/// What follows the attention on the tokens, `x` and what it gave being known: `on_memory(y)` is only called by a
+/// decoder.
 template <class T, class F>
 RowMajor<T> finish(const In<T>& in, const RowMajor<T>& x, const RowMajor<T>& attended, F&& on_memory) {
   RowMajor<T> y = x + attended;
@@ -128,12 +141,16 @@ void whole(const In<T>& in, const Out<T>& out, H&& one_head) {
 
 template <class T>
 void dense(const In<T>& in, const Out<T>& out) {
-  whole(in, out, [&](const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, const auto& seen) { return weighted(in, q, k, v, seen); });
+  whole(in, out, [&](const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, const auto& seen) {
+    return weighted(in, q, k, v, seen);
+  });
 }
 
 template <class T>
 void linear_attention(const In<T>& in, const Out<T>& out) {
-  whole(in, out, [&](const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, const auto& seen) { return summed(in, q, k, v, seen); });
+  whole(in, out, [&](const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, const auto& seen) {
+    return summed(in, q, k, v, seen);
+  });
 }
 
 /// One token per step. Keys and values of earlier tokens stay in a cache; those of the memory are made once.
@@ -141,7 +158,8 @@ template <class T>
 void incremental(const In<T>& in, const Out<T>& out) {
   const Index n = in.x.extent(0);
   const auto heads = static_cast<std::size_t>(in.w_q.extent(0));
-  std::vector<RowMajor<T>> keys(heads, RowMajor<T>(n, in.w_k.extent(2))), values(heads, RowMajor<T>(n, in.w_v.extent(2)));
+  std::vector<RowMajor<T>> keys(heads, RowMajor<T>(n, in.w_k.extent(2))),
+      values(heads, RowMajor<T>(n, in.w_v.extent(2)));
   std::vector<RowMajor<T>> memory_keys, memory_values;
   for (Index h = 0; h < in.c_k.extent(0); ++h) {
     memory_keys.push_back(matrix(in.memory) * matrix(in.c_k[h]));
@@ -150,17 +168,19 @@ void incremental(const In<T>& in, const Out<T>& out) {
   const RowMajor<T> nothing(0, in.x.extent(1));
   for (Index i = 0; i < n; ++i) {
     const RowMajor<T> x = matrix(in.x.rows(i, 1));
-    const RowMajor<T> own = attend<T>(x, x, of_tokens(in), [&](Index h, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v) {
-      auto &cached_k = keys[static_cast<std::size_t>(h)], &cached_v = values[static_cast<std::size_t>(h)];
-      cached_k.row(i) = k.row(0);
-      cached_v.row(i) = v.row(0);
-      return weighted<T>(in, q, cached_k.topRows(i + 1), cached_v.topRows(i + 1), [&](Index) { return i + 1; });
-    });
+    const RowMajor<T> own =
+        attend<T>(x, x, of_tokens(in), [&](Index h, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v) {
+          auto &cached_k = keys[static_cast<std::size_t>(h)], &cached_v = values[static_cast<std::size_t>(h)];
+          cached_k.row(i) = k.row(0);
+          cached_v.row(i) = v.row(0);
+          return weighted<T>(in, q, cached_k.topRows(i + 1), cached_v.topRows(i + 1), [&](Index) { return i + 1; });
+        });
     matrix(out.z.rows(i, 1)) = finish<T>(in, x, own, [&](const RowMajor<T>& y) {
-      return attend<T>(y, nothing, of_memory(in), [&](Index h, const RowMajor<T>& q, const RowMajor<T>&, const RowMajor<T>&) {
-        const RowMajor<T>& k = memory_keys[static_cast<std::size_t>(h)];
-        return weighted<T>(in, q, k, memory_values[static_cast<std::size_t>(h)], [&](Index) { return k.rows(); });
-      });
+      return attend<T>(
+          y, nothing, of_memory(in), [&](Index h, const RowMajor<T>& q, const RowMajor<T>&, const RowMajor<T>&) {
+            const RowMajor<T>& k = memory_keys[static_cast<std::size_t>(h)];
+            return weighted<T>(in, q, k, memory_values[static_cast<std::size_t>(h)], [&](Index) { return k.rows(); });
+          });
     });
   }
 }

@@ -13,7 +13,8 @@ template <class T, class F>
 void each_rows(const In<T>& in, const Out<T>& out, F&& mix) {
   each_tile(in.a_mem.extent(0), [&](Index first, Index count) {
     matrix(out.a).middleRows(first, count) =
-        mix(matrix(in.a_mem).middleRows(first, count).array(), matrix(in.a_dot).middleRows(first, count).array()).matrix();
+        mix(matrix(in.a_mem).middleRows(first, count).array(), matrix(in.a_dot).middleRows(first, count).array())
+            .matrix();
   });
 }
 

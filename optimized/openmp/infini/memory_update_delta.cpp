@@ -15,7 +15,8 @@ void matrix(const In<T>& in, const Out<T>& out) {
   auto state = carried(in.memory, in.z, phi.cols(), in.v.extent(1));
   RowMajor<T> u = openmp::matrix(in.v);
   each_tile(phi.rows(), [&](Index first, Index count) {
-    u.middleRows(first, count) -= retrieve(phi.middleRows(first, count), state.memory, state.z, static_cast<T>(in.eps), in.zero_denominator);
+    u.middleRows(first, count) -=
+        retrieve(phi.middleRows(first, count), state.memory, state.z, static_cast<T>(in.eps), in.zero_denominator);
   });
   add(state, phi, u);
   write(state, out.memory, out.z);
@@ -48,7 +49,8 @@ void affine_scan(const In<T>& in, const Out<T>& out) {
   const auto map = segment_map(phi, v, state.z, static_cast<T>(in.eps), in.zero_denominator);
   const RowMajor<T> old = state.memory;
   each_tile(phi.cols(), [&](Index first, Index count) {
-    state.memory.middleRows(first, count).noalias() = map.A.middleRows(first, count) * old + map.B.middleRows(first, count);
+    state.memory.middleRows(first, count).noalias() =
+        map.A.middleRows(first, count) * old + map.B.middleRows(first, count);
     state.z.segment(first, count) += phi.middleCols(first, count).colwise().sum().transpose();
   });
   write(state, out.memory, out.z);

@@ -18,7 +18,8 @@ View<T, 2> whole(RowMajor<T>& x) {
 
 /// a^g and the head's state, given its queries, keys and values.
 template <class T>
-void attend(const In<T>& in, Index g, View<const T, 2> q, View<const T, 2> k, View<const T, 2> v, View<T, 2> a, const Out<T>& out) {
+void attend(const In<T>& in, Index g, View<const T, 2> q, View<const T, 2> k, View<const T, 2> v, View<T, 2> a,
+            const Out<T>& out) {
   segment_attention::In<T> head;
   head.q = q, head.k = k, head.v = v, head.beta = {&in.beta(g), {}};
   if (in.memory) head.memory = in.memory[g];
@@ -33,7 +34,8 @@ void attend(const In<T>& in, Index g, View<const T, 2> q, View<const T, 2> k, Vi
 /// An exception must not leave a parallel region: what a head refuses is refused beforehand.
 template <class T>
 void check(const In<T>& in) {
-  if (in.x.extent(0) > 0 && in.segment.value_or(1) < 1) throw std::invalid_argument("segment must be at least 1");  // C1
+  if (in.x.extent(0) > 0 && in.segment.value_or(1) < 1)
+    throw std::invalid_argument("segment must be at least 1");  // C1
 }
 
 /// Columns first .. first + count - 1.
@@ -99,9 +101,12 @@ void packed(const In<T>& in, const Out<T>& out) {
   const Index h = in.beta.extent(0), d = in.w_q.extent(2), m = in.w_v.extent(2);
   RowMajor<T> q = x * abreast(in.w_q), k = x * abreast(in.w_k), v = x * abreast(in.w_v), a(x.rows(), h * m);
 #pragma omp parallel for schedule(dynamic) if (h > 1)
-  for (Index g = 0; g < h; ++g) attend<T>(in, g, columns(q, g * d, d), columns(k, g * d, d), columns(v, g * m, m), columns(a, g * m, m), out);
+  for (Index g = 0; g < h; ++g)
+    attend<T>(in, g, columns(q, g * d, d), columns(k, g * d, d), columns(v, g * m, m), columns(a, g * m, m), out);
   const RowMajor<T> w_o = stacked(in.w_o);
-  each_tile(x.rows(), [&](Index first, Index count) { matrix(out.o).middleRows(first, count) = a.middleRows(first, count) * w_o; });
+  each_tile(x.rows(), [&](Index first, Index count) {
+    matrix(out.o).middleRows(first, count) = a.middleRows(first, count) * w_o;
+  });
 }
 
 template void loop(const In<float>&, const Out<float>&);

@@ -19,7 +19,8 @@ void prefix_scan(std::vector<S>& x, F&& join) {
     const std::vector<S> before = x;
 #pragma omp parallel for schedule(static) if (size > 8)
     for (Index s = reach; s < size; ++s)
-      x[static_cast<std::size_t>(s)] = join(before[static_cast<std::size_t>(s - reach)], before[static_cast<std::size_t>(s)]);
+      x[static_cast<std::size_t>(s)] =
+          join(before[static_cast<std::size_t>(s - reach)], before[static_cast<std::size_t>(s)]);
   }
 }
 
@@ -36,8 +37,8 @@ void parallel_linear(const In<T>& in, const Out<T>& out) {
   write(before.back(), out.memory, out.z);
 }
 
-/// z does not depend on the memory, so it is summed first; then every segment's affine map is known, and maps compose in
-/// any grouping. The carried memory enters as the constant part of the first map.
+/// z does not depend on the memory, so it is summed first; then every segment's affine map is known, and maps compose
+/// in any grouping. The carried memory enters as the constant part of the first map.
 template <class T>
 void parallel_delta(const In<T>& in, const Out<T>& out) {
   const Head<T> head(in);
@@ -45,13 +46,14 @@ void parallel_delta(const In<T>& in, const Out<T>& out) {
   std::vector<Column<T>> z(static_cast<std::size_t>(head.segments) + 1, start.z);
   for (Index s = 0; s < head.segments; ++s)
     z[static_cast<std::size_t>(s) + 1] =
-        z[static_cast<std::size_t>(s)] + head.phi_k.middleRows(head.first_of(s), head.count_of(s)).colwise().sum().transpose();
+        z[static_cast<std::size_t>(s)] +
+        head.phi_k.middleRows(head.first_of(s), head.count_of(s)).colwise().sum().transpose();
   std::vector<Affine<T>> map(z.size(), {RowMajor<T>::Zero(head.d, head.d), start.memory});
 #pragma omp parallel for schedule(dynamic) if (head.segments > 1 && head.n > kTile)
   for (Index s = 0; s < head.segments; ++s)
-    map[static_cast<std::size_t>(s) + 1] =
-        segment_map(head.phi_k.middleRows(head.first_of(s), head.count_of(s)), head.v.middleRows(head.first_of(s), head.count_of(s)),
-                    z[static_cast<std::size_t>(s)], T(0), in.zero_denominator);
+    map[static_cast<std::size_t>(s) + 1] = segment_map(head.phi_k.middleRows(head.first_of(s), head.count_of(s)),
+                                                       head.v.middleRows(head.first_of(s), head.count_of(s)),
+                                                       z[static_cast<std::size_t>(s)], T(0), in.zero_denominator);
   prefix_scan(map, [](const Affine<T>& x, const Affine<T>& y) { return Affine<T>{y.A * x.A, y.A * x.B + y.B}; });
   std::vector<State<T>> before;
   for (std::size_t s = 0; s < z.size(); ++s) before.push_back({map[s].B, z[s]});

@@ -18,7 +18,8 @@ template <class T>
 struct Tokens {
   RowMajor<T> q, k, v;
 
-  explicit Tokens(const In<T>& in) : q(matrix(in.phi_q)), k(in.phi_k.extent(0), in.phi_k.extent(1)), v(in.v.extent(0), in.v.extent(1)) {
+  explicit Tokens(const In<T>& in)
+      : q(matrix(in.phi_q)), k(in.phi_k.extent(0), in.phi_k.extent(1)), v(in.v.extent(0), in.v.extent(1)) {
     Index seen = 0;
     for (Index j = 0; j < in.v.extent(0); ++j) {
       if (in.mask && !in.mask(j)) continue;
@@ -32,12 +33,15 @@ struct Tokens {
 
 /// Rows first, first + 1 .. of o from their numerators and denominators.
 template <class T, class Numerators, class Denominators>
-void divide(const In<T>& in, const Numerators& numerator, const Denominators& denominator, Index first, const Out<T>& out) {
+void divide(const In<T>& in, const Numerators& numerator, const Denominators& denominator, Index first,
+            const Out<T>& out) {
   for (Index i = 0; i < numerator.rows(); ++i) {
     const T d = denominator(i) + static_cast<T>(in.eps);
     auto o = vector(out.o[first + i]);
-    if (d == 0) o.setConstant(in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C2
-    else o = numerator.row(i).transpose() / d;
+    if (d == 0)
+      o.setConstant(in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C2
+    else
+      o = numerator.row(i).transpose() / d;
   }
 }
 
@@ -58,7 +62,9 @@ template <class T>
 void associative(const In<T>& in, const Out<T>& out) {
   const Tokens<T> x(in);
   RowMajor<T> state(x.k.cols(), x.v.cols());
-  each_tile(state.rows(), [&](Index first, Index count) { state.middleRows(first, count).noalias() = x.k.middleCols(first, count).transpose() * x.v; });
+  each_tile(state.rows(), [&](Index first, Index count) {
+    state.middleRows(first, count).noalias() = x.k.middleCols(first, count).transpose() * x.v;
+  });
   const Column<T> z = x.k.colwise().sum().transpose();
   each_tile(x.q.rows(), [&](Index first, Index count) {
     const RowMajor<T> numerator = x.q.middleRows(first, count) * state;
@@ -92,7 +98,9 @@ void augmented(const In<T>& in, const Out<T>& out) {
   const Tokens<T> x(in);
   const RowMajor<T> v = with_ones(x.v);
   RowMajor<T> state(x.k.cols(), v.cols());
-  each_tile(state.rows(), [&](Index first, Index count) { state.middleRows(first, count).noalias() = x.k.middleCols(first, count).transpose() * v; });
+  each_tile(state.rows(), [&](Index first, Index count) {
+    state.middleRows(first, count).noalias() = x.k.middleCols(first, count).transpose() * v;
+  });
   read(in, x, state, out);
 }
 

@@ -48,8 +48,10 @@ void divide(const In<T>& in, const RowMajor<T>& rows, Index first, const Out<T>&
   for (Index i = 0; i < rows.rows(); ++i) {
     const T d = rows(i, m) + static_cast<T>(in.eps);
     auto o = vector(out.o[first + i]);
-    if (d == 0) o.setConstant(in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C2
-    else o = rows.row(i).head(m).transpose() / d;
+    if (d == 0)
+      o.setConstant(in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C2
+    else
+      o = rows.row(i).head(m).transpose() / d;
   }
 }
 

@@ -15,7 +15,10 @@ struct Tokens {
   RowMajor<T> q, k, v, g;
 
   explicit Tokens(const In<T>& in)
-      : q(matrix(in.phi_q)), k(matrix(in.phi_k)), v(in.v.extent(0), in.v.extent(1) + 1), g(RowMajor<T>::Zero(v.rows(), v.cols())) {
+      : q(matrix(in.phi_q)),
+        k(matrix(in.phi_k)),
+        v(in.v.extent(0), in.v.extent(1) + 1),
+        g(RowMajor<T>::Zero(v.rows(), v.cols())) {
     v.leftCols(v.cols() - 1) = matrix(in.v);
     v.col(v.cols() - 1).setOnes();
   }
@@ -32,7 +35,8 @@ struct Tokens {
 };
 
 /// Forward token by token: at token i the state answers the forward pass, which gives G_i and e_i, and with them the
-/// query's gradient at once. Backward with the sum of phi_q_j [G_j | e_j]^T, whose last column is the denominator's share.
+/// query's gradient at once. Backward with the sum of phi_q_j [G_j | e_j]^T, whose last column is the denominator's
+/// share.
 template <class T>
 void closed(const In<T>& in, const Out<T>& out) {
   Tokens<T> x(in);

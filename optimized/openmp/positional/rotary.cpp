@@ -68,7 +68,8 @@ void complex(const In<T>& in, const Out<T>& out) {
   });
 }
 
-/// x cos + rot(x) sin over whole rows: cosines and sines are laid out like x, rot(x) is x with its pairs turned by 90 degrees.
+/// x cos + rot(x) sin over whole rows: cosines and sines are laid out like x, rot(x) is x with its pairs turned by 90
+/// degrees.
 template <class T>
 void rotate_half(const In<T>& in, const Out<T>& out) {
   const Index n = in.x.extent(0), d = in.x.extent(1);

@@ -16,7 +16,8 @@ using attest::spec::positional::shaw_relative::Out;
 template <class T>
 class Distance {
 public:
-  explicit Distance(const In<T>& in) : last_(in.p_k.extent(0) - 1), origin_(last_ / 2 - (in.offset ? *in.offset : in.k.extent(0) - in.q.extent(0))) {}
+  explicit Distance(const In<T>& in)
+      : last_(in.p_k.extent(0) - 1), origin_(last_ / 2 - (in.offset ? *in.offset : in.k.extent(0) - in.q.extent(0))) {}
   Index row(Index i, Index j) const { return std::max<Index>(0, std::min<Index>(last_, j - i + origin_)); }
 
 private:
@@ -49,7 +50,8 @@ void each_query(const In<T>& in, const Out<T>& out, S&& scores, V&& values) {
 template <class T>
 RowMajor<T> looked_up(View<const T, 2> table, const Distance<T>& distance, Index i, const std::vector<Index>& keys) {
   RowMajor<T> rows(static_cast<Index>(keys.size()), table.extent(1));
-  for (std::size_t t = 0; t < keys.size(); ++t) rows.row(static_cast<Index>(t)) = vector(table[distance.row(i, keys[t])]).transpose();
+  for (std::size_t t = 0; t < keys.size(); ++t)
+    rows.row(static_cast<Index>(t)) = vector(table[distance.row(i, keys[t])]).transpose();
   return rows;
 }
 
@@ -64,9 +66,12 @@ auto placed_values(const In<T>& in, const Distance<T>& distance) {
 template <class T>
 void pairwise(const In<T>& in, const Out<T>& out) {
   const Distance<T> distance(in);
-  each_query(in, out, [&](Index i, const std::vector<Index>& keys) -> Column<T> {
-    return (attention::rows_of(in.k, keys) + looked_up(in.p_k, distance, i, keys)) * vector(in.q[i]);
-  }, placed_values(in, distance));
+  each_query(
+      in, out,
+      [&](Index i, const std::vector<Index>& keys) -> Column<T> {
+        return (attention::rows_of(in.k, keys) + looked_up(in.p_k, distance, i, keys)) * vector(in.q[i]);
+      },
+      placed_values(in, distance));
 }
 
 /// q k^T of the visible keys plus `position(i, j)`.
@@ -83,7 +88,8 @@ template <class T>
 void split_logits(const In<T>& in, const Out<T>& out) {
   const Distance<T> distance(in);
   const RowMajor<T> by_row = matrix(in.q) * matrix(in.p_k).transpose();
-  each_query(in, out, with_position(in, [&](Index i, Index j) { return by_row(i, distance.row(i, j)); }), placed_values(in, distance));
+  each_query(in, out, with_position(in, [&](Index i, Index j) { return by_row(i, distance.row(i, j)); }),
+             placed_values(in, distance));
 }
 
 /// Weights are added up per row of the table, so that p_v meets 2c + 1 numbers instead of s.
@@ -94,12 +100,14 @@ void bucketed_values(const In<T>& in, const Out<T>& out) {
   each_query(in, out, with_position(in, [&](Index i, Index j) { return by_row(i, distance.row(i, j)); }),
              [&](Index i, const std::vector<Index>& keys, const Column<T>& a) -> Column<T> {
                Column<T> share = Column<T>::Zero(in.p_v.extent(0));
-               for (std::size_t t = 0; t < keys.size(); ++t) share(distance.row(i, keys[t])) += a(static_cast<Index>(t));
+               for (std::size_t t = 0; t < keys.size(); ++t)
+                 share(distance.row(i, keys[t])) += a(static_cast<Index>(t));
                return attention::rows_of(in.v, keys).transpose() * a + matrix(in.p_v).transpose() * share;
              });
 }
 
-/// One product with the table unrolled over all n + s - 1 distances; row i of it, read from column n - 1 - i on, is in order of keys.
+/// One product with the table unrolled over all n + s - 1 distances; row i of it, read from column n - 1 - i on, is in
+/// order of keys.
 template <class T>
 void skew(const In<T>& in, const Out<T>& out) {
   const Distance<T> distance(in);
@@ -107,7 +115,8 @@ void skew(const In<T>& in, const Out<T>& out) {
   RowMajor<T> unrolled(n + s - 1, in.p_k.extent(1));
   for (Index t = 0; t < unrolled.rows(); ++t) unrolled.row(t) = vector(in.p_k[distance.row(n - 1, t)]).transpose();
   const RowMajor<T> by_distance = matrix(in.q) * unrolled.transpose();
-  each_query(in, out, with_position(in, [&](Index i, Index j) { return by_distance.data()[(i + 1) * (n + s - 1) - s - i + j]; }),
+  each_query(in, out,
+             with_position(in, [&](Index i, Index j) { return by_distance.data()[(i + 1) * (n + s - 1) - s - i + j]; }),
              placed_values(in, distance));
 }
 

@@ -13,7 +13,9 @@ using attest::spec::positional::xl_expanded_score::Out;
 template <class T>
 void outer(const RowMajor<T>& left, const RowMajor<T>& right, const Out<T>& out) {
   auto a = matrix(out.a);
-  each_tile(left.rows(), [&](Index first, Index count) { a.middleRows(first, count) = left.middleRows(first, count) * right.transpose(); });
+  each_tile(left.rows(), [&](Index first, Index count) {
+    a.middleRows(first, count) = left.middleRows(first, count) * right.transpose();
+  });
 }
 
 /// The four pairs of projections side by side: one product of width 4d adds up all terms.
@@ -30,7 +32,8 @@ void four_terms(const In<T>& in, const Out<T>& out) {
 
 template <class T>
 void factored(const In<T>& in, const Out<T>& out) {
-  const RowMajor<T> q = (matrix(in.x_q) + matrix(in.p_q)) * matrix(in.w_q), k = (matrix(in.x_k) + matrix(in.p_k)) * matrix(in.w_k);
+  const RowMajor<T> q = (matrix(in.x_q) + matrix(in.p_q)) * matrix(in.w_q),
+                    k = (matrix(in.x_k) + matrix(in.p_k)) * matrix(in.w_k);
   outer(q, k, out);
 }
 

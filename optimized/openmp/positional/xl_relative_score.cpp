@@ -10,7 +10,8 @@ namespace attest::openmp::positional::xl_relative_score {
 using attest::spec::positional::xl_relative_score::In;
 using attest::spec::positional::xl_relative_score::Out;
 
-/// r w_r in the order that a row of scores wants: row t is for offset s - 1 - t, from the farthest behind to the farthest ahead.
+/// r w_r in the order that a row of scores wants: row t is for offset s - 1 - t, from the farthest behind to the
+/// farthest ahead.
 template <class T>
 RowMajor<T> distances(const In<T>& in) {
   const Index n = in.x_q.extent(0), s = in.x_k.extent(0);
@@ -41,8 +42,8 @@ void four_terms(const In<T>& in, const Out<T>& out) {
   const Column<T> content_bias = k * vector(in.u), distance_bias = r * vector(in.v);
   each_query(in, out, [&](Index i, Index scored) -> Column<T> {
     const Index first = n - 1 - i;
-    return k.topRows(scored) * q.row(i).transpose() + r.middleRows(first, scored) * q.row(i).transpose() + content_bias.head(scored) +
-           distance_bias.segment(first, scored);
+    return k.topRows(scored) * q.row(i).transpose() + r.middleRows(first, scored) * q.row(i).transpose() +
+           content_bias.head(scored) + distance_bias.segment(first, scored);
   });
 }
 
@@ -50,9 +51,11 @@ template <class T>
 void grouped(const In<T>& in, const Out<T>& out) {
   const Index n = in.x_q.extent(0);
   const RowMajor<T> q = matrix(in.x_q) * matrix(in.w_q), k = matrix(in.x_k) * matrix(in.w_e), r = distances(in);
-  const RowMajor<T> asks_content = q.rowwise() + vector(in.u).transpose(), asks_distance = q.rowwise() + vector(in.v).transpose();
+  const RowMajor<T> asks_content = q.rowwise() + vector(in.u).transpose(),
+                    asks_distance = q.rowwise() + vector(in.v).transpose();
   each_query(in, out, [&](Index i, Index scored) -> Column<T> {
-    return k.topRows(scored) * asks_content.row(i).transpose() + r.middleRows(n - 1 - i, scored) * asks_distance.row(i).transpose();
+    return k.topRows(scored) * asks_content.row(i).transpose() +
+           r.middleRows(n - 1 - i, scored) * asks_distance.row(i).transpose();
   });
 }
 
@@ -66,7 +69,9 @@ void rel_shift(const In<T>& in, const Out<T>& out) {
   RowMajor<T> padded = RowMajor<T>::Zero(n, width + 1);
   padded.rightCols(width) = (q.rowwise() + vector(in.v).transpose()) * r.transpose();
   const Eigen::Map<const RowMajor<T>> shifted(padded.data() + n, n, width);
-  each_query(in, out, [&](Index i, Index scored) -> Column<T> { return (content.row(i).head(scored) + shifted.row(i).head(scored)).transpose(); });
+  each_query(in, out, [&](Index i, Index scored) -> Column<T> {
+    return (content.row(i).head(scored) + shifted.row(i).head(scored)).transpose();
+  });
 }
 
 template void four_terms(const In<float>&, const Out<float>&);

@@ -58,8 +58,8 @@ typedef struct attest_call {
   size_t parameter_count;
   void* workspace; /* of the size that kernel->workspace asked for, 64-byte aligned; NULL when 0 */
   size_t workspace_size;
-  void* stream; /* a cudaStream_t for kDLCUDA kernels, else NULL. All work belongs on it: attest waits for it, and for nothing else,
-                   after run() has returned. */
+  void* stream; /* a cudaStream_t for kDLCUDA kernels, else NULL. All work belongs on it: attest waits for it, and for
+                   nothing else, after run() has returned. */
   char* error;  /* write a message here before returning non-zero */
   size_t error_size;
 } attest_call;
@@ -71,17 +71,18 @@ typedef struct attest_call {
  *     bnhd    [batch, n, heads, d]       a matrix whose rows are tokens; every other tensor as under bhnd
  *     thd     [total, heads, d]          a tensor that begins with an axis of tokens; every other tensor as under bhnd
  *
- * Tensors that heads share (the page says per group, or per batch entry) have fewer heads there, or one: head h belongs to group
- * h / (heads / groups).
+ * Tensors that heads share (the page says per group, or per batch entry) have fewer heads there, or one: head h belongs
+ * to group h / (heads / groups).
  *
- * "thd" packs sequences of unequal lengths, what others call varlen. The batch axis of the tensors without tokens counts the
- * sequences, total is the sum of their lengths, and there is one more input for each size n that counts tokens: "offsets.n",
- * int64 [sequences + 1], where sequence b is rows offsets[b] to offsets[b + 1] - 1. The first offset is 0, the last is total, and
- * a sequence may be empty where the page lets n be 0. An equation with tokens on another axis than the first cannot be packed;
- * an optional tensor of that kind (a mask, a bias) is in no one's way when the kernel is without it: "mask == false".
+ * "thd" packs sequences of unequal lengths, what others call varlen. The batch axis of the tensors without tokens
+ * counts the sequences, total is the sum of their lengths, and there is one more input for each size n that counts
+ * tokens: "offsets.n", int64 [sequences + 1], where sequence b is rows offsets[b] to offsets[b + 1] - 1. The first
+ * offset is 0, the last is total, and a sequence may be empty where the page lets n be 0. An equation with tokens on
+ * another axis than the first cannot be packed; an optional tensor of that kind (a mask, a bias) is in no one's way
+ * when the kernel is without it: "mask == false".
  *
- * Kernels of every layout but nd are judged on batches of differing heads too. A gradient kernel gets as many groups as heads: the
- * gradient of what heads share is a sum over them, which is not judged.
+ * Kernels of every layout but nd are judged on batches of differing heads too. A gradient kernel gets as many groups as
+ * heads: the gradient of what heads share is a sum over them, which is not judged.
  */
 typedef struct attest_kernel {
   const char* equation; /* "attention.scaled_dot_product" */
@@ -89,8 +90,9 @@ typedef struct attest_kernel {
   const char* reading;  /* "value", or "gradient": the vector-Jacobian product. A gradient kernel gets the inputs of
                            the equation and "cotangent.NAME" for each output NAME, and writes "gradient.NAME". */
   DLDataType dtype;     /* of the real tensors; states are kept in float32 by 16-bit kernels */
-  DLDeviceType device;  /* kDLCPU; or kDLCUDA: tensors and workspace lie in the memory of device 0, in its primary context */
-  const char* layout;   /* "nd", "bhnd", "bnhd" or "thd": see below */
+  DLDeviceType
+      device; /* kDLCPU; or kDLCUDA: tensors and workspace lie in the memory of device 0, in its primary context */
+  const char* layout; /* "nd", "bhnd", "bnhd" or "thd": see below */
   /* What the kernel can do, as conditions on sizes and parameters joined by ';'. NULL or "": everything.
    *     "d in {64, 128}; n % 64 == 0; n <= 4096; causal == true; align == 64"
    * Cases are drawn inside them. Words that are none of the equation's:
@@ -99,7 +101,8 @@ typedef struct attest_kernel {
    *     scale == default         a parameter that it leaves at what the equation's page says
    *     deterministic == false   two equal calls may give different answers
    *     hidden_nan == true       what a mask hides may hold NaN
-   *     profile == 'tf32'        the precision that it is judged by unless the command says another; else that of its dtype */
+   *     profile == 'tf32'        the precision that it is judged by unless the command says another; else that of its
+   * dtype */
   const char* capabilities;
   size_t (*workspace)(const attest_call* call); /* bytes; may be NULL */
   int (*run)(const attest_call* call);          /* 0 on success */

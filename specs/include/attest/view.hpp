@@ -12,8 +12,8 @@ namespace attest {
 
 using Index = std::int64_t;
 
-/// Where the elements of an array of fixed rank lie, counted in elements from the first; row-major unless strides say otherwise.
-/// A part of it comes with the offset of its first element. Indexing is checked unless NDEBUG.
+/// Where the elements of an array of fixed rank lie, counted in elements from the first; row-major unless strides say
+/// otherwise. A part of it comes with the offset of its first element. Indexing is checked unless NDEBUG.
 template <int Rank>
 struct Layout {
   using Extents = std::array<Index, Rank>;

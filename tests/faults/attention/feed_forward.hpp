@@ -43,7 +43,8 @@ inline void activation_after_second(const In& in, const Out& out) {
 }
 
 inline void activation_before_first(const In& in, const Out& out) {
-  const auto x = matrix_of(in.x.extent(0), in.x.extent(1), [&](Index i, Index a) { return right::activated(in, in.x(i, a)); });
+  const auto x =
+      matrix_of(in.x.extent(0), in.x.extent(1), [&](Index i, Index a) { return right::activated(in, in.x(i, a)); });
   In other = in;
   other.x = read_only(x);
   with_activation(other, out, "identity");
@@ -105,7 +106,8 @@ inline void w_1_transposed(const In& in, const Out& out) {
 inline void remainder_dropped(const In& in, const Out& out) {
   right::dense(in, out);
   const Index whole = in.x.extent(0) / in.chunk * in.chunk;
-  changed(in, out, [&](Index i, Index a) { return i < whole ? Number(out.y(i, a)) : right::biased(in.b_2, a, Number(0)); });
+  changed(in, out,
+          [&](Index i, Index a) { return i < whole ? Number(out.y(i, a)) : right::biased(in.b_2, a, Number(0)); });
 }
 
 inline void last_hidden_dropped(const In& in, const Out& out) {

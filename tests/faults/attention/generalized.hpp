@@ -22,7 +22,8 @@ void with_similarity(const In& in, const Out& out, F&& sim) {
 template <class F>
 void with_exponent(const In& in, const Out& out, const char* kind, F&& l) {
   if (in.sim != kind) return right::stable(in, out);
-  right::each_row(in, out, [&](Index i, const Keys& keys) { return right::shifted(over(keys, [&](Index j) { return l(i, j); })); });
+  right::each_row(
+      in, out, [&](Index i, const Keys& keys) { return right::shifted(over(keys, [&](Index j) { return l(i, j); })); });
 }
 
 /// The equation under another mask.
@@ -49,7 +50,8 @@ void with_numerators(const In& in, const Out& out, F&& f) {
 
 /// sum of sim(q_i, k_j) over the keys.
 inline Number denominator(const In& in, Index i, const Keys& keys) {
-  return sum(static_cast<Index>(keys.size()), [&](Index t) { return right::similarity(in, i, keys[static_cast<std::size_t>(t)]); });
+  return sum(static_cast<Index>(keys.size()),
+             [&](Index t) { return right::similarity(in, i, keys[static_cast<std::size_t>(t)]); });
 }
 
 inline void unnormalised(const In& in, const Out& out) {
@@ -57,13 +59,17 @@ inline void unnormalised(const In& in, const Out& out) {
 }
 
 inline void eps_added(const In& in, const Out& out) {
-  with_numerators(in, out, [&](const Number& x, Index i) { return right::ratio(in, x, denominator(in, i, right::visible(in, i)) + Number(1e-6)); });
+  with_numerators(in, out, [&](const Number& x, Index i) {
+    return right::ratio(in, x, denominator(in, i, right::visible(in, i)) + Number(1e-6));
+  });
 }
 
 inline void mask_after_normaliser(const In& in, const Out& out) {
   In all = in;
   all.mask = {};
-  with_numerators(in, out, [&](const Number& x, Index i) { return right::ratio(in, x, denominator(in, i, right::visible(all, i))); });
+  with_numerators(in, out, [&](const Number& x, Index i) {
+    return right::ratio(in, x, denominator(in, i, right::visible(all, i)));
+  });
 }
 
 inline void own_value(const In& in, const Out& out) {
@@ -90,7 +96,8 @@ inline void normaliser_of_column(const In& in, const Out& out) {
 }
 
 inline void rbf_unsquared(const In& in, const Out& out) {
-  with_exponent(in, out, "rbf", [&](Index i, Index j) { return Number(-in.gamma) * sqrt(right::squared_distance(in, i, j)); });
+  with_exponent(in, out, "rbf",
+                [&](Index i, Index j) { return Number(-in.gamma) * sqrt(right::squared_distance(in, i, j)); });
 }
 
 inline void rbf_sign(const In& in, const Out& out) {
@@ -182,7 +189,8 @@ inline void causal_ignored(const In& in, const Out& out) {
 
 inline void causal_strict(const In& in, const Out& out) {
   const Index past = in.k.extent(0) - in.q.extent(0);
-  with_visible(in, out, in.causal, [&](Index i, Index j) { return masked_in(in, i, j) && (!in.causal || j < i + past); });
+  with_visible(in, out, in.causal,
+               [&](Index i, Index j) { return masked_in(in, i, j) && (!in.causal || j < i + past); });
 }
 
 inline void causal_top_left(const In& in, const Out& out) {
@@ -207,7 +215,8 @@ inline void last_key_dropped(const In& in, const Out& out) {
 inline void no_max_shift(const In& in, const Out& out) { right::weights(in, out); }
 
 inline void queries_drift(const In& in, const Out& out, const Number& c) {
-  const auto q = matrix_of(in.q.extent(0), in.q.extent(1), [&](Index i, Index a) { return in.q(i, a) * (Number(1) + c); });
+  const auto q =
+      matrix_of(in.q.extent(0), in.q.extent(1), [&](Index i, Index a) { return in.q(i, a) * (Number(1) + c); });
   In other = in;
   other.q = read_only(q);
   right::stable(other, out);

@@ -81,7 +81,9 @@ inline void rms_norm(const In& in, const Out& out) {
 }
 
 inline void mean_kept_in_variance(const In& in, const Out& out) {
-  with_moments(in, out, [&](const auto& x, const Vector& rest, const Number&) { return right::scaled(in, rest, mean_square(x)); });
+  with_moments(in, out, [&](const auto& x, const Vector& rest, const Number&) {
+    return right::scaled(in, rest, mean_square(x));
+  });
 }
 
 /// The equation with the moments of f(i, a), entries x(i, a) each.
@@ -148,7 +150,9 @@ inline void gamma_ignored(const In& in, const Out& out) {
 }
 
 inline void gamma_plus_one(const In& in, const Out& out) {
-  with_gain(in, out, [](const Number& xhat, const Number& gamma, const Number& beta) { return (Number(1) + gamma) * xhat + beta; });
+  with_gain(in, out, [](const Number& xhat, const Number& gamma, const Number& beta) {
+    return (Number(1) + gamma) * xhat + beta;
+  });
 }
 
 inline void beta_ignored(const In& in, const Out& out) {

@@ -57,9 +57,13 @@ inline void interleaved_split(const In& in, const Out& out) {
     const Matrix all = right::projected(x, right::packed_weights(w).view());
     return matrix_of(x.extent(0), w.extent(2), [&](Index i, Index a) { return all(i, a * heads + h); });
   };
-  right::output(in, right::concatenated(in, [&](Index h) {
-    return right::attended(in, mine(in.x_q, in.w_q, h), mine(in.x_k, in.w_k, h), mine(in.x_v, in.w_v, h));
-  }), out);
+  right::output(in,
+                right::concatenated(in,
+                                    [&](Index h) {
+                                      return right::attended(in, mine(in.x_q, in.w_q, h), mine(in.x_k, in.w_k, h),
+                                                             mine(in.x_v, in.w_v, h));
+                                    }),
+                out);
 }
 
 inline void concat_reversed(const In& in, const Out& out) {
@@ -70,7 +74,8 @@ inline void concat_reversed(const In& in, const Out& out) {
 template <class F>
 void through(const Out& out, const Matrix& y, F&& w) {
   for (Index i = 0; i < y.extent(0); ++i)
-    for (Index e = 0; e < out.o.extent(1); ++e) out.o(i, e) = sum(y.extent(1), [&](Index t) { return Number(y(i, t) * w(t, e)); });
+    for (Index e = 0; e < out.o.extent(1); ++e)
+      out.o(i, e) = sum(y.extent(1), [&](Index t) { return Number(y(i, t) * w(t, e)); });
 }
 
 inline void w_o_transposed(const In& in, const Out& out) {
@@ -91,14 +96,19 @@ inline void heads_averaged(const In& in, const Out& out) {
 inline void concat_tokens(const In& in, const Out& out) {
   const Matrix y = heads_of(in);
   const Index n = y.extent(0), m = in.w_v.extent(2), width = y.extent(1);
-  right::output(in, matrix_of(n, width, [&](Index i, Index t) {
-    const Index flat = i * width + t;  // heads, tokens, columns
-    return y(flat / m % n, flat / (m * n) * m + flat % m);
-  }), out);
+  right::output(in,
+                matrix_of(n, width,
+                          [&](Index i, Index t) {
+                            const Index flat = i * width + t;  // heads, tokens, columns
+                            return y(flat / m % n, flat / (m * n) * m + flat % m);
+                          }),
+                out);
 }
 
 inline void output_projection_missing(const In& in, const Out& out) {
-  through(out, heads_of(in), [width = in.w_o.extent(0) * in.w_o.extent(1)](Index t, Index e) { return t == e % width ? Number(1) : Number(0); });
+  through(out, heads_of(in), [width = in.w_o.extent(0) * in.w_o.extent(1)](Index t, Index e) {
+    return t == e % width ? Number(1) : Number(0);
+  });
 }
 
 inline void first_head_for_all(const In& in, const Out& out) {
@@ -112,7 +122,8 @@ inline void values_from_keys(const In& in, const Out& out) {
 }
 
 inline void keys_from_queries(const In& in, const Out& out) {
-  const auto x_k = matrix_of(in.x_k.extent(0), in.x_k.extent(1), [&](Index j, Index f) { return in.x_q(j % in.x_q.extent(0), f); });
+  const auto x_k =
+      matrix_of(in.x_k.extent(0), in.x_k.extent(1), [&](Index j, Index f) { return in.x_q(j % in.x_q.extent(0), f); });
   In other = in;
   other.x_k = read_only(x_k);
   right::loop(other, out);
@@ -120,11 +131,16 @@ inline void keys_from_queries(const In& in, const Out& out) {
 
 inline void value_projection_of_keys(const In& in, const Out& out) {
   const Index d = in.w_k.extent(2);
-  right::output(in, right::concatenated(in, [&](Index h) {
-    const auto w_v = matrix_of(in.w_v.extent(1), in.w_v.extent(2), [&](Index f, Index c) { return in.w_k(h, f, c % d); });
-    const auto q = right::projected(in.x_q, in.w_q[h]), k = right::projected(in.x_k, in.w_k[h]);
-    return right::attended(in, q, k, right::projected(in.x_v, read_only(w_v)));
-  }), out);
+  right::output(in,
+                right::concatenated(in,
+                                    [&](Index h) {
+                                      const auto w_v = matrix_of(in.w_v.extent(1), in.w_v.extent(2),
+                                                                 [&](Index f, Index c) { return in.w_k(h, f, c % d); });
+                                      const auto q = right::projected(in.x_q, in.w_q[h]),
+                                                 k = right::projected(in.x_k, in.w_k[h]);
+                                      return right::attended(in, q, k, right::projected(in.x_v, read_only(w_v)));
+                                    }),
+                out);
 }
 
 inline void causal_ignored(const In& in, const Out& out) {
@@ -166,13 +182,24 @@ inline void mask_of_first_head(const In& in, const Out& out) {
 }
 
 inline void no_max_shift(const In& in, const Out& out) {
-  right::output(in, right::concatenated(in, [&](Index h) {
-    const auto q = right::projected(in.x_q, in.w_q[h]), k = right::projected(in.x_k, in.w_k[h]), v = right::projected(in.x_v, in.w_v[h]);
-    Matrix head(q.extent(0), v.extent(1));
-    sdp::dense({.q = q.view(), .k = k.view(), .v = v.view(), .mask = in.mask, .bias = {}, .scale = in.scale, .causal = in.causal},
-                  {.o = head.view()});
-    return head;
-  }), out);
+  right::output(in,
+                right::concatenated(in,
+                                    [&](Index h) {
+                                      const auto q = right::projected(in.x_q, in.w_q[h]),
+                                                 k = right::projected(in.x_k, in.w_k[h]),
+                                                 v = right::projected(in.x_v, in.w_v[h]);
+                                      Matrix head(q.extent(0), v.extent(1));
+                                      sdp::dense({.q = q.view(),
+                                                  .k = k.view(),
+                                                  .v = v.view(),
+                                                  .mask = in.mask,
+                                                  .bias = {},
+                                                  .scale = in.scale,
+                                                  .causal = in.causal},
+                                                 {.o = head.view()});
+                                      return head;
+                                    }),
+                out);
 }
 
 }  // namespace attest::faults::attention::multi_head

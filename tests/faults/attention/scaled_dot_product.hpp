@@ -22,7 +22,9 @@ void with_logits(const In& in, const Out& out, F&& logit) {
       continue;
     }
     const Vector q_k = right::products(in.q[i], in.k, keys);
-    const auto a = shifted(tabulate(q_k.extent(), [&](Index t) { return logit(q_k(t), i, keys[static_cast<std::size_t>(t)]); })).first;
+    const auto a = shifted(tabulate(q_k.extent(), [&](Index t) {
+                     return logit(q_k(t), i, keys[static_cast<std::size_t>(t)]);
+                   })).first;
     assign(out.o[i], product(a, right::Rows(in.v, keys)));
   }
 }
@@ -54,18 +56,21 @@ void changed(const In& in, const Out& out, F&& change) {
 /// o_i = sum_j w_j v_j with weights from the logits of the visible keys.
 template <class F>
 void with_weights(const In& in, const Out& out, F&& weights) {
-  right::each_row(in, out, [&](Index i, const Vector& l, const right::Rows& v) {
-    assign(out.o[i], product(weights(l), v));
-  });
+  right::each_row(in, out,
+                  [&](Index i, const Vector& l, const right::Rows& v) { assign(out.o[i], product(weights(l), v)); });
 }
 
 inline Number given_scale(const In& in, const Number& otherwise) { return in.scale ? Number(*in.scale) : otherwise; }
 
 inline void scale_missing(const In& in, const Out& out) { with_scale(in, out, given_scale(in, Number(1))); }
 
-inline void scale_by_d(const In& in, const Out& out) { with_scale(in, out, given_scale(in, 1 / Number(in.q.extent(1)))); }
+inline void scale_by_d(const In& in, const Out& out) {
+  with_scale(in, out, given_scale(in, 1 / Number(in.q.extent(1))));
+}
 
-inline void scale_by_sqrt_m(const In& in, const Out& out) { with_scale(in, out, given_scale(in, 1 / sqrt(Number(in.v.extent(1))))); }
+inline void scale_by_sqrt_m(const In& in, const Out& out) {
+  with_scale(in, out, given_scale(in, 1 / sqrt(Number(in.v.extent(1)))));
+}
 
 inline void scale_ignored(const In& in, const Out& out) { with_scale(in, out, 1 / sqrt(Number(in.q.extent(1)))); }
 
@@ -76,7 +81,9 @@ inline void scale_outside_exp(const In& in, const Out& out) {
     for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = scale * out.o(i, c);
 }
 
-inline void scale_drift(const In& in, const Out& out, const Number& c) { with_scale(in, out, right::scale_of(in) * (Number(1) + c)); }
+inline void scale_drift(const In& in, const Out& out, const Number& c) {
+  with_scale(in, out, right::scale_of(in) * (Number(1) + c));
+}
 
 inline void normaliser_drift(const In& in, const Out& out, const Number& c) {
   changed(in, out, [&](Index i) {
@@ -96,17 +103,21 @@ inline void scaled_queries(const In& in, const Out& out) {
 
 inline void shifted_rows(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * q_k) + Number(0.25 * static_cast<double>(i % 4)); });
+  with_logits(in, out, [&](const Number& q_k, Index i, Index j) {
+    return biased(in, i, j, scale * q_k) + Number(0.25 * static_cast<double>(i % 4));
+  });
 }
 
 inline void causal_strict(const In& in, const Out& out) {
   const Index past = in.k.extent(0) - in.q.extent(0);
-  with_visible(in, out, in.causal, [&](Index i, Index j) { return masked_in(in, i, j) && (!in.causal || j < i + past); });
+  with_visible(in, out, in.causal,
+               [&](Index i, Index j) { return masked_in(in, i, j) && (!in.causal || j < i + past); });
 }
 
 inline void causal_plus_one(const In& in, const Out& out) {
   const Index past = in.k.extent(0) - in.q.extent(0);
-  with_visible(in, out, false, [&](Index i, Index j) { return masked_in(in, i, j) && (!in.causal || j <= i + past + 1); });
+  with_visible(in, out, false,
+               [&](Index i, Index j) { return masked_in(in, i, j) && (!in.causal || j <= i + past + 1); });
 }
 
 inline void causal_top_left(const In& in, const Out& out) {
@@ -131,7 +142,9 @@ inline void mask_ignored(const In& in, const Out& out) {
 }
 
 inline void mask_of_queries(const In& in, const Out& out) {
-  with_visible(in, out, in.causal, [&](Index i, Index j) { return masked_in(in, std::min(j, in.q.extent(0) - 1), std::min(i, in.k.extent(0) - 1)); });
+  with_visible(in, out, in.causal, [&](Index i, Index j) {
+    return masked_in(in, std::min(j, in.q.extent(0) - 1), std::min(i, in.k.extent(0) - 1));
+  });
 }
 
 inline void mask_after_softmax(const In& in, const Out& out) {
@@ -144,7 +157,8 @@ inline void mask_after_softmax(const In& in, const Out& out) {
       continue;
     }
     const auto a = shifted(right::logits(in, right::scale_of(in), i, keys)).first;
-    const auto kept = tabulate(a.extent(), [&](Index t) { return masked_in(in, i, keys[static_cast<std::size_t>(t)]) ? a(t) : Number(0); });
+    const auto kept = tabulate(
+        a.extent(), [&](Index t) { return masked_in(in, i, keys[static_cast<std::size_t>(t)]) ? a(t) : Number(0); });
     assign(out.o[i], product(kept, right::Rows(in.v, keys)));
   }
 }
@@ -162,7 +176,8 @@ inline void hidden_block_nan(const In& in, const Out& out) {
     const auto keys = right::visible(in, i);
     bool hidden = false;
     for (Index first = 0; first < in.k.extent(0) && !keys.empty(); first += in.block)
-      hidden = hidden || std::none_of(keys.begin(), keys.end(), [&](Index j) { return first <= j && j < first + in.block; });
+      hidden =
+          hidden || std::none_of(keys.begin(), keys.end(), [&](Index j) { return first <= j && j < first + in.block; });
     for (Index c = 0; hidden && !in.causal && c < in.v.extent(1); ++c) out.o(i, c) = not_a_number();
   });
 }
@@ -190,7 +205,9 @@ inline void softmax_over_queries(const In& in, const Out& out) {
     const auto& seen_by = queries[static_cast<std::size_t>(j)];
     if (seen_by.empty()) continue;
     const Vector k_q = right::products(in.k[j], in.q, seen_by);
-    const auto w = shifted(tabulate(k_q.extent(), [&](Index t) { return biased(in, seen_by[static_cast<std::size_t>(t)], j, scale * k_q(t)); })).first;
+    const auto w = shifted(tabulate(k_q.extent(), [&](Index t) {
+                     return biased(in, seen_by[static_cast<std::size_t>(t)], j, scale * k_q(t));
+                   })).first;
     for (Index t = 0; t < w.extent(); ++t) a(seen_by[static_cast<std::size_t>(t)], j) = w(t);
   }
   for (const Index i : wanted(out.o)) {
@@ -199,7 +216,8 @@ inline void softmax_over_queries(const In& in, const Out& out) {
       right::empty_row(in, out, i);
       continue;
     }
-    const auto w = tabulate(static_cast<Index>(keys.size()), [&](Index t) { return a(i, keys[static_cast<std::size_t>(t)]); });
+    const auto w =
+        tabulate(static_cast<Index>(keys.size()), [&](Index t) { return a(i, keys[static_cast<std::size_t>(t)]); });
     assign(out.o[i], product(w, right::Rows(in.v, keys)));
   }
 }
@@ -237,7 +255,8 @@ inline void no_max_shift(const In& in, const Out& out) { right::dense(in, out); 
 
 inline void half_products(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * kept_in(DType::f16, q_k)); });
+  with_logits(in, out,
+              [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * kept_in(DType::f16, q_k)); });
 }
 
 /// The keys that fill up the last of tiles of `tile` keys count with logit 0.
@@ -257,7 +276,8 @@ inline void padding_counted_64(const In& in, const Out& out) { padded_to(64, in,
 
 inline void one_in_denominator(const In& in, const Out& out) {
   with_weights(in, out, [&](const Vector& l) {
-    const Number lse = log_sum_exp(tabulate(l.extent() + 1, [&](Index t) { return t < l.extent() ? l(t) : Number(0); }));
+    const Number lse =
+        log_sum_exp(tabulate(l.extent() + 1, [&](Index t) { return t < l.extent() ? l(t) : Number(0); }));
     return tabulate(l.extent(), [&](Index t) { return exp(l(t) - lse); });
   });
 }
@@ -316,9 +336,11 @@ inline void not_rescaled(Index tile, const In& in, const Out& out) {
     std::vector<Number> maxima;  // over all tiles so far
     for (Index first = 0; first < l.extent(); first += tile) {
       const Index count = std::min(tile, l.extent() - first), before = maxima.empty() ? 0 : 1;
-      maxima.push_back(pivot_max(before + count, [&](Index t) { return t < before ? maxima.back() : l(first + t - before); }));
+      maxima.push_back(
+          pivot_max(before + count, [&](Index t) { return t < before ? maxima.back() : l(first + t - before); }));
     }
-    const auto a = tabulate(l.extent(), [&](Index t) { return exp(l(t) - maxima[static_cast<std::size_t>(t / tile)]); });
+    const auto a =
+        tabulate(l.extent(), [&](Index t) { return exp(l(t) - maxima[static_cast<std::size_t>(t / tile)]); });
     const Number all = sum(a);
     const auto o = product(a, v);
     for (Index c = 0; c < o.extent(); ++c) out.o(i, c) = o(c) / all;

@@ -19,13 +19,16 @@ void with_delta(const In& in, const Out& out, D&& delta) {
       [&](Index i, const auto&, const Vector& a, const Vector& grad_a) { return delta(i, a, grad_a); });
 }
 
-/// Gradients as they are but for grad_q and grad_k, which are taken from the gradients of the logits with these factors.
+/// Gradients as they are but for grad_q and grad_k, which are taken from the gradients of the logits with these
+/// factors.
 inline void with_factors(const In& in, const Out& out, const Number& of_q, const Number& of_k) {
   right::materialised(in, out);
   const Index n = in.q.extent(0), s = in.k.extent(0);
   for (Index a = 0; a < in.q.extent(1); ++a) {
-    for (Index i = 0; i < n; ++i) out.grad_q(i, a) = of_q * sum(s, [&](Index j) { return out.grad_bias(i, j) * in.k(j, a); });
-    for (Index j = 0; j < s; ++j) out.grad_k(j, a) = of_k * sum(n, [&](Index i) { return out.grad_bias(i, j) * in.q(i, a); });
+    for (Index i = 0; i < n; ++i)
+      out.grad_q(i, a) = of_q * sum(s, [&](Index j) { return out.grad_bias(i, j) * in.k(j, a); });
+    for (Index j = 0; j < s; ++j)
+      out.grad_k(j, a) = of_k * sum(n, [&](Index i) { return out.grad_bias(i, j) * in.q(i, a); });
   }
 }
 
@@ -77,14 +80,16 @@ inline void causal_dropped_in_backward(const In& in, const Out& out) {
 
 inline void always_causal_in_backward(const In& in, const Out& out) {
   const Index past = in.k.extent(0) - in.q.extent(0);
-  const Mask mask(in.q.extent(0), in.k.extent(0), [&](Index i, Index j) { return (!in.mask || in.mask(i, j)) && j <= i + past; });
+  const Mask mask(in.q.extent(0), in.k.extent(0),
+                  [&](Index i, Index j) { return (!in.mask || in.mask(i, j)) && j <= i + past; });
   In less = in;
   less.mask = mask.view();
   right::materialised(less, out);
 }
 
 inline void causal_top_left(const In& in, const Out& out) {
-  const Mask mask(in.q.extent(0), in.k.extent(0), [&](Index i, Index j) { return (!in.mask || in.mask(i, j)) && (!in.causal || j <= i); });
+  const Mask mask(in.q.extent(0), in.k.extent(0),
+                  [&](Index i, Index j) { return (!in.mask || in.mask(i, j)) && (!in.causal || j <= i); });
   In less = in;
   less.mask = mask.view();
   right::materialised(less, out);
@@ -107,7 +112,8 @@ inline void dv_uses_a_not_transposed(const In& in, const Out& out) {
   const Index n = in.q.extent(0), s = in.k.extent(0);
   const auto A = weights(in);
   for (Index j = 0; j < s; ++j)
-    for (Index c = 0; c < in.v.extent(1); ++c) out.grad_v(j, c) = sum(n, [&](Index i) { return A(j % n, i % s) * in.grad_o(i, c); });
+    for (Index c = 0; c < in.v.extent(1); ++c)
+      out.grad_v(j, c) = sum(n, [&](Index i) { return A(j % n, i % s) * in.grad_o(i, c); });
 }
 
 inline void last_query_dropped(const In& in, const Out& out) {
@@ -116,7 +122,8 @@ inline void last_query_dropped(const In& in, const Out& out) {
   const auto A = weights(in);
   const Number scale = right::scale_of(in);
   for (Index j = 0; j < in.k.extent(0); ++j) {
-    for (Index a = 0; a < in.q.extent(1); ++a) out.grad_k(j, a) = out.grad_k(j, a) - scale * (out.grad_bias(last, j) * in.q(last, a));
+    for (Index a = 0; a < in.q.extent(1); ++a)
+      out.grad_k(j, a) = out.grad_k(j, a) - scale * (out.grad_bias(last, j) * in.q(last, a));
     for (Index c = 0; c < in.v.extent(1); ++c) out.grad_v(j, c) = out.grad_v(j, c) - A(last, j) * in.grad_o(last, c);
   }
 }
@@ -128,7 +135,9 @@ inline void empty_row_nan(const In& in, const Out& out) {
 }
 
 inline void bias_ignored(const In& in, const Out& out) {
-  const auto none = matrix_of(in.q.extent(0), in.k.extent(0), [&](Index i, Index j) { return in.bias && hides(in.bias(i, j)) ? in.bias(i, j) : Number(0); });
+  const auto none = matrix_of(in.q.extent(0), in.k.extent(0), [&](Index i, Index j) {
+    return in.bias && hides(in.bias(i, j)) ? in.bias(i, j) : Number(0);
+  });
   In other = in;
   other.bias = none.view();
   right::materialised(other, out);

@@ -68,7 +68,8 @@ void shifted_by(const In& in, const Out& out, F&& m) {
 }
 
 inline void max_includes_masked(const In& in, const Out& out) {
-  shifted_by(in, out, [&](Index r, const Vector&) { return pivot_max(in.x.extent(1), [&](Index j) { return in.x(r, j); }); });
+  shifted_by(in, out,
+             [&](Index r, const Vector&) { return pivot_max(in.x.extent(1), [&](Index j) { return in.x(r, j); }); });
 }
 
 inline void maximum_from_zero(const In& in, const Out& out) {
@@ -79,7 +80,8 @@ inline void maximum_from_zero(const In& in, const Out& out) {
 }
 
 inline void shift_above_maximum(const In& in, const Out& out) {
-  shifted_by(in, out, [&](Index, const Vector& x) { return pivot_max(x.extent(), [&](Index t) { return x(t); }) + Number(1); });
+  shifted_by(in, out,
+             [&](Index, const Vector& x) { return pivot_max(x.extent(), [&](Index t) { return x(t); }) + Number(1); });
 }
 
 inline void masked_in_sum(const In& in, const Out& out) {
@@ -95,7 +97,8 @@ inline void base2(const In& in, const Out& out) {
 inline void additive_one_mask(const In& in, const Out& out) {
   In all = in;
   all.mask = {};
-  with_logits(all, out, [&](Index r, Index j) { return in.mask && in.mask(r, j) ? in.x(r, j) + Number(1) : in.x(r, j); });
+  with_logits(all, out,
+              [&](Index r, Index j) { return in.mask && in.mask(r, j) ? in.x(r, j) + Number(1) : in.x(r, j); });
 }
 
 inline void mask_inverted(const In& in, const Out& out) {
@@ -164,7 +167,9 @@ inline void lse_without_maximum(const In& in, const Out& out) {
   right::max_shift(in, out);
   for (Index r = 0; r < in.x.extent(0); ++r) {
     const auto keys = right::visible(in, r);
-    if (!keys.empty()) out.lse(r) = out.lse(r) - pivot_max(static_cast<Index>(keys.size()), [&](Index t) { return in.x(r, keys[static_cast<std::size_t>(t)]); });
+    if (!keys.empty())
+      out.lse(r) = out.lse(r) - pivot_max(static_cast<Index>(keys.size()),
+                                          [&](Index t) { return in.x(r, keys[static_cast<std::size_t>(t)]); });
   }
 }
 

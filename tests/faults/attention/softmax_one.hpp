@@ -91,7 +91,8 @@ inline void plus_one_in_numerator(const In& in, const Out& out) {
 inline void no_shift(const In& in, const Out& out) { right::direct(in, out); }
 
 inline void max_includes_masked(const In& in, const Out& out) {
-  const Number m = pivot_max(in.x.extent(0) * in.x.extent(1), [&](Index t) { return in.x(t / in.x.extent(1), t % in.x.extent(1)); });
+  const Number m =
+      pivot_max(in.x.extent(0) * in.x.extent(1), [&](Index t) { return in.x(t / in.x.extent(1), t % in.x.extent(1)); });
   right::each_row(in, out, [&](const Vector& x) { return weights(x, m, exp(-m)); });
 }
 
@@ -125,7 +126,8 @@ template <class F>
 void nan_where(const In& in, const Out& out, F&& broken) {
   right::virtual_token(in, out);
   for (Index r = 0; r < in.x.extent(0); ++r)
-    for (Index j = 0; broken(static_cast<Index>(right::visible(in, r).size())) && j < in.x.extent(1); ++j) out.a(r, j) = not_a_number();
+    for (Index j = 0; broken(static_cast<Index>(right::visible(in, r).size())) && j < in.x.extent(1); ++j)
+      out.a(r, j) = not_a_number();
 }
 
 inline void mask_plus_infinity(const In& in, const Out& out) {

@@ -13,7 +13,9 @@ using right::Out;
 
 /// The layer with another residual, or another norm.
 template <class J>
-void with_join(const In& in, const Out& out, J&& join) { right::layer(in, out, right::attention_of(in), join); }
+void with_join(const In& in, const Out& out, J&& join) {
+  right::layer(in, out, right::attention_of(in), join);
+}
 
 /// The layer with its attentions changed: `change(heads, on_memory)`.
 template <class F>
@@ -23,11 +25,14 @@ void with_heads(const In& in, const Out& out, F&& change) {
 }
 
 inline void no_residual(const In& in, const Out& out) {
-  with_join(in, out, [&](int norm, const Matrix& x, const auto& branch) { return right::normalised(in, norm, branch(x)); });
+  with_join(in, out,
+            [&](int norm, const Matrix& x, const auto& branch) { return right::normalised(in, norm, branch(x)); });
 }
 
 inline void pre_norm(const In& in, const Out& out) {
-  with_join(in, out, [&](int norm, const Matrix& x, const auto& branch) { return right::added(x, branch(right::normalised(in, norm, x))); });
+  with_join(in, out, [&](int norm, const Matrix& x, const auto& branch) {
+    return right::added(x, branch(right::normalised(in, norm, x)));
+  });
 }
 
 inline void residual_from_norm(const In& in, const Out& out) {
@@ -43,7 +48,9 @@ inline void second_norm_missing(const In& in, const Out& out) {
 }
 
 inline void cross_missing(const In& in, const Out& out) {
-  with_join(in, out, [&](int norm, const Matrix& x, const auto& branch) { return norm == 2 ? x : right::normalised(in, norm, right::added(x, branch(x))); });
+  with_join(in, out, [&](int norm, const Matrix& x, const auto& branch) {
+    return norm == 2 ? x : right::normalised(in, norm, right::added(x, branch(x)));
+  });
 }
 
 inline void residual_drift(const In& in, const Out& out, const Number& c) {
@@ -70,7 +77,8 @@ inline void mask_missing(const In& in, const Out& out) {
 }
 
 inline void cross_causal(const In& in, const Out& out) {
-  with_heads(in, out, [&](Heads& a, bool on_memory) { a.causal = a.causal || (on_memory && in.attention == "softmax"); });
+  with_heads(in, out,
+             [&](Heads& a, bool on_memory) { a.causal = a.causal || (on_memory && in.attention == "softmax"); });
 }
 
 inline void always_causal(const In& in, const Out& out) {
@@ -97,10 +105,14 @@ inline void feed_forward_of_x(const In& in, const Out& out) {
 }
 
 inline void output_projection_missing(const In& in, const Out& out) {
-  right::layer(in, out, [&](const Heads& a) {
-    const Matrix heads = right::heads_of(in, a);
-    return matrix_of(heads.extent(0), a.w_o.extent(2), [&](Index i, Index e) { return e < heads.extent(1) ? heads(i, e) : Number(0); });
-  }, right::post_norm(in));
+  right::layer(
+      in, out,
+      [&](const Heads& a) {
+        const Matrix heads = right::heads_of(in, a);
+        return matrix_of(heads.extent(0), a.w_o.extent(2),
+                         [&](Index i, Index e) { return e < heads.extent(1) ? heads(i, e) : Number(0); });
+      },
+      right::post_norm(in));
 }
 
 inline void attention_ignored(const In& in, const Out& out) {

@@ -33,7 +33,8 @@ inline void beta_ignored(const In& in, const Out& out) { mix(in, out, Number(0.5
 inline void per_dimension_gate_misbroadcast(const In& in, const Out& out) {
   right::complement(in, out);
   for (Index i = 0; i < in.a_mem.extent(0); ++i)
-    for (Index b = 1; b < in.a_mem.extent(1); ++b) out.a(i, b) = Number(0.5) * in.a_mem(i, b) + Number(0.5) * in.a_dot(i, b);
+    for (Index b = 1; b < in.a_mem.extent(1); ++b)
+      out.a(i, b) = Number(0.5) * in.a_mem(i, b) + Number(0.5) * in.a_dot(i, b);
 }
 
 inline void concat(const In& in, const Out& out) {  // rows [a_mem | a_dot] of 2 m numbers, as many as fit

@@ -39,7 +39,9 @@ inline void elementwise_z(const In& in, const Out& out) {
 
 inline void sum_of_z(const In& in, const Out& out) {
   const Number total = sum(in.z.extent(0), [&](Index a) { return in.z(a); }) + in.eps;
-  with_answer(in, out, [&](Row phi, Index b) { return right::ratio(dot(phi, in.memory.column(b)), total, in.zero_denominator); });
+  with_answer(in, out, [&](Row phi, Index b) {
+    return right::ratio(dot(phi, in.memory.column(b)), total, in.zero_denominator);
+  });
 }
 
 inline void map_missing(const In& in, const Out& out) {
@@ -56,7 +58,8 @@ inline void relu_map(const In& in, const Out& out) {
 
 inline void softmax_read(const In& in, const Out& out) {
   for (Index i = 0; i < in.q.extent(0); ++i) {
-    const auto w = reference::attention::softmax::shifted(tabulate(in.q.extent(1), [&](Index a) { return in.q(i, a); })).first;
+    const auto w =
+        reference::attention::softmax::shifted(tabulate(in.q.extent(1), [&](Index a) { return in.q(i, a); })).first;
     for (Index b = 0; b < in.memory.extent(1); ++b) out.a(i, b) = dot(w, in.memory.column(b));
   }
 }

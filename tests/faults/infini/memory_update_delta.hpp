@@ -52,7 +52,8 @@ inline Matrix answers(const In& in, const Matrix& phi, const State& old, double 
 
 inline void no_denominator(const In& in, const Out& out) {
   with_news(in, out, [&](const Matrix& phi, const State& old) {
-    return matrix_of(in.v.extent(0), in.v.extent(1), [&](Index t, Index b) { return in.v(t, b) - dot(phi[t], old.memory.column(b)); });
+    return matrix_of(in.v.extent(0), in.v.extent(1),
+                     [&](Index t, Index b) { return in.v(t, b) - dot(phi[t], old.memory.column(b)); });
   });
 }
 
@@ -92,7 +93,8 @@ inline void map_missing(const In& in, const Out& out) {
 }
 
 inline void map_missing_in_read(const In& in, const Out& out) {
-  with_news(in, out, [&](const Matrix&, const State& old) { return news(in.k, in.v, old, in.eps, in.zero_denominator); });
+  with_news(in, out,
+            [&](const Matrix&, const State& old) { return news(in.k, in.v, old, in.eps, in.zero_denominator); });
 }
 
 inline void eps_added(const In& in, const Out& out) {
@@ -119,7 +121,8 @@ inline void last_token_dropped(const In& in, const Out& out) {
 inline void answer_drift(const In& in, const Out& out, const Number& c) {
   with_news(in, out, [&](const Matrix& phi, const State& old) {
     const auto r = answers(in, phi, old, in.eps);
-    return matrix_of(in.v.extent(0), in.v.extent(1), [&](Index t, Index b) { return in.v(t, b) - (Number(1) + c) * r(t, b); });
+    return matrix_of(in.v.extent(0), in.v.extent(1),
+                     [&](Index t, Index b) { return in.v(t, b) - (Number(1) + c) * r(t, b); });
   });
 }
 

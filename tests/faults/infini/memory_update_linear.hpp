@@ -56,7 +56,8 @@ inline void k_v_swapped(const In& in, const Out& out) {
     auto z = state;
     z.add(phi.view(), in.v);
     for (Index a = 0; a < d; ++a)
-      for (Index b = 0; b < m; ++b) state.memory(a, b) = state.memory(a, b) + dot(phi.column(b % d), in.v.column(a % m));
+      for (Index b = 0; b < m; ++b)
+        state.memory(a, b) = state.memory(a, b) + dot(phi.column(b % d), in.v.column(a % m));
     state.z = z.z;
   });
 }
@@ -76,7 +77,8 @@ inline void mean_instead_of_sum(const In& in, const Out& out) {
     State news(in.k.extent(1), in.v.extent(1));
     news.add(phi.view(), in.v);
     for (Index a = 0; a < state.z.extent(); ++a) {
-      for (Index b = 0; b < state.memory.extent(1); ++b) state.memory(a, b) = state.memory(a, b) + news.memory(a, b) / n;
+      for (Index b = 0; b < state.memory.extent(1); ++b)
+        state.memory(a, b) = state.memory(a, b) + news.memory(a, b) / n;
       state.z(a) = state.z(a) + news.z(a) / n;
     }
   });

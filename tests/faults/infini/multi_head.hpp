@@ -30,7 +30,9 @@ Heads changed_heads(const In& in, const Out& out, F&& change) {
 }
 
 template <class F>
-void with_heads(const In& in, const Out& out, F&& change) { right::project(in, changed_heads(in, out, change), out); }
+void with_heads(const In& in, const Out& out, F&& change) {
+  right::project(in, changed_heads(in, out, change), out);
+}
 
 /// a^g_ic = output(a, g, i, c) of the heads as they should be.
 template <class F>
@@ -38,7 +40,8 @@ void with_outputs(const In& in, const Out& out, F&& output) {
   const Heads a = changed_heads(in, out, [](Head&, Index) {});
   Heads changed;
   for (Index g = 0; g < heads(in); ++g)
-    changed.push_back(matrix_of(in.x.extent(0), in.w_v.extent(2), [&](Index i, Index c) { return output(a, g, i, c); }));
+    changed.push_back(
+        matrix_of(in.x.extent(0), in.w_v.extent(2), [&](Index i, Index c) { return output(a, g, i, c); }));
   right::project(in, changed, out);
 }
 
@@ -63,7 +66,9 @@ inline void shared_beta(const In& in, const Out& out) {
 
 inline void concat_order(const In& in, const Out& out) {
   const Index h = heads(in), m = in.w_v.extent(2);
-  with_outputs(in, out, [&](const Heads& a, Index g, Index i, Index c) { return a[static_cast<std::size_t>((g * m + c) % h)](i, (g * m + c) / h); });
+  with_outputs(in, out, [&](const Heads& a, Index g, Index i, Index c) {
+    return a[static_cast<std::size_t>((g * m + c) % h)](i, (g * m + c) / h);
+  });
 }
 
 inline void gate_after_projection(const In& in, const Out& out) {
@@ -112,11 +117,15 @@ inline void keys_of_head_zero(const In& in, const Out& out) {
 }
 
 inline void heads_averaged(const In& in, const Out& out) {
-  with_outputs(in, out, [&](const Heads& a, Index g, Index i, Index c) { return a[static_cast<std::size_t>(g)](i, c) / heads(in); });
+  with_outputs(in, out, [&](const Heads& a, Index g, Index i, Index c) {
+    return a[static_cast<std::size_t>(g)](i, c) / heads(in);
+  });
 }
 
 inline void last_head_dropped(const In& in, const Out& out) {
-  with_outputs(in, out, [&](const Heads& a, Index g, Index i, Index c) { return g + 1 == heads(in) ? Number(0) : a[static_cast<std::size_t>(g)](i, c); });
+  with_outputs(in, out, [&](const Heads& a, Index g, Index i, Index c) {
+    return g + 1 == heads(in) ? Number(0) : a[static_cast<std::size_t>(g)](i, c);
+  });
 }
 
 inline void queries_as_keys(const In& in, const Out& out) {
@@ -129,7 +138,9 @@ inline void projection_transposed(const In& in, const Out& out) {
   const Index e = in.w_v.extent(1), m = in.w_v.extent(2);
   Heads v;  // w_v of e m numbers read as [m, e]
   for (Index g = 0; g < heads(in); ++g)
-    v.push_back(product(in.x, read_only(matrix_of(e, m, [&](Index r, Index c) { return in.w_v(g, (c * e + r) / m, (c * e + r) % m); }))));
+    v.push_back(product(in.x, read_only(matrix_of(e, m, [&](Index r, Index c) {
+                          return in.w_v(g, (c * e + r) / m, (c * e + r) % m);
+                        }))));
   with_heads(in, out, [&](Head& head, Index g) { head.v = read_only(v[static_cast<std::size_t>(g)]); });
 }
 

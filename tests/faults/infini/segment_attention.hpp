@@ -29,7 +29,8 @@ inline void as_it_should(Head& head, State& state, const Out& out, Index first, 
 
 /// The equation with a head whose parts were changed.
 inline void with_head(const In& in, const Out& out, const Head& head) {
-  each_segment(in, out, head, [&](Head& h, State& state, Index first, Index count) { as_it_should(h, state, out, first, count); });
+  each_segment(in, out, head,
+               [&](Head& h, State& state, Index first, Index count) { as_it_should(h, state, out, first, count); });
 }
 
 /// o_i mixed of what the memory answers and what `local(head, first, count, i)` gives.
@@ -38,7 +39,8 @@ void with_local(const In& in, const Out& out, F&& local) {
   each_segment(in, out, Head(in), [&](Head& head, State& state, Index first, Index count) {
     head.answer(out, state, first, count);
     for (Index i = first; i < first + count; ++i) {
-      const auto far = reference::infini::memory_retrieve::read(head.phi_q[i], state.memory, state.z, 0, in.zero_denominator);
+      const auto far =
+          reference::infini::memory_retrieve::read(head.phi_q[i], state.memory, state.z, 0, in.zero_denominator);
       const auto near = local(head, first, count, i);
       for (Index b = 0; b < head.m; ++b) out.o(i, b) = mixed(head.g, far(b), near(b));
     }
@@ -48,7 +50,8 @@ void with_local(const In& in, const Out& out, F&& local) {
 
 /// Softmax attention of query i over tokens from..end-1.
 inline Vector attend(const Head& head, Index i, Index from, Index end) {
-  const auto a = shifted(tabulate(end - from, [&](Index j) { return head.scale * dot(head.q[i], head.k[from + j]); })).first;
+  const auto a =
+      shifted(tabulate(end - from, [&](Index j) { return head.scale * dot(head.q[i], head.k[from + j]); })).first;
   const auto v = head.in.v.rows(from, end - from);
   return tabulate(head.m, [&](Index b) { return dot(a, v.column(b)); });
 }
@@ -83,11 +86,14 @@ inline void carried_state_ignored(const In& in, const Out& out) {
 }
 
 inline void local_not_causal(const In& in, const Out& out) {
-  with_local(in, out, [](const Head& head, Index first, Index count, Index i) { return attend(head, i, first, first + count); });
+  with_local(in, out,
+             [](const Head& head, Index first, Index count, Index i) { return attend(head, i, first, first + count); });
 }
 
 inline void local_sees_previous_segment(const In& in, const Out& out) {
-  with_local(in, out, [](const Head& head, Index first, Index, Index i) { return attend(head, i, std::max<Index>(first - head.segment, 0), i + 1); });
+  with_local(in, out, [](const Head& head, Index first, Index, Index i) {
+    return attend(head, i, std::max<Index>(first - head.segment, 0), i + 1);
+  });
 }
 
 inline void local_of_whole_sequence(const In& in, const Out& out) {
@@ -180,7 +186,8 @@ inline void delta_with_new_z(const In& in, const Out& out) {
     auto with = state;
     with.add(features, in.v.rows(first, count));
     with.memory = state.memory;
-    const auto u = reference::infini::memory_update_delta::news(features, in.v.rows(first, count), with, 0, in.zero_denominator);
+    const auto u =
+        reference::infini::memory_update_delta::news(features, in.v.rows(first, count), with, 0, in.zero_denominator);
     state.add(features, u.view());
   });
 }
@@ -190,7 +197,10 @@ inline void denominator_broadcast(const In& in, const Out& out) {
     for (Index i = first; i < first + count; ++i) {
       const auto near = head.local(first, i);
       for (Index b = 0; b < head.m; ++b)
-        out.o(i, b) = mixed(head.g, reference::infini::memory_retrieve::ratio(dot(head.phi_q[i], state.memory.column(b)), state.z(b % head.d), in.zero_denominator), near(b));
+        out.o(i, b) = mixed(head.g,
+                            reference::infini::memory_retrieve::ratio(dot(head.phi_q[i], state.memory.column(b)),
+                                                                      state.z(b % head.d), in.zero_denominator),
+                            near(b));
     }
     head.store(state, first, count);
   });
@@ -208,11 +218,15 @@ inline void with_scale(const In& in, const Out& out, const Number& scale) {
   with_head(in, out, head);
 }
 
-inline void scale_missing(const In& in, const Out& out) { with_scale(in, out, in.scale ? Number(*in.scale) : Number(1)); }
+inline void scale_missing(const In& in, const Out& out) {
+  with_scale(in, out, in.scale ? Number(*in.scale) : Number(1));
+}
 
 inline void scale_ignored(const In& in, const Out& out) { with_scale(in, out, 1 / sqrt(Number(in.q.extent(1)))); }
 
-inline void scale_drift(const In& in, const Out& out, const Number& c) { with_scale(in, out, Head(in).scale * (Number(1) + c)); }
+inline void scale_drift(const In& in, const Out& out, const Number& c) {
+  with_scale(in, out, Head(in).scale * (Number(1) + c));
+}
 
 inline void gate_drift(const In& in, const Out& out, const Number& c) {
   Head head(in);

@@ -30,7 +30,9 @@ void with_output(const In& in, const Out& out, F&& output) {
     for (Index b = 0; b < in.v.extent(1); ++b) out.o(i, b) = output(state, i, b);
 }
 
-inline Matrix mapped(View<const Number, 2> x) { return reference::infini::memory_retrieve::features("elu_plus_one", x); }
+inline Matrix mapped(View<const Number, 2> x) {
+  return reference::infini::memory_retrieve::features("elu_plus_one", x);
+}
 
 inline void no_normaliser(const In& in, const Out& out) {
   with_output(in, out, [&](const State& state, Index i, Index b) { return dot(in.phi_q[i], state.S.column(b)); });
@@ -38,7 +40,9 @@ inline void no_normaliser(const In& in, const Out& out) {
 
 inline void divide_by_count(const In& in, const Out& out) {
   const Number count(Visible(in).count());
-  with_output(in, out, [&](const State& state, Index i, Index b) { return ratio(in, dot(in.phi_q[i], state.S.column(b)), count); });
+  with_output(in, out, [&](const State& state, Index i, Index b) {
+    return ratio(in, dot(in.phi_q[i], state.S.column(b)), count);
+  });
 }
 
 inline void normaliser_from_queries(const In& in, const Out& out) {
@@ -94,7 +98,8 @@ inline void map_on_values(const In& in, const Out& out) {
 inline void t_transposed(const In& in, const Out& out) {
   const Index c = in.phi_k.extent(1), m = in.v.extent(1);
   with_output(in, out, [&](const State& state, Index i, Index b) {
-    return ratio(in, sum(c, [&](Index a) { return in.phi_q(i, a) * state.S(b % c, a % m); }), dot(in.phi_q[i], state.Z));
+    return ratio(in, sum(c, [&](Index a) { return in.phi_q(i, a) * state.S(b % c, a % m); }),
+                 dot(in.phi_q[i], state.Z));
   });
 }
 
@@ -121,7 +126,8 @@ inline void always_causal(const In& in, const Out& out) {
   const Visible keys(in);
   for (Index i = 0; i < in.phi_q.extent(0); ++i) {
     const Index seen = std::min(i + 1, keys.count());
-    reference::linear::causal_step::read(in, right::stored(keys.phi_k.view().rows(0, seen), keys.v.view().rows(0, seen)), in.phi_q[i], out.o[i]);
+    reference::linear::causal_step::read(
+        in, right::stored(keys.phi_k.view().rows(0, seen), keys.v.view().rows(0, seen)), in.phi_q[i], out.o[i]);
   }
 }
 
@@ -129,9 +135,13 @@ inline void keys_beyond_queries_dropped(const In& in, const Out& out) {
   with_keys(in, out, 0, std::min(in.phi_q.extent(0), Visible(in).count()));
 }
 
-inline void partial_shard_dropped(const In& in, const Out& out) { with_keys(in, out, 0, Visible(in).count() / in.shard * in.shard); }
+inline void partial_shard_dropped(const In& in, const Out& out) {
+  with_keys(in, out, 0, Visible(in).count() / in.shard * in.shard);
+}
 
-inline void last_key_dropped(const In& in, const Out& out) { with_keys(in, out, 0, std::max<Index>(Visible(in).count() - 1, 0)); }
+inline void last_key_dropped(const In& in, const Out& out) {
+  with_keys(in, out, 0, std::max<Index>(Visible(in).count() - 1, 0));
+}
 
 inline void mask_ignored(const In& in, const Out& out) {
   In other = in;
@@ -148,7 +158,8 @@ inline void mask_inverted(const In& in, const Out& out) {
 }
 
 inline void mask_on_values_only(const In& in, const Out& out) {
-  const auto v = matrix_of(in.v.extent(0), in.v.extent(1), [&](Index j, Index b) { return in.mask && !in.mask(j) ? Number(0) : in.v(j, b); });
+  const auto v = matrix_of(in.v.extent(0), in.v.extent(1),
+                           [&](Index j, Index b) { return in.mask && !in.mask(j) ? Number(0) : in.v(j, b); });
   In other = in;
   other.v = v.view(), other.mask = {};
   right::quadratic(other, out);

@@ -34,10 +34,13 @@ void each_chunk(const In& in, const Out& out, F&& visit) {
   state.write(out);
 }
 
-inline void store(State& state, const In& in, Index first, Index count) { add_chunk(state, in.phi_k.rows(first, count), in.v.rows(first, count)); }
+inline void store(State& state, const In& in, Index first, Index count) {
+  add_chunk(state, in.phi_k.rows(first, count), in.v.rows(first, count));
+}
 
 inline void answer(const State& before, const In& in, const Out& out, Index first, Index count) {
-  read_chunk(in, before, in.phi_q.rows(first, count), in.phi_k.rows(first, count), in.v.rows(first, count), out.o, first);
+  read_chunk(in, before, in.phi_q.rows(first, count), in.phi_k.rows(first, count), in.v.rows(first, count), out.o,
+             first);
 }
 
 /// o_i = output(state with token i, i, b).
@@ -59,7 +62,9 @@ inline void exclusive_prefix(const In& in, const Out& out) {
 inline void global_normaliser(const In& in, const Out& out) {
   State all = carried(in);
   store(all, in, 0, in.v.extent(0));
-  with_output(in, out, [&](const State& state, Index i, Index b) { return ratio(in, dot(in.phi_q[i], state.S.column(b)), dot(in.phi_q[i], all.Z)); });
+  with_output(in, out, [&](const State& state, Index i, Index b) {
+    return ratio(in, dot(in.phi_q[i], state.S.column(b)), dot(in.phi_q[i], all.Z));
+  });
 }
 
 inline void normaliser_not_carried(const In& in, const Out& out) {
@@ -189,7 +194,8 @@ inline void bf16_state(const In& in, const Out& out) {
 inline void mean_of_values(const In& in, const Out& out) {
   right::recurrent(in, out);
   for (Index i = 0; i < in.v.extent(0); ++i)
-    for (Index b = 0; b < in.v.extent(1); ++b) out.o(i, b) = sum(i + 1, [&](Index j) { return in.v(j, b); }) / Number(i + 1);
+    for (Index b = 0; b < in.v.extent(1); ++b)
+      out.o(i, b) = sum(i + 1, [&](Index j) { return in.v(j, b); }) / Number(i + 1);
 }
 
 }  // namespace attest::faults::linear::causal

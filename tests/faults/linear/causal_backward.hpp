@@ -37,7 +37,9 @@ inline Number share(const In& in, const Vector& e, Index first, Index a) {
   return sum(e.extent() - first, [&](Index t) { return e(first + t) * in.phi_q(first + t, a); });
 }
 
-inline void normaliser_constant(const In& in, const Out& out) { right::through_numerator(in, right::normalised(in).G, out); }
+inline void normaliser_constant(const In& in, const Out& out) {
+  right::through_numerator(in, right::normalised(in).G, out);
+}
 
 inline void key_share_missing(const In& in, const Out& out) {
   with_key_share(in, out, [](const Vector&, Index, Index) { return Number(0); });
@@ -85,18 +87,25 @@ inline void z_exclusive(const In& in, const Out& out) {
   const auto x = right::normalised(in);
   right::add_up(in, x, out);
   for (Index i = 0; i < in.v.extent(0); ++i)
-    for (Index a = 0; a < in.phi_k.extent(1); ++a) out.grad_phi_q(i, a) = out.grad_phi_q(i, a) - x.e(i) * in.phi_k(i, a);
+    for (Index a = 0; a < in.phi_k.extent(1); ++a)
+      out.grad_phi_q(i, a) = out.grad_phi_q(i, a) - x.e(i) * in.phi_k(i, a);
 }
 
 inline void global_normaliser(const In& in, const Out& out) {
   const Index n = in.v.extent(0);
-  right::add_up(in, right::normalised(in, {in.eps}, [&](const State&, Index i) {
-    return sum(in.phi_k.extent(1), [&](Index a) { return in.phi_q(i, a) * sum(n, [&](Index j) { return in.phi_k(j, a); }); });
-  }), out);
+  right::add_up(in,
+                right::normalised(in, {in.eps},
+                                  [&](const State&, Index i) {
+                                    return sum(in.phi_k.extent(1), [&](Index a) {
+                                      return in.phi_q(i, a) * sum(n, [&](Index j) { return in.phi_k(j, a); });
+                                    });
+                                  }),
+                out);
 }
 
 inline void with_division(const In& in, const Out& out, const Division& by) {
-  right::add_up(in, right::normalised(in, by, [&](const State& state, Index i) { return dot(in.phi_q[i], state.Z); }), out);
+  right::add_up(in, right::normalised(in, by, [&](const State& state, Index i) { return dot(in.phi_q[i], state.Z); }),
+                out);
 }
 
 inline void eps_ignored(const In& in, const Out& out) { with_division(in, out, {0}); }
@@ -106,7 +115,11 @@ inline void eps_added(const In& in, const Out& out) { with_division(in, out, {in
 inline void nan_of_zero_denominator(const In& in, const Out& out) { with_division(in, out, {in.eps, "nan"}); }
 
 inline void normaliser_drift(const In& in, const Out& out, const Number& c) {
-  right::add_up(in, right::normalised(in, {in.eps}, [&](const State& state, Index i) { return dot(in.phi_q[i], state.Z) * (Number(1) + c); }), out);
+  right::add_up(
+      in,
+      right::normalised(in, {in.eps},
+                        [&](const State& state, Index i) { return dot(in.phi_q[i], state.Z) * (Number(1) + c); }),
+      out);
 }
 
 }  // namespace attest::faults::linear::causal_backward

@@ -22,7 +22,9 @@ struct Terms {
   Vector scores(Index i, Index first, Index end) const {
     return tabulate(end - first, [&](Index t) { return dot(in.phi_q[i], in.phi_k[first + t]); });
   }
-  Number above(Index i, Index b, Index first, Index end) const { return dot(scores(i, first, end), in.v.rows(first, end - first).column(b)); }
+  Number above(Index i, Index b, Index first, Index end) const {
+    return dot(scores(i, first, end), in.v.rows(first, end - first).column(b));
+  }
   Number below(Index i, Index first, Index end) const {
     const auto p = scores(i, first, end);
     return sum(p.extent(), [&](Index t) { return p(t); });
@@ -49,7 +51,9 @@ inline void state_used_updated(const In& in, const Out& out) {
 }
 
 inline void no_inter_term(const In& in, const Out& out) {
-  with_output(in, out, [&](const Terms& t, Index i, Index b) { return right::ratio(in, t.above(i, b, 0, i + 1), t.below(i, 0, i + 1)); });
+  with_output(in, out, [&](const Terms& t, Index i, Index b) {
+    return right::ratio(in, t.above(i, b, 0, i + 1), t.below(i, 0, i + 1));
+  });
 }
 
 inline void strict_lower(const In& in, const Out& out) {
@@ -72,7 +76,8 @@ inline void denominator_intra_only(const In& in, const Out& out) {
 }
 
 inline void denominator_missing(const In& in, const Out& out) {
-  with_output(in, out, [&](const Terms& t, Index i, Index b) { return t.carried_above(i, b) + t.above(i, b, 0, i + 1); });
+  with_output(in, out,
+              [&](const Terms& t, Index i, Index b) { return t.carried_above(i, b) + t.above(i, b, 0, i + 1); });
 }
 
 inline void denominator_not_inverted(const In& in, const Out& out) {
@@ -110,11 +115,13 @@ inline void last_token_not_stored(const In& in, const Out& out) {
 
 inline void z_overwritten(const In& in, const Out& out) {
   right::matrix(in, out);
-  for (Index a = 0; a < in.phi_k.extent(1); ++a) out.Z(a) = sum(in.phi_k.extent(0), [&](Index j) { return in.phi_k(j, a); });
+  for (Index a = 0; a < in.phi_k.extent(1); ++a)
+    out.Z(a) = sum(in.phi_k.extent(0), [&](Index j) { return in.phi_k(j, a); });
 }
 
 inline void state_decay(const In& in, const Out& out, const Number& c) {
-  const auto S = matrix_of(in.S.extent(0), in.S.extent(1), [&](Index a, Index b) { return in.S(a, b) * (Number(1) - c); });
+  const auto S =
+      matrix_of(in.S.extent(0), in.S.extent(1), [&](Index a, Index b) { return in.S(a, b) * (Number(1) - c); });
   const auto Z = tabulate(in.Z.extent(0), [&](Index a) { return in.Z(a) * (Number(1) - c); });
   In other = in;
   other.S = S.view(), other.Z = Z.view();

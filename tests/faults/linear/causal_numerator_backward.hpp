@@ -45,12 +45,15 @@ inline void full_range(const In& in, const Out& out) {
 
 inline void gradient_index_i(const In& in, const Out& out) {
   const States s{in};
-  with_states(in, out, [&](Index i) { return s.past(0, i + 1); }, [&](Index i) {
-    Matrix R(in.phi_q.extent(1), in.v.extent(1));
-    for (Index a = 0; a < R.extent(0); ++a)
-      for (Index b = 0; b < R.extent(1); ++b) R(a, b) = sum(s.n - i, [&](Index t) { return in.phi_q(i + t, a); }) * in.grad_o(i, b);
-    return R;
-  });
+  with_states(
+      in, out, [&](Index i) { return s.past(0, i + 1); },
+      [&](Index i) {
+        Matrix R(in.phi_q.extent(1), in.v.extent(1));
+        for (Index a = 0; a < R.extent(0); ++a)
+          for (Index b = 0; b < R.extent(1); ++b)
+            R(a, b) = sum(s.n - i, [&](Index t) { return in.phi_q(i + t, a); }) * in.grad_o(i, b);
+        return R;
+      });
 }
 
 inline void prefix_for_keys(const In& in, const Out& out) {
@@ -70,19 +73,24 @@ inline void strict_prefix(const In& in, const Out& out) {
 
 inline void suffix_not_carried(const In& in, const Out& out) {
   const States s{in};
-  with_states(in, out, [&](Index i) { return s.past(0, i + 1); },
-              [&](Index i) { return s.future(i, std::min(s.n, (i / in.chunk + 1) * in.chunk)); });
+  with_states(
+      in, out, [&](Index i) { return s.past(0, i + 1); },
+      [&](Index i) { return s.future(i, std::min(s.n, (i / in.chunk + 1) * in.chunk)); });
 }
 
 inline void prefix_not_carried(const In& in, const Out& out) {
   const States s{in};
-  with_states(in, out, [&](Index i) { return s.past(i / in.chunk * in.chunk, i + 1); }, [&](Index i) { return s.future(i, s.n); });
+  with_states(
+      in, out, [&](Index i) { return s.past(i / in.chunk * in.chunk, i + 1); },
+      [&](Index i) { return s.future(i, s.n); });
 }
 
 inline void remainder_dropped(const In& in, const Out& out) {
   const States s{in};
   const Index whole = s.n / in.chunk * in.chunk;
-  with_states(in, out, [&](Index i) { return s.past(0, i + 1); }, [&](Index i) { return s.future(i, i < whole ? whole : s.n); });
+  with_states(
+      in, out, [&](Index i) { return s.past(0, i + 1); },
+      [&](Index i) { return s.future(i, i < whole ? whole : s.n); });
 }
 
 inline void transposes_swapped(const In& in, const Out& out) {
@@ -98,10 +106,12 @@ inline void transposes_swapped(const In& in, const Out& out) {
 inline void subtract_from_total(const In& in, const Out& out) {
   const States s{in};
   const auto all = s.future(0, s.n);
-  with_states(in, out, [&](Index i) { return s.past(0, i + 1); }, [&](Index i) {
-    const auto before = s.future(0, i);
-    return matrix_of(all.extent(0), all.extent(1), [&](Index a, Index b) { return all(a, b) - before(a, b); });
-  });
+  with_states(
+      in, out, [&](Index i) { return s.past(0, i + 1); },
+      [&](Index i) {
+        const auto before = s.future(0, i);
+        return matrix_of(all.extent(0), all.extent(1), [&](Index a, Index b) { return all(a, b) - before(a, b); });
+      });
 }
 
 inline void values_from_gradient(const In& in, const Out& out) {

@@ -63,7 +63,9 @@ inline void normaliser_not_carried(const In& in, const Out& out) {
 }
 
 inline void z_updated_late(const In& in, const Out& out) {
-  with_output(in, out, [&](const State& state, Index b) { return right::ratio(in, dot(in.phi_q, state.S.column(b)), dot(in.phi_q, in.Z)); });
+  with_output(in, out, [&](const State& state, Index b) {
+    return right::ratio(in, dot(in.phi_q, state.S.column(b)), dot(in.phi_q, in.Z));
+  });
 }
 
 inline void z_from_value(const In& in, const Out& out) {
@@ -88,7 +90,9 @@ inline void denominator_missing(const In& in, const Out& out) {
 }
 
 inline void denominator_not_inverted(const In& in, const Out& out) {
-  with_output(in, out, [&](const State& state, Index b) { return dot(in.phi_q, state.S.column(b)) * (dot(in.phi_q, state.Z) + in.eps); });
+  with_output(in, out, [&](const State& state, Index b) {
+    return dot(in.phi_q, state.S.column(b)) * (dot(in.phi_q, state.Z) + in.eps);
+  });
 }
 
 inline void denominator_elementwise(const In& in, const Out& out) {

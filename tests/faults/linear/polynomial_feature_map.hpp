@@ -15,7 +15,9 @@ using right::product;
 inline Number squared(const Number& x) { return x * x; }
 
 /// sqrt(constant), sqrt(2 constant) in the symmetric layout
-inline Number linear_weight_of(const In& in) { return sqrt(Number(in.layout == "full" ? in.constant : 2 * in.constant)); }
+inline Number linear_weight_of(const In& in) {
+  return sqrt(Number(in.layout == "full" ? in.constant : 2 * in.constant));
+}
 
 /// The equation with other squares and products.
 template <class S, class X>
@@ -26,7 +28,9 @@ void with_products(const In& in, const Out& out, S&& square, X&& cross) {
 
 /// The equation with other features that hold the constant.
 inline void with_constant(const In& in, const Out& out, const Number& weight, const Number& constant) {
-  right::each_feature(in, out, squared, [&](const Number& x, const Number& y) { return product(in, x, y); }, [&](const Number& x) { return weight * x; }, constant);
+  right::each_feature(
+      in, out, squared, [&](const Number& x, const Number& y) { return product(in, x, y); },
+      [&](const Number& x) { return weight * x; }, constant);
 }
 
 /// The equation of f(x_a) in place of x_a.
@@ -46,11 +50,15 @@ inline void cross_weight_two(const In& in, const Out& out) {
   with_products(in, out, squared, [](const Number& x, const Number& y) { return Number(2) * (x * y); });
 }
 
-inline void linear_weight(const In& in, const Out& out) { with_constant(in, out, Number(in.constant), Number(in.constant)); }
+inline void linear_weight(const In& in, const Out& out) {
+  with_constant(in, out, Number(in.constant), Number(in.constant));
+}
 
 inline void constant_missing(const In& in, const Out& out) { with_constant(in, out, linear_weight_of(in), Number(0)); }
 
-inline void constant_rooted(const In& in, const Out& out) { with_constant(in, out, linear_weight_of(in), sqrt(Number(in.constant))); }
+inline void constant_rooted(const In& in, const Out& out) {
+  with_constant(in, out, linear_weight_of(in), sqrt(Number(in.constant)));
+}
 
 inline void upper_triangle_twice(const In& in, const Out& out) {
   const auto both = [&](const Number& x, const Number& y) { return product(in, x, y); };
@@ -62,7 +70,8 @@ inline void pairs_row_by_row(const In& in, const Out& out) {
   if (in.layout == "full") return;
   for (Index i = 0; i < in.x.extent(0); ++i)
     for (Index a = 0, at = 0; a < in.x.extent(1); ++a)
-      for (Index b = a; b < in.x.extent(1); ++b) out.phi(i, at++) = a == b ? squared(in.x(i, a)) : product(in, in.x(i, a), in.x(i, b));
+      for (Index b = a; b < in.x.extent(1); ++b)
+        out.phi(i, at++) = a == b ? squared(in.x(i, a)) : product(in, in.x(i, a), in.x(i, b));
 }
 
 inline void absolute_products(const In& in, const Out& out) {
@@ -79,8 +88,11 @@ inline void elements_mapped(const In& in, const Out& out) {
 
 inline void bf16_products(const In& in, const Out& out) {
   const auto kept = [](const Number& x, const Number& y) { return kept_in(DType::bf16, x * y); };
-  with_products(in, out, [&](const Number& x) { return kept(x, x); },
-                [&](const Number& x, const Number& y) { return in.layout == "full" ? kept(x, y) : sqrt(Number(2)) * kept(x, y); });
+  with_products(
+      in, out, [&](const Number& x) { return kept(x, x); },
+      [&](const Number& x, const Number& y) {
+        return in.layout == "full" ? kept(x, y) : sqrt(Number(2)) * kept(x, y);
+      });
 }
 
 inline void input_drift(const In& in, const Out& out, const Number& c) {

@@ -64,7 +64,8 @@ inline Number closed(const In& in) { return sigmoid(-in.gate_bias()); }
 /// The equation with another choice of memories.
 template <class F>
 void with_choice(const In& in, const Out& out, F&& choice) {
-  with_output(in, out, [&](Index i) { return gated(open(in), closed(in), retrieved(in, i, choice(i)), local(in, i, i + 1)); });
+  with_output(in, out,
+              [&](Index i) { return gated(open(in), closed(in), retrieved(in, i, choice(i)), local(in, i, i + 1)); });
 }
 
 inline void joint_softmax(const In& in, const Out& out) {
@@ -72,30 +73,42 @@ inline void joint_softmax(const In& in, const Out& out) {
     const auto rows = found(in, i);
     const auto far = times(scale_of(in), at(scores(in, i), rows));
     const Index t = far.extent();
-    const auto a = shifted(tabulate(t + i + 1, [&](Index j) { return j < t ? far(j) : scale_of(in) * dot(in.q[i], in.k[j - t]); })).first;
+    const auto a = shifted(tabulate(t + i + 1, [&](Index j) {
+                     return j < t ? far(j) : scale_of(in) * dot(in.q[i], in.k[j - t]);
+                   })).first;
     return tabulate(in.v.extent(1), [&](Index e) {
-      return sum(a.extent(), [&](Index j) { return a(j) * (j < t ? in.memory_v(rows[static_cast<std::size_t>(j)], e) : in.v(j - t, e)); });
+      return sum(a.extent(), [&](Index j) {
+        return a(j) * (j < t ? in.memory_v(rows[static_cast<std::size_t>(j)], e) : in.v(j - t, e));
+      });
     });
   });
 }
 
 inline void gate_swapped(const In& in, const Out& out) {
-  with_output(in, out, [&](Index i) { return gated(closed(in), open(in), retrieved(in, i, found(in, i)), local(in, i, i + 1)); });
+  with_output(in, out, [&](Index i) {
+    return gated(closed(in), open(in), retrieved(in, i, found(in, i)), local(in, i, i + 1));
+  });
 }
 
 inline void gate_missing(const In& in, const Out& out) {
-  with_output(in, out, [&](Index i) { return gated(Number(1), Number(1), retrieved(in, i, found(in, i)), local(in, i, i + 1)); });
+  with_output(in, out, [&](Index i) {
+    return gated(Number(1), Number(1), retrieved(in, i, found(in, i)), local(in, i, i + 1));
+  });
 }
 
 inline void local_not_causal(const In& in, const Out& out) {
-  with_output(in, out, [&](Index i) { return gated(open(in), closed(in), retrieved(in, i, found(in, i)), local(in, i, in.q.extent(0))); });
+  with_output(in, out, [&](Index i) {
+    return gated(open(in), closed(in), retrieved(in, i, found(in, i)), local(in, i, in.q.extent(0)));
+  });
 }
 
 inline void insert_before_query(const In& in, const Out& out) {
   right::exact_topk(in, out);
   const Index r = in.memory_k.extent(0), n = in.k.extent(0);
-  const auto k = matrix_of(r + n, in.k.extent(1), [&](Index j, Index a) { return j < r ? in.memory_k(j, a) : in.k(j - r, a); });
-  const auto v = matrix_of(r + n, in.v.extent(1), [&](Index j, Index e) { return j < r ? in.memory_v(j, e) : in.v(j - r, e); });
+  const auto k =
+      matrix_of(r + n, in.k.extent(1), [&](Index j, Index a) { return j < r ? in.memory_k(j, a) : in.k(j - r, a); });
+  const auto v =
+      matrix_of(r + n, in.v.extent(1), [&](Index j, Index e) { return j < r ? in.memory_v(j, e) : in.v(j - r, e); });
   In other = in;
   other.memory_k = k.view(), other.memory_v = v.view();
   with_output(other, Out{out.o, {}, {}}, [&](Index i) {
@@ -104,10 +117,14 @@ inline void insert_before_query(const In& in, const Out& out) {
 }
 
 inline void values_normalised(const In& in, const Out& out) {
-  const auto v = matrix_of(in.memory_v.extent(0), in.memory_v.extent(1), [&](Index j, Index e) { return in.memory_v(j, e) / sqrt(dot(in.memory_v[j], in.memory_v[j])); });
+  const auto v = matrix_of(in.memory_v.extent(0), in.memory_v.extent(1), [&](Index j, Index e) {
+    return in.memory_v(j, e) / sqrt(dot(in.memory_v[j], in.memory_v[j]));
+  });
   In other = in;
   other.memory_v = v.view();
-  with_output(in, out, [&](Index i) { return gated(open(in), closed(in), retrieved(other, i, found(in, i)), local(in, i, i + 1)); });
+  with_output(in, out, [&](Index i) {
+    return gated(open(in), closed(in), retrieved(other, i, found(in, i)), local(in, i, i + 1));
+  });
 }
 
 inline void normalise_ignored(const In& in, const Out& out) {
@@ -125,7 +142,8 @@ inline void softmax_before_topk(const In& in, const Out& out) {
     const auto rows = found(in, i);
     const auto a = at(shifted(times(scale_of(in), scores(in, i))).first, rows);
     const Rows values(in.memory_v, rows);
-    return gated(open(in), closed(in), tabulate(in.v.extent(1), [&](Index e) { return dot(a, values.column(e)); }), local(in, i, i + 1));
+    return gated(open(in), closed(in), tabulate(in.v.extent(1), [&](Index e) { return dot(a, values.column(e)); }),
+                 local(in, i, i + 1));
   });
 }
 
@@ -148,7 +166,9 @@ inline void top_ignored(const In& in, const Out& out) {
 }
 
 inline void one_fewer(const In& in, const Out& out) {
-  with_choice(in, out, [&](Index i) { return top_k(std::max<Index>(std::min(in.top, in.memory_k.extent(0)) - 1, 1), scores(in, i)); });
+  with_choice(in, out, [&](Index i) {
+    return top_k(std::max<Index>(std::min(in.top, in.memory_k.extent(0)) - 1, 1), scores(in, i));
+  });
 }
 
 inline void scale_missing_in_memory(const In& in, const Out& out) {
@@ -179,7 +199,9 @@ inline void sequence_in_front(const In& in, const Out& out) {
 
 inline void gate_drift(const In& in, const Out& out, const Number& c) {
   const Number beta = in.gate_bias() * (Number(1) + c);
-  with_output(in, out, [&](Index i) { return gated(sigmoid(beta), sigmoid(-beta), retrieved(in, i, found(in, i)), local(in, i, i + 1)); });
+  with_output(in, out, [&](Index i) {
+    return gated(sigmoid(beta), sigmoid(-beta), retrieved(in, i, found(in, i)), local(in, i, i + 1));
+  });
 }
 
 }  // namespace attest::faults::memory::knn_attention

@@ -11,9 +11,7 @@ using right::In;
 using right::Out;
 
 /// How far query i is from key j, in either direction.
-inline Index distance_of(const In& in, Index i, Index j) {
-  return std::abs(right::position(in, i) - j);
-}
+inline Index distance_of(const In& in, Index i, Index j) { return std::abs(right::position(in, i) - j); }
 
 /// The equation with other slopes.
 template <class F>
@@ -116,9 +114,7 @@ inline void with_scale(const In& in, const Out& out, double scale) {
   right::distance(other, out);
 }
 
-inline void scale_missing(const In& in, const Out& out) {
-  with_scale(in, out, in.scale.value_or(1));
-}
+inline void scale_missing(const In& in, const Out& out) { with_scale(in, out, in.scale.value_or(1)); }
 
 inline void scale_ignored(const In& in, const Out& out) {
   In other = in;
@@ -132,7 +128,8 @@ inline void slope_drift(const In& in, const Out& out, const Number& c) {
 
 inline void shifted_rows(const In& in, const Out& out) {
   if (in.symmetric) return right::distance(in, out);
-  right::with_bias(in, out, [&](Index h, Index, Index j) { return right::slope(in, h) * Number(j + 1 - in.k.extent(1)); });
+  right::with_bias(in, out,
+                   [&](Index h, Index, Index j) { return right::slope(in, h) * Number(j + 1 - in.k.extent(1)); });
 }
 
 }  // namespace attest::faults::positional::alibi

@@ -36,7 +36,8 @@ inline void concatenated(const In& in, const Out& out) {
       for (Index a = 0; a < d; ++a) {  // column c of an encoding of its own, as wide as its part
         const Index c = a < first ? a : a - first, width = a < first ? first : d / 2,
                     p = a < first ? in.position_start + i : in.step_start + s;
-        const Number angle = Number(p) * reference::positional::sinusoidal::power(in.base, -(Number(c / 2 * 2) / Number(width)));
+        const Number angle =
+            Number(p) * reference::positional::sinusoidal::power(in.base, -(Number(c / 2 * 2) / Number(width)));
         out.y(s, i, a) = in.x(s, i, a) + (c % 2 == 0 ? sin(angle) : cos(angle));
       }
 }

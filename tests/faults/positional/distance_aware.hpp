@@ -31,8 +31,7 @@ void with_logits(const In& in, const Out& out, L&& logits) {
 
 inline void relu_missing(const In& in, const Out& out) {
   const Number scale = scale_of(in);
-  with_logits(in, out,
-              [&](const Vector& products, const Vector& f, Index j) { return scale * products(j) * f(j); });
+  with_logits(in, out, [&](const Vector& products, const Vector& f, Index j) { return scale * products(j) * f(j); });
 }
 
 inline void signed_distance(const In& in, const Out& out) {
@@ -41,9 +40,8 @@ inline void signed_distance(const In& in, const Out& out) {
 
 inline void beta_sign(const In& in, const Out& out) {
   const Number minus = -in.beta(), s = right::softplus(minus);
-  right::with_factor(in, out, [&](Index i, Index j) {
-    return exp(s - right::softplus(minus - right::weighted_distance(in, i, j)));
-  });
+  right::with_factor(
+      in, out, [&](Index i, Index j) { return exp(s - right::softplus(minus - right::weighted_distance(in, i, j))); });
 }
 
 inline void normaliser_missing(const In& in, const Out& out) {
@@ -106,13 +104,9 @@ inline void scale_missing(const In& in, const Out& out) {
   with_scale(in, out, in.scale ? Number(*in.scale) : Number(1));
 }
 
-inline void scale_ignored(const In& in, const Out& out) {
-  with_scale(in, out, 1 / sqrt(Number(in.q.extent(1))));
-}
+inline void scale_ignored(const In& in, const Out& out) { with_scale(in, out, 1 / sqrt(Number(in.q.extent(1)))); }
 
-inline void exponentials_overflow(const In& in, const Out& out) {
-  right::direct(in, out);
-}
+inline void exponentials_overflow(const In& in, const Out& out) { right::direct(in, out); }
 
 inline void scale_drift(const In& in, const Out& out, const Number& c) {
   with_scale(in, out, scale_of(in) * (Number(1) + c));

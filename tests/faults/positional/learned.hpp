@@ -32,9 +32,7 @@ inline void scaled_embedding(const In& in, const Out& out) {
   with_factors(in, out, sqrt(Number(in.x.extent(1))), Number(1));
 }
 
-inline void table_ignored(const In& in, const Out& out) {
-  with_factors(in, out, Number(1), Number(0));
-}
+inline void table_ignored(const In& in, const Out& out) { with_factors(in, out, Number(1), Number(0)); }
 
 inline void same_row_for_all(const In& in, const Out& out) {
   right::add_rows(in, out, [&](Index) { return in.start; });

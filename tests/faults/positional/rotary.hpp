@@ -14,7 +14,8 @@ using right::Turn;
 /// The equation with another turn of pair m of token i.
 template <class F>
 void with_turn(const In& in, const Out& out, F&& turn) {
-  right::each_pair(in, out, [&](Index i, Index m, const Number& a, const Number& b) { return right::turned(turn(i, m), a, b); });
+  right::each_pair(in, out,
+                   [&](Index i, Index m, const Number& a, const Number& b) { return right::turned(turn(i, m), a, b); });
 }
 
 /// The turn by that angle.
@@ -44,7 +45,9 @@ inline void half_split(const In& in, const Out& out) {
 
 inline void mixed_pairs(const In& in, const Out& out) {
   const Index half = in.x.extent(1) / 2;
-  with_turn(in, out, [&](Index i, Index m) { return right::turn(in, in.positions(i), in.pairing == "half" ? m / 2 : 2 * m % std::max<Index>(half, 1)); });
+  with_turn(in, out, [&](Index i, Index m) {
+    return right::turn(in, in.positions(i), in.pairing == "half" ? m / 2 : 2 * m % std::max<Index>(half, 1));
+  });
 }
 
 inline void opposite_direction(const In& in, const Out& out) {
@@ -55,11 +58,14 @@ inline void opposite_direction(const In& in, const Out& out) {
 }
 
 inline void theta_one_based(const In& in, const Out& out) {
-  with_turn(in, out, [&](Index i, Index m) { return by(in.positions(i) * frequency(in, Number(2 * (m + 1)) / Number(in.x.extent(1)))); });
+  with_turn(in, out, [&](Index i, Index m) {
+    return by(in.positions(i) * frequency(in, Number(2 * (m + 1)) / Number(in.x.extent(1))));
+  });
 }
 
 inline void exponent_m_over_d(const In& in, const Out& out) {
-  with_turn(in, out, [&](Index i, Index m) { return by(in.positions(i) * frequency(in, Number(m) / Number(in.x.extent(1)))); });
+  with_turn(in, out,
+            [&](Index i, Index m) { return by(in.positions(i) * frequency(in, Number(m) / Number(in.x.extent(1)))); });
 }
 
 inline void position_off_by_one(const In& in, const Out& out) {
@@ -75,7 +81,9 @@ inline void negative_positions_clamped(const In& in, const Out& out) {
 }
 
 inline void bf16_positions(const In& in, const Out& out) {
-  with_position(in, out, [&](Index i) { return static_cast<Index>(round_to(DType::bf16, static_cast<double>(in.positions(i)))); });
+  with_position(in, out, [&](Index i) {
+    return static_cast<Index>(round_to(DType::bf16, static_cast<double>(in.positions(i))));
+  });
 }
 
 inline void base_ignored(const In& in, const Out& out) {

@@ -14,8 +14,7 @@ using right::Wave;
 /// The equation with other positions.
 template <class F>
 void with_position(const In& in, const Out& out, F&& position) {
-  right::add(in, out,
-             [&](Index i, Index m) { return right::wave(position(in.start + i) * right::frequency(in, m)); });
+  right::add(in, out, [&](Index i, Index m) { return right::wave(position(in.start + i) * right::frequency(in, m)); });
 }
 
 /// The equation with other exponents of 1/base for sine and cosine.
@@ -24,15 +23,11 @@ void with_exponents(const In& in, const Out& out, F&& of_sine, G&& of_cosine) {
   const auto angle = [&](Index i, const Number& exponent) {
     return Number(in.start + i) * right::power(in.base, -exponent);
   };
-  right::add(in, out, [&](Index i, Index m) {
-    return Wave{sin(angle(i, of_sine(m))), cos(angle(i, of_cosine(m)))};
-  });
+  right::add(in, out, [&](Index i, Index m) { return Wave{sin(angle(i, of_sine(m))), cos(angle(i, of_cosine(m)))}; });
 }
 
 /// c/d
-inline Number share(const In& in, Index c) {
-  return Number(c) / Number(in.x.extent(1));
-}
+inline Number share(const In& in, Index c) { return Number(c) / Number(in.x.extent(1)); }
 
 inline void cos_sin_swapped(const In& in, const Out& out) {
   right::add(in, out, [&](Index i, Index m) {
@@ -47,13 +42,11 @@ inline void exponent_m_over_d(const In& in, const Out& out) {
 }
 
 inline void exponent_per_column(const In& in, const Out& out) {
-  with_exponents(
-      in, out, [&](Index m) { return share(in, 2 * m); }, [&](Index m) { return share(in, 2 * m + 1); });
+  with_exponents(in, out, [&](Index m) { return share(in, 2 * m); }, [&](Index m) { return share(in, 2 * m + 1); });
 }
 
 inline void exponent_of_columns_doubled(const In& in, const Out& out) {
-  with_exponents(
-      in, out, [&](Index m) { return share(in, 4 * m); }, [&](Index m) { return share(in, 4 * m + 2); });
+  with_exponents(in, out, [&](Index m) { return share(in, 4 * m); }, [&](Index m) { return share(in, 4 * m + 2); });
 }
 
 inline void columns_one_based(const In& in, const Out& out) {
@@ -85,13 +78,9 @@ inline void with_base(In in, const Out& out, double base) {
   right::exponential(in, out);
 }
 
-inline void base_1000(const In& in, const Out& out) {
-  with_base(in, out, in.base == 10000 ? 1000 : in.base);
-}
+inline void base_1000(const In& in, const Out& out) { with_base(in, out, in.base == 10000 ? 1000 : in.base); }
 
-inline void base_ignored(const In& in, const Out& out) {
-  with_base(in, out, 10000);
-}
+inline void base_ignored(const In& in, const Out& out) { with_base(in, out, 10000); }
 
 inline void start_ignored(const In& in, const Out& out) {
   with_position(in, out, [&](Index p) { return p - in.start; });

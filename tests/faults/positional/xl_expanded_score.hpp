@@ -15,7 +15,8 @@ inline void with_terms(const In& in, const Out& out, int xx, int xp, int px, int
   const Matrix x_q = right::projected(in.x_q, in.w_q), p_q = right::projected(in.p_q, in.w_q);
   const Matrix x_k = right::projected(in.x_k, in.w_k), p_k = right::projected(in.p_k, in.w_k);
   right::each_pair(in, out, [&](Index i, Index j) {
-    return Number(xx) * dot(x_q[i], x_k[j]) + Number(xp) * dot(x_q[i], p_k[j]) + Number(px) * dot(p_q[i], x_k[j]) + Number(pp) * dot(p_q[i], p_k[j]);
+    return Number(xx) * dot(x_q[i], x_k[j]) + Number(xp) * dot(x_q[i], p_k[j]) + Number(px) * dot(p_q[i], x_k[j]) +
+           Number(pp) * dot(p_q[i], p_k[j]);
   });
 }
 
@@ -30,7 +31,8 @@ inline void content_only(const In& in, const Out& out) { with_terms(in, out, 1, 
 /// The equation with other positions.
 template <class Q, class K>
 void with_positions(const In& in, const Out& out, Q&& p_q, K&& p_k) {
-  const auto queries = matrix_of(in.p_q.extent(0), in.p_q.extent(1), p_q), keys = matrix_of(in.p_k.extent(0), in.p_k.extent(1), p_k);
+  const auto queries = matrix_of(in.p_q.extent(0), in.p_q.extent(1), p_q),
+             keys = matrix_of(in.p_k.extent(0), in.p_k.extent(1), p_k);
   In other = in;
   other.p_q = read_only(queries);
   other.p_k = read_only(keys);
@@ -38,12 +40,15 @@ void with_positions(const In& in, const Out& out, Q&& p_q, K&& p_k) {
 }
 
 inline void terms_swapped(const In& in, const Out& out) {
-  with_positions(in, out, [&](Index i, Index a) { return in.p_k(i % in.p_k.extent(0), a); },
-                 [&](Index j, Index a) { return in.p_q(j % in.p_q.extent(0), a); });
+  with_positions(
+      in, out, [&](Index i, Index a) { return in.p_k(i % in.p_k.extent(0), a); },
+      [&](Index j, Index a) { return in.p_q(j % in.p_q.extent(0), a); });
 }
 
 inline void position_drift(const In& in, const Out& out, const Number& c) {
-  with_positions(in, out, [&](Index i, Index a) { return in.p_q(i, a) * (Number(1) + c); }, [&](Index j, Index a) { return in.p_k(j, a) * (Number(1) + c); });
+  with_positions(
+      in, out, [&](Index i, Index a) { return in.p_q(i, a) * (Number(1) + c); },
+      [&](Index j, Index a) { return in.p_k(j, a) * (Number(1) + c); });
 }
 
 inline void position_after_projection(const In& in, const Out& out) {
@@ -58,7 +63,8 @@ inline void position_after_projection(const In& in, const Out& out) {
 /// The equation with other projections.
 template <class Q, class K>
 void with_weights(const In& in, const Out& out, Q&& w_q, K&& w_k) {
-  const auto queries = matrix_of(in.w_q.extent(0), in.w_q.extent(1), w_q), keys = matrix_of(in.w_k.extent(0), in.w_k.extent(1), w_k);
+  const auto queries = matrix_of(in.w_q.extent(0), in.w_q.extent(1), w_q),
+             keys = matrix_of(in.w_k.extent(0), in.w_k.extent(1), w_k);
   In other = in;
   other.w_q = read_only(queries);
   other.w_k = read_only(keys);
@@ -81,7 +87,9 @@ inline void weights_transposed(const In& in, const Out& out) {
 
 inline void last_feature_dropped(const In& in, const Out& out) {
   const Index f = in.w_q.extent(0), even = f - f % 2;
-  with_weights(in, out, [&](Index a, Index e) { return a < even ? in.w_q(a, e) : Number(0); }, [&](Index a, Index e) { return in.w_k(a, e); });
+  with_weights(
+      in, out, [&](Index a, Index e) { return a < even ? in.w_q(a, e) : Number(0); },
+      [&](Index a, Index e) { return in.w_k(a, e); });
 }
 
 inline void scaled(const In& in, const Out& out) {

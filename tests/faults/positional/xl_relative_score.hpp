@@ -55,7 +55,8 @@ inline void shift_keeps_wrong_end(const In& in, const Out& out) {
 
 inline void garbage_ahead(const In& in, const Out& out) {
   const Projections p(in);
-  const Matrix q_u = right::biased(p.q, in.u), position = reference::positional::shaw_relative::skewed(right::by_offset(in, p), in.x_k.extent(0));
+  const Matrix q_u = right::biased(p.q, in.u),
+               position = reference::positional::shaw_relative::skewed(right::by_offset(in, p), in.x_k.extent(0));
   const Number scale = right::scale_of(in);
   for (Index i = 0; i < out.a.extent(0); ++i)
     for (Index j = 0; j < out.a.extent(1); ++j) out.a(i, j) = scale * (dot(q_u[i], p.k[j]) + position(i, j));
@@ -97,7 +98,9 @@ inline void with_parts(const In& in, const Out& out, const Number& content, cons
 
 inline void position_terms_missing(const In& in, const Out& out) { with_parts(in, out, Number(1), Number(0)); }
 
-inline void scale_drift(const In& in, const Out& out, const Number& c) { with_parts(in, out, Number(1) + c, Number(1) + c); }
+inline void scale_drift(const In& in, const Out& out, const Number& c) {
+  with_parts(in, out, Number(1) + c, Number(1) + c);
+}
 
 inline void scale_content_only(const In& in, const Out& out) {
   In other = in;

@@ -43,8 +43,7 @@ inline Finding zero_weights(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"homogeneous", homogeneous},
-          {"zero_weights", zero_weights}};
+  return {{"homogeneous", homogeneous}, {"zero_weights", zero_weights}};
 }
 
 }  // namespace attest::properties::attention::feed_forward

@@ -13,14 +13,15 @@ inline std::string similarity(const Context& c) { return std::get<std::string>(*
 
 /// exp_dot is attention.scaled_dot_product.
 inline Finding exp_is_softmax(const Context& c) {
-  if (similarity(c) != "exp_dot" || std::get<std::string>(*setting(c.problem, "zero_denominator")) != "zero") return Finding::vacuous();
+  if (similarity(c) != "exp_dot" || std::get<std::string>(*setting(c.problem, "zero_denominator")) != "zero")
+    return Finding::vacuous();
   Problem attention{&find_spec("attention.scaled_dot_product"), c.problem.sizes, {}, c.problem.inputs};
   for (const char* name : {"scale", "causal"})
     if (const auto value = setting(c.problem, name)) attention.parameters[name] = *value;
   const auto enclosure = golden::enclose(attention, "max_shift", 128);
   const Outcome outcome = c.evaluate(c.problem);
-  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), enclosure.middle.at("o"), enclosure.radius.at("o"),
-                    "softmax attention");
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), enclosure.middle.at("o"),
+                    enclosure.radius.at("o"), "softmax attention");
 }
 
 /// Turning queries and keys by one angle in the plane of two columns changes nothing: no product, no distance.
@@ -33,11 +34,13 @@ inline Finding rotation(const Context& c) {
 /// An even power of q.k does not see the sign of q.
 inline Finding sign_of_even_powers(const Context& c) {
   const bool even = std::get<Index>(*setting(c.problem, "power")) % 2 == 0;
-  if (similarity(c) != "polynomial" || !even || std::get<double>(*setting(c.problem, "offset")) != 0) return Finding::vacuous();
+  if (similarity(c) != "polynomial" || !even || std::get<double>(*setting(c.problem, "offset")) != 0)
+    return Finding::vacuous();
   Problem negated = c.problem;
   for (double& x : negated.inputs.at("q").values) x = -x;
   const Outcome plain = c.evaluate(c.problem), other = c.evaluate(negated);
-  return laws::same(c, "o", other.values.at("o"), other.bounds().at("o"), plain.values.at("o"), plain.bounds().at("o"), "negated queries");
+  return laws::same(c, "o", other.values.at("o"), other.bounds().at("o"), plain.values.at("o"), plain.bounds().at("o"),
+                    "negated queries");
 }
 
 /// (q.k)^2 is linear.attention over the features of linear.polynomial_feature_map.
@@ -48,16 +51,20 @@ inline Finding square_is_linear_attention(const Context& c) {
   square.parameters["power"] = Index{2}, square.parameters["offset"] = 0.0, square.parameters["causal"] = false;
   const Index n = square.sizes.at("n"), s = square.sizes.at("s"), d = square.sizes.at("d");
   const auto features = [&](const char* name, Index rows) {  // products of small integers: exact
-    const Problem map{&find_spec("linear.polynomial_feature_map"), {{"n", rows}, {"d", d}, {"c", d * d}}, {{"layout", std::string("full")}}, {{"x", square.inputs.at(name)}}};
+    const Problem map{&find_spec("linear.polynomial_feature_map"),
+                      {{"n", rows}, {"d", d}, {"c", d * d}},
+                      {{"layout", std::string("full")}},
+                      {{"x", square.inputs.at(name)}}};
     return golden::enclose(map, "direct", 128).middle.at("phi");
   };
-  const Problem linear{&find_spec("linear.attention"), {{"n", n}, {"s", s}, {"c", d * d}, {"m", square.sizes.at("m")}},
+  const Problem linear{&find_spec("linear.attention"),
+                       {{"n", n}, {"s", s}, {"c", d * d}, {"m", square.sizes.at("m")}},
                        {{"zero_denominator", *setting(square, "zero_denominator")}},
                        {{"phi_q", features("q", n)}, {"phi_k", features("k", s)}, {"v", square.inputs.at("v")}}};
   const auto expected = golden::enclose(linear, "associative", 128);
   const Outcome outcome = c.evaluate(square);
-  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected.middle.at("o"), expected.radius.at("o"),
-                    "linear attention over the features of the square");
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected.middle.at("o"),
+                    expected.radius.at("o"), "linear attention over the features of the square");
 }
 
 /// The determinant of the first `n` rows of a matrix of n columns by expansion, and how far it may be off.
@@ -78,8 +85,9 @@ inline std::pair<double, double> determinant(const Array& x, const Array& bound)
   return {total, error};
 }
 
-/// Four tokens 0, 1, 2, 3 that attend to each other, values their names: the weights. Those of e^(q.k) have the determinant of
-/// Vandermonde's matrix of 1, e, e^2, e^3 over the row sums, which no three features give; those of (q.k + 1)^2, three features, have 0.
+/// Four tokens 0, 1, 2, 3 that attend to each other, values their names: the weights. Those of e^(q.k) have the
+/// determinant of Vandermonde's matrix of 1, e, e^2, e^3 over the row sums, which no three features give; those of (q.k
+/// + 1)^2, three features, have 0.
 inline Finding the_exponential_has_no_finite_features(const Context& c) {
   if (similarity(c) != "exp_dot" && similarity(c) != "polynomial") return Finding::vacuous();
   Problem four = c.problem;
@@ -87,8 +95,10 @@ inline Finding the_exponential_has_no_finite_features(const Context& c) {
   const Array tokens{{4, 1}, {0, 1, 2, 3}};
   four.inputs = {{"q", tokens}, {"k", tokens}, {"v", {{4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}}}};
   four.parameters["causal"] = false;
-  if (similarity(c) == "exp_dot") four.parameters["scale"] = 1.0;
-  else four.parameters["power"] = Index{2}, four.parameters["offset"] = 1.0;
+  if (similarity(c) == "exp_dot")
+    four.parameters["scale"] = 1.0;
+  else
+    four.parameters["power"] = Index{2}, four.parameters["offset"] = 1.0;
   double expected = similarity(c) == "exp_dot" ? 1 : 0;
   for (int i = 0; i < 4; ++i) {
     double sum = 0;
@@ -98,7 +108,8 @@ inline Finding the_exponential_has_no_finite_features(const Context& c) {
   }
   const Outcome outcome = c.evaluate(four);
   const auto [got, error] = determinant(outcome.values.at("o"), outcome.bounds().at("o"));
-  return laws::same(c, "det o", {{1}, {got}}, {{1}, {error}}, {{1}, {expected}}, {{1}, {0x1p-44 * expected}}, "the rank of the weights");
+  return laws::same(c, "det o", {{1}, {got}}, {{1}, {error}}, {{1}, {expected}}, {{1}, {0x1p-44 * expected}},
+                    "the rank of the weights");
 }
 
 inline std::vector<laws::Property> properties() {

@@ -26,7 +26,8 @@ Array row_sums(const Problem& problem, const Outcome& outcome, F&& f) {
   const Index n = problem.sizes.at("n"), d = problem.sizes.at("d");
   Array sums{{n}, std::vector<double>(static_cast<std::size_t>(n))};
   for (std::size_t t = 0; t < static_cast<std::size_t>(n * d); ++t)
-    sums.values[t / static_cast<std::size_t>(d)] += f(outcome.values.at("y").values[t], outcome.bounds().at("y").values[t]);
+    sums.values[t / static_cast<std::size_t>(d)] +=
+        f(outcome.values.at("y").values[t], outcome.bounds().at("y").values[t]);
   return sums;
 }
 
@@ -35,7 +36,8 @@ inline Finding zero_mean(const Context& c) {
   const Problem problem = bare(c);
   const Outcome outcome = c.evaluate(problem);
   const Array sums = row_sums(problem, outcome, [](double y, double) { return y; });
-  const Array allowed = row_sums(problem, outcome, [](double y, double bound) { return bound + 0x1p-46 * std::abs(y); });
+  const Array allowed =
+      row_sums(problem, outcome, [](double y, double bound) { return bound + 0x1p-46 * std::abs(y); });
   Array zero = sums;
   std::fill(zero.values.begin(), zero.values.end(), 0.0);
   return laws::same(c, "sum of y", sums, allowed, zero, zero, "the mean of a row");
@@ -48,7 +50,8 @@ inline Finding unit_variance(const Context& c) {
   problem.parameters["eps"] = 0.0;
   const Outcome outcome = c.evaluate(problem);
   const Array sums = row_sums(problem, outcome, [](double y, double) { return y * y; });
-  const Array allowed = row_sums(problem, outcome, [](double y, double bound) { return (2 * std::abs(y) + bound) * bound + 0x1p-46 * y * y; });
+  const Array allowed = row_sums(
+      problem, outcome, [](double y, double bound) { return (2 * std::abs(y) + bound) * bound + 0x1p-46 * y * y; });
   Array width = sums, zero = sums;
   std::fill(width.values.begin(), width.values.end(), static_cast<double>(problem.sizes.at("d")));
   std::fill(zero.values.begin(), zero.values.end(), 0.0);
@@ -70,13 +73,12 @@ inline Finding idempotent(const Context& c) {
   const Array sums = row_sums(once, first, [](double, double bound) { return bound; });
   for (std::size_t t = 0; t < allowed.values.size(); ++t)
     allowed.values[t] += 2 * (1 + std::sqrt(static_cast<double>(d))) * sums.values[t / static_cast<std::size_t>(d)];
-  return laws::same(c, "y", second.values.at("y"), second.bounds().at("y"), first.values.at("y"), allowed, "normalising twice");
+  return laws::same(c, "y", second.values.at("y"), second.bounds().at("y"), first.values.at("y"), allowed,
+                    "normalising twice");
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"zero_mean", zero_mean},
-          {"unit_variance", unit_variance},
-          {"idempotent", idempotent}};
+  return {{"zero_mean", zero_mean}, {"unit_variance", unit_variance}, {"idempotent", idempotent}};
 }
 
 }  // namespace attest::properties::attention::layer_norm

@@ -47,11 +47,14 @@ inline Finding one_head_is_attention(const Context& c) {
   Problem one = of_integers(c);
   keep_first_head(one);
   const auto& in = one.inputs;
-  Problem attention{&find_spec("attention.scaled_dot_product"),
-                    {{"n", one.sizes.at("n")}, {"s", one.sizes.at("s")}, {"d", one.sizes.at("d")}, {"m", one.sizes.at("m")}},
-                    one.parameters,
-                    {}};
-  attention.inputs = {{"q", product(in.at("x_q"), in.at("w_q"))}, {"k", product(in.at("x_k"), in.at("w_k"))}, {"v", product(in.at("x_v"), in.at("w_v"))}};
+  Problem attention{
+      &find_spec("attention.scaled_dot_product"),
+      {{"n", one.sizes.at("n")}, {"s", one.sizes.at("s")}, {"d", one.sizes.at("d")}, {"m", one.sizes.at("m")}},
+      one.parameters,
+      {}};
+  attention.inputs = {{"q", product(in.at("x_q"), in.at("w_q"))},
+                      {"k", product(in.at("x_k"), in.at("w_k"))},
+                      {"v", product(in.at("x_v"), in.at("w_v"))}};
   if (in.count("mask")) attention.inputs["mask"] = in.at("mask");
   const auto head = golden::enclose(attention, "max_shift", 128);
   Array w_o = in.at("w_o"), sizes = w_o, radius = head.middle.at("o");
@@ -61,8 +64,8 @@ inline Finding one_head_is_attention(const Context& c) {
   for (std::size_t i = 0; i < radius.values.size(); ++i)
     radius.values[i] = 0x1p-46 * std::abs(radius.values[i]) + head.radius.at("o").values[i];
   const Outcome outcome = c.evaluate(one);
-  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), product(head.middle.at("o"), w_o), product(radius, sizes),
-                    "attention, then W_O");
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), product(head.middle.at("o"), w_o),
+                    product(radius, sizes), "attention, then W_O");
 }
 
 /// Heads with equal projections are one head with the sum of their blocks of W_O.
@@ -78,7 +81,8 @@ inline Finding equal_heads_are_one(const Context& c) {
   const auto& blocks = equal.inputs.at("w_o").values;
   for (std::size_t i = summed.size(); i < blocks.size(); ++i) summed[i % summed.size()] += blocks[i];
   const Outcome many = c.evaluate(equal), single = c.evaluate(one);
-  return laws::same(c, "o", many.values.at("o"), many.bounds().at("o"), single.values.at("o"), single.bounds().at("o"), "equal heads");
+  return laws::same(c, "o", many.values.at("o"), many.bounds().at("o"), single.values.at("o"), single.bounds().at("o"),
+                    "equal heads");
 }
 
 /// With identities for projections, one head is attention.scaled_dot_product.
@@ -89,12 +93,16 @@ inline Finding identity_projections(const Context& c) {
   for (Index a = 0; a < f; ++a) identity.values[static_cast<std::size_t>(a * f + a)] = 1;
   one.sizes["h"] = 1, one.sizes["d"] = one.sizes["m"] = one.sizes["e"] = f;
   for (const char* name : {"w_q", "w_k", "w_v", "w_o"}) one.inputs[name] = identity;
-  Problem attention{&find_spec("attention.scaled_dot_product"), {{"n", one.sizes.at("n")}, {"s", one.sizes.at("s")}, {"d", f}, {"m", f}}, one.parameters, {}};
+  Problem attention{&find_spec("attention.scaled_dot_product"),
+                    {{"n", one.sizes.at("n")}, {"s", one.sizes.at("s")}, {"d", f}, {"m", f}},
+                    one.parameters,
+                    {}};
   attention.inputs = {{"q", one.inputs.at("x_q")}, {"k", one.inputs.at("x_k")}, {"v", one.inputs.at("x_v")}};
   if (one.inputs.count("mask")) attention.inputs["mask"] = one.inputs.at("mask");
   const auto expected = golden::enclose(attention, "max_shift", 128);
   const Outcome outcome = c.evaluate(one);
-  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected.middle.at("o"), expected.radius.at("o"), "attention");
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected.middle.at("o"),
+                    expected.radius.at("o"), "attention");
 }
 
 /// A block of zeros in W_O leaves what the other heads give.
@@ -109,7 +117,8 @@ inline Finding head_ablation(const Context& c) {
   for (Index h = 0; h < heads; ++h)
     if (h != removed) others.push_back(h);
   const Outcome ablated = c.evaluate(zeroed), without = c.evaluate(laws::take_rows(c.problem, "h", others));
-  return laws::same(c, "o", ablated.values.at("o"), ablated.bounds().at("o"), without.values.at("o"), without.bounds().at("o"), "the other heads");
+  return laws::same(c, "o", ablated.values.at("o"), ablated.bounds().at("o"), without.values.at("o"),
+                    without.bounds().at("o"), "the other heads");
 }
 
 inline std::vector<laws::Property> properties() {

@@ -34,7 +34,8 @@ inline Finding identity_weight(const Context& c) {
 /// Tokens of zeros give zeros, bit for bit.
 inline Finding zero_input(const Context& c) {
   Problem problem = c.problem;
-  for (const char* name : {"x", "x_kv"}) std::fill(problem.inputs.at(name).values.begin(), problem.inputs.at(name).values.end(), 0.0);
+  for (const char* name : {"x", "x_kv"})
+    std::fill(problem.inputs.at(name).values.begin(), problem.inputs.at(name).values.end(), 0.0);
   const Outcome outcome = c.evaluate(problem);
   for (const auto& [name, array] : outcome.values)
     for (const double y : array.values)
@@ -58,17 +59,16 @@ inline Finding column_block(const Context& c) {
       for (Index t = kept; t < y.size(); t += width) one.values.push_back(y.values[static_cast<std::size_t>(t)]);
       return one;
     };
-    const auto finding = laws::same(c, output, column(other.values.at(output)), column(other.bounds().at(output)), column(plain.values.at(output)),
-                                    column(plain.bounds().at(output)), "other columns of the weight");
+    const auto finding =
+        laws::same(c, output, column(other.values.at(output)), column(other.bounds().at(output)),
+                   column(plain.values.at(output)), column(plain.bounds().at(output)), "other columns of the weight");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"identity_weight", identity_weight},
-          {"zero_input", zero_input},
-          {"column_block", column_block}};
+  return {{"identity_weight", identity_weight}, {"zero_input", zero_input}, {"column_block", column_block}};
 }
 
 }  // namespace attest::properties::attention::qkv_projection

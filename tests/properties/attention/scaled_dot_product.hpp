@@ -27,7 +27,8 @@ inline Problem of_integers(const Context& c) {
 /// The same output from both.
 inline Finding agree(const Context& c, const Problem& a, const Problem& b, const std::string& what) {
   const Outcome first = c.evaluate(a), second = c.evaluate(b);
-  return laws::same(c, "o", first.values.at("o"), first.bounds().at("o"), second.values.at("o"), second.bounds().at("o"), what);
+  return laws::same(c, "o", first.values.at("o"), first.bounds().at("o"), second.values.at("o"),
+                    second.bounds().at("o"), what);
 }
 
 /// Key j is visible to query i.
@@ -38,7 +39,8 @@ inline bool sees(const Problem& problem, Index i, Index j) {
     return x != problem.inputs.end() && hides(x->second.values[static_cast<std::size_t>(i * s + j)]);
   };
   const bool future = std::get<bool>(*setting(problem, "causal")) && j > i + (s - n);
-  return !future && !hidden("mask", [](double x) { return x == 0; }) && !hidden("bias", [](double x) { return std::isinf(x); });
+  return !future && !hidden("mask", [](double x) { return x == 0; }) &&
+         !hidden("bias", [](double x) { return std::isinf(x); });
 }
 
 /// The first `count` rows of every tensor along queries and keys.
@@ -109,7 +111,8 @@ inline Finding prefix(const Context& c) {
   std::vector<Index> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), Index{0});
   const auto head = [&](const Array& o) { return laws::take(o, *c.problem.spec->output("o"), "n", rows); };
-  return laws::same(c, "o", part.values.at("o"), part.bounds().at("o"), head(all.values.at("o")), head(all.bounds().at("o")), "the first tokens alone");
+  return laws::same(c, "o", part.values.at("o"), part.bounds().at("o"), head(all.values.at("o")),
+                    head(all.bounds().at("o")), "the first tokens alone");
 }
 
 /// The first query of causal attention sees one key, and its output is that key's value.
@@ -120,7 +123,8 @@ inline Finding causal_row0(const Context& c) {
   const Outcome outcome = c.evaluate(square);
   for (std::size_t e = 0; e < static_cast<std::size_t>(square.sizes.at("m")); ++e) {
     const double slack = outcome.bounds().at("o").values[e];
-    if (!(std::abs(outcome.values.at("o").values[e] - square.inputs.at("v").values[e]) <= slack)) return Finding::broken("o_0 is not v_0");
+    if (!(std::abs(outcome.values.at("o").values[e] - square.inputs.at("v").values[e]) <= slack))
+      return Finding::broken("o_0 is not v_0");
   }
   return {};
 }
@@ -131,7 +135,8 @@ inline Finding zero_scale_mean(const Context& c) {
   flat.inputs.erase("bias");
   flat.parameters["scale"] = 0.0;
   const Outcome outcome = c.evaluate(flat);
-  const auto &v = flat.inputs.at("v").values, &o = outcome.values.at("o").values, &bound = outcome.bounds().at("o").values;
+  const auto &v = flat.inputs.at("v").values, &o = outcome.values.at("o").values,
+             &bound = outcome.bounds().at("o").values;
   const Index m = flat.sizes.at("m");
   for (Index i = 0; i < flat.sizes.at("n"); ++i)
     for (Index e = 0; e < m; ++e) {
@@ -139,7 +144,8 @@ inline Finding zero_scale_mean(const Context& c) {
       for (Index j = 0; j < flat.sizes.at("s"); ++j)
         if (sees(flat, i, j)) total += v[static_cast<std::size_t>(j * m + e)], count += 1;
       const auto t = static_cast<std::size_t>(i * m + e);
-      if (count > 0 && !(std::abs(o[t] - total / count) <= bound[t] + 0x1p-48)) return Finding::broken("a scale of 0 does not give the mean");
+      if (count > 0 && !(std::abs(o[t] - total / count) <= bound[t] + 0x1p-48))
+        return Finding::broken("a scale of 0 does not give the mean");
     }
   return {};
 }
@@ -154,9 +160,11 @@ inline Finding self_equivariance(const Context& c) {
   tokens.parameters["causal"] = false;
   std::vector<Index> reversed(static_cast<std::size_t>(n));
   std::iota(reversed.rbegin(), reversed.rend(), Index{0});
-  const Outcome plain = c.evaluate(tokens), other = c.evaluate(laws::take_rows(laws::take_rows(tokens, "n", reversed), "s", reversed));
+  const Outcome plain = c.evaluate(tokens),
+                other = c.evaluate(laws::take_rows(laws::take_rows(tokens, "n", reversed), "s", reversed));
   const auto moved = [&](const Array& o) { return laws::take(o, *c.problem.spec->output("o"), "n", reversed); };
-  return laws::same(c, "o", other.values.at("o"), other.bounds().at("o"), moved(plain.values.at("o")), moved(plain.bounds().at("o")), "reversed tokens");
+  return laws::same(c, "o", other.values.at("o"), other.bounds().at("o"), moved(plain.values.at("o")),
+                    moved(plain.bounds().at("o")), "reversed tokens");
 }
 
 inline std::vector<laws::Property> properties() {

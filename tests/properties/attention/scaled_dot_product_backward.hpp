@@ -17,7 +17,8 @@ struct Estimate {
   void add(double x, double bound) { value += x, error += bound + 0x1p-46 * std::abs(x); }
 };
 
-inline Finding close(const Context& c, const std::string& name, const Estimate& a, const Estimate& b, const std::string& what) {
+inline Finding close(const Context& c, const std::string& name, const Estimate& a, const Estimate& b,
+                     const std::string& what) {
   return laws::same(c, name, {{1}, {a.value}}, {{1}, {a.error}}, {{1}, {b.value}}, {{1}, {b.error}}, what);
 }
 
@@ -25,7 +26,8 @@ inline Finding close(const Context& c, const std::string& name, const Estimate& 
 inline Estimate product(const Outcome& outcome, const std::string& name, const Array& y) {
   Estimate result;
   const auto &x = outcome.values.at(name).values, &bound = outcome.bounds().at(name).values;
-  for (std::size_t t = 0; t < x.size(); ++t) result.add(x[t] * y.values[t], y.values[t] == 0 ? 0 : bound[t] * std::abs(y.values[t]));
+  for (std::size_t t = 0; t < x.size(); ++t)
+    result.add(x[t] * y.values[t], y.values[t] == 0 ? 0 : bound[t] * std::abs(y.values[t]));
   return result;
 }
 
@@ -44,7 +46,8 @@ inline Finding dl_row_sum(const Context& c) {
   const auto s = static_cast<std::size_t>(c.problem.sizes.at("s"));
   for (std::size_t row = 0; row < grad_l->second.values.size(); row += s) {
     Estimate total;
-    for (std::size_t t = row; t < row + s; ++t) total.add(grad_l->second.values[t], outcome.bounds().at("grad_bias").values[t]);
+    for (std::size_t t = row; t < row + s; ++t)
+      total.add(grad_l->second.values[t], outcome.bounds().at("grad_bias").values[t]);
     const auto finding = close(c, "sum of grad_bias", total, {}, "a row");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
@@ -55,7 +58,8 @@ inline Finding dl_row_sum(const Context& c) {
 inline Estimate over_keys(const Outcome& outcome, const std::string& name, std::size_t e) {
   Estimate total;
   const Array& x = outcome.values.at(name);
-  for (std::size_t t = e; t < x.values.size(); t += static_cast<std::size_t>(x.shape[1])) total.add(x.values[t], outcome.bounds().at(name).values[t]);
+  for (std::size_t t = e; t < x.values.size(); t += static_cast<std::size_t>(x.shape[1]))
+    total.add(x.values[t], outcome.bounds().at(name).values[t]);
   return total;
 }
 
@@ -63,7 +67,8 @@ inline Estimate over_keys(const Outcome& outcome, const std::string& name, std::
 inline Finding dk_column_sum(const Context& c) {
   const Outcome outcome = c.evaluate(c.problem);
   for (Index a = 0; a < c.problem.sizes.at("d"); ++a) {
-    const auto finding = close(c, "sum of grad_k", over_keys(outcome, "grad_k", static_cast<std::size_t>(a)), {}, "a column");
+    const auto finding =
+        close(c, "sum of grad_k", over_keys(outcome, "grad_k", static_cast<std::size_t>(a)), {}, "a column");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};
@@ -80,7 +85,8 @@ inline Finding dv_column_sum(const Context& c) {
       for (Index j = 0; j < s; ++j) some = some || sees(c.problem, i, j);
       if (some) expected.add(c.problem.inputs.at("grad_o").values[static_cast<std::size_t>(i * m + e)], 0);
     }
-    const auto finding = close(c, "sum of grad_v", over_keys(outcome, "grad_v", static_cast<std::size_t>(e)), expected, "a column");
+    const auto finding =
+        close(c, "sum of grad_v", over_keys(outcome, "grad_v", static_cast<std::size_t>(e)), expected, "a column");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};
@@ -89,7 +95,8 @@ inline Finding dv_column_sum(const Context& c) {
 /// grad_q . q = grad_k . k: (c q, k / c) has the same products.
 inline Finding euler_qk(const Context& c) {
   const Outcome outcome = c.evaluate(c.problem);
-  return close(c, "grad_q . q", product(outcome, "grad_q", c.problem.inputs.at("q")), product(outcome, "grad_k", c.problem.inputs.at("k")), "grad_k . k");
+  return close(c, "grad_q . q", product(outcome, "grad_q", c.problem.inputs.at("q")),
+               product(outcome, "grad_k", c.problem.inputs.at("k")), "grad_k . k");
 }
 
 /// grad_v . v = grad_o . o: the output is linear in the values.
@@ -99,7 +106,8 @@ inline Finding euler_v(const Context& c) {
   const auto& grad_o = c.problem.inputs.at("grad_o").values;
   for (std::size_t t = 0; t < grad_o.size(); ++t)
     expected.add(grad_o[t] * output.middle.at("o").values[t], std::abs(grad_o[t]) * output.radius.at("o").values[t]);
-  return close(c, "grad_v . v", product(c.evaluate(c.problem), "grad_v", c.problem.inputs.at("v")), expected, "grad_o . o");
+  return close(c, "grad_v . v", product(c.evaluate(c.problem), "grad_v", c.problem.inputs.at("v")), expected,
+               "grad_o . o");
 }
 
 /// grad_o . (f(x + h t) - f(x - h t)) / 2h for the forward equation f, extrapolated from h and h/2.
@@ -110,14 +118,16 @@ inline Estimate slope_along(const Problem& problem, const Arrays& tangents) {
     for (const double step : {h, -h}) {
       Problem moved = forward(problem);
       for (const auto& [name, tangent] : tangents)
-        for (std::size_t t = 0; t < tangent.values.size(); ++t) moved.inputs.at(name).values[t] += step * tangent.values[t];
+        for (std::size_t t = 0; t < tangent.values.size(); ++t)
+          moved.inputs.at(name).values[t] += step * tangent.values[t];
       const auto o = golden::enclose(moved, "max_shift", 128);
       for (std::size_t t = 0; t < grad_o.size(); ++t) slope.add(grad_o[t] * o.middle.at("o").values[t] / (2 * step), 0);
     }
     return slope;
   };
   const Estimate coarse = quotient(0x1p-12), fine = quotient(0x1p-13);
-  return {fine.value + (fine.value - coarse.value) / 3, std::abs(fine.value - coarse.value) + coarse.error + fine.error};
+  return {fine.value + (fine.value - coarse.value) / 3,
+          std::abs(fine.value - coarse.value) + coarse.error + fine.error};
 }
 
 inline Finding slope_is_gradient(const Context& c, const Arrays& tangents) {
@@ -134,7 +144,8 @@ inline Finding slope_is_gradient(const Context& c, const Arrays& tangents) {
 inline Finding adjoint(const Context& c) {
   Arrays tangents;
   for (const char* name : {"q", "k", "v"})
-    tangents[name] = golden::draw_array("integers -2 2", c.problem.inputs.at(name).shape, c.exact, c.seed, std::string("property.") + name);
+    tangents[name] = golden::draw_array("integers -2 2", c.problem.inputs.at(name).shape, c.exact, c.seed,
+                                        std::string("property.") + name);
   return slope_is_gradient(c, tangents);
 }
 
@@ -164,9 +175,12 @@ inline Finding reverse_causality(const Context& c) {
   }
   const Outcome before = c.evaluate(plain), after = c.evaluate(changed);
   for (const char* name : {"grad_k", "grad_v"}) {
-    const auto tail = [&](const Array& x) { return Array{{n - first, x.shape[1]}, {x.values.begin() + first * x.shape[1], x.values.end()}}; };
-    const auto finding = laws::same(c, name, tail(after.values.at(name)), tail(after.bounds().at(name)), tail(before.values.at(name)),
-                                    tail(before.bounds().at(name)), "other queries before key " + std::to_string(first));
+    const auto tail = [&](const Array& x) {
+      return Array{{n - first, x.shape[1]}, {x.values.begin() + first * x.shape[1], x.values.end()}};
+    };
+    const auto finding =
+        laws::same(c, name, tail(after.values.at(name)), tail(after.bounds().at(name)), tail(before.values.at(name)),
+                   tail(before.bounds().at(name)), "other queries before key " + std::to_string(first));
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};

@@ -22,7 +22,8 @@ Finding each_row(const Problem& problem, F&& check) {
   for (Index row = 0; row < problem.sizes.at("r"); ++row) {
     Entries seen;
     for (Index t = row * s; t < (row + 1) * s; ++t)
-      if (mask == problem.inputs.end() || mask->second.values[static_cast<std::size_t>(t)] != 0) seen.push_back(static_cast<std::size_t>(t));
+      if (mask == problem.inputs.end() || mask->second.values[static_cast<std::size_t>(t)] != 0)
+        seen.push_back(static_cast<std::size_t>(t));
     if (seen.empty()) continue;
     any = true;
     const Finding finding = check(seen);
@@ -32,8 +33,10 @@ Finding each_row(const Problem& problem, F&& check) {
 }
 
 /// One number that must be within `allowed` of another.
-inline Finding close(const Context& c, const std::string& name, double got, double allowed, double expected, const std::string& what) {
-  return laws::same(c, name, {{1}, {got}}, {{1}, {allowed}}, {{1}, {expected}}, {{1}, {0x1p-46 * (1 + std::abs(expected))}}, what);
+inline Finding close(const Context& c, const std::string& name, double got, double allowed, double expected,
+                     const std::string& what) {
+  return laws::same(c, name, {{1}, {got}}, {{1}, {allowed}}, {{1}, {expected}},
+                    {{1}, {0x1p-46 * (1 + std::abs(expected))}}, what);
 }
 
 /// The problem with the logits of a recipe; small integers, so that sums and differences of logits are exact.
@@ -64,7 +67,8 @@ inline Finding ratio(const Context& c) {
     for (const auto j : seen) {
       const auto k = seen.front();
       const double factor = std::exp(x.values[j] - x.values[k]);
-      const auto finding = close(c, "a", a.values[j], bound.values[j] + factor * bound.values[k], factor * a.values[k], "e^(x_j - x_k) a_k");
+      const auto finding = close(c, "a", a.values[j], bound.values[j] + factor * bound.values[k], factor * a.values[k],
+                                 "e^(x_j - x_k) a_k");
       if (finding.kind == Finding::Kind::broken) return finding;
     }
     return Finding{};
@@ -75,7 +79,8 @@ inline Finding ratio(const Context& c) {
 inline Finding monotone(const Context& c) {
   const Problem plain = with_logits(c);
   Problem raised = plain;
-  const auto s = static_cast<std::size_t>(c.problem.sizes.at("s")), column = static_cast<std::size_t>(laws::choose(c, 1, c.problem.sizes.at("s")));
+  const auto s = static_cast<std::size_t>(c.problem.sizes.at("s")),
+             column = static_cast<std::size_t>(laws::choose(c, 1, c.problem.sizes.at("s")));
   for (std::size_t t = column; t < raised.inputs.at("x").values.size(); t += s) raised.inputs.at("x").values[t] += 1;
   const Outcome before = c.evaluate(plain), after = c.evaluate(raised);
   return each_row(plain, [&](const Entries& seen) {
@@ -83,7 +88,8 @@ inline Finding monotone(const Context& c) {
     for (const auto t : seen) {
       const double rise = after.values.at("a").values[t] - before.values.at("a").values[t];
       const double allowed = after.bounds().at("a").values[t] + before.bounds().at("a").values[t];
-      if (t % s == column ? rise < -allowed : rise > allowed) return Finding::broken("a weight moved against the logit that was raised");
+      if (t % s == column ? rise < -allowed : rise > allowed)
+        return Finding::broken("a weight moved against the logit that was raised");
     }
     return Finding{};
   });
@@ -104,8 +110,8 @@ inline Finding masking_is_removal(const Context& c) {
     alone.sizes["r"] = 1, alone.sizes["s"] = count;
     alone.inputs = {{"x", chosen(c.problem.inputs.at("x"))}};
     const Outcome outcome = c.evaluate(alone);
-    return laws::same(c, "a", chosen(masked.values.at("a")), chosen(masked.bounds().at("a")), outcome.values.at("a"), outcome.bounds().at("a"),
-                      "the visible entries alone");
+    return laws::same(c, "a", chosen(masked.values.at("a")), chosen(masked.bounds().at("a")), outcome.values.at("a"),
+                      outcome.bounds().at("a"), "the visible entries alone");
   });
 }
 
@@ -113,12 +119,14 @@ inline Finding masking_is_removal(const Context& c) {
 inline Finding two_is_sigmoid(const Context& c) {
   Problem two = c.problem;
   two.sizes["s"] = 2;
-  two.inputs = {{"x", golden::draw_array("integers -8 8", {c.problem.sizes.at("r"), 2}, c.exact, c.seed, "property.x")}};
+  two.inputs = {
+      {"x", golden::draw_array("integers -8 8", {c.problem.sizes.at("r"), 2}, c.exact, c.seed, "property.x")}};
   const Outcome outcome = c.evaluate(two);
   const auto& x = two.inputs.at("x").values;
   return each_row(two, [&](const Entries& seen) {
     const auto t = seen[0];
-    return close(c, "a", outcome.values.at("a").values[t], outcome.bounds().at("a").values[t], 1 / (1 + std::exp(x[t + 1] - x[t])), "sigma(x_0 - x_1)");
+    return close(c, "a", outcome.values.at("a").values[t], outcome.bounds().at("a").values[t],
+                 1 / (1 + std::exp(x[t + 1] - x[t])), "sigma(x_0 - x_1)");
   });
 }
 
@@ -128,7 +136,8 @@ inline Finding uniform(const Context& c) {
   const Outcome outcome = c.evaluate(equal);
   return each_row(equal, [&](const Entries& seen) {
     for (const auto t : seen) {
-      const auto finding = close(c, "a", outcome.values.at("a").values[t], outcome.bounds().at("a").values[t], 1 / static_cast<double>(seen.size()), "equal logits");
+      const auto finding = close(c, "a", outcome.values.at("a").values[t], outcome.bounds().at("a").values[t],
+                                 1 / static_cast<double>(seen.size()), "equal logits");
       if (finding.kind == Finding::Kind::broken) return finding;
     }
     return Finding{};
@@ -164,7 +173,8 @@ inline Finding entropy_between(const Context& c, double logit_bound) {
       if (a > 0) entropy -= a * std::log(a);
       allowed += 2 * bound * (1 + std::abs(std::log(std::max(a, bound) + 0x1p-60)));
     }
-    const double most = std::log(static_cast<double>(seen.size())), least = logit_bound == 0 ? 0 : most - 2 * logit_bound;
+    const double most = std::log(static_cast<double>(seen.size())),
+                 least = logit_bound == 0 ? 0 : most - 2 * logit_bound;
     if (entropy > most + allowed) return Finding::broken("the entropy of a row is larger than that of equal weights");
     return entropy < least - allowed ? Finding::broken("bounded logits, and an entropy below ln n - 2 B") : Finding{};
   });

@@ -23,14 +23,16 @@ inline Finding softmax_with_a_gate(const Context& c) {
     radius.values[i] = std::isinf(lse) ? 0 : 0x1p-48 * (4 + std::abs(lse)) * expected.values[i];
   }
   const Outcome outcome = c.evaluate(c.problem);
-  return laws::same(c, "a", outcome.values.at("a"), outcome.bounds().at("a"), expected, radius, "softmax(x) sigma(lse(x))");
+  return laws::same(c, "a", outcome.values.at("a"), outcome.bounds().at("a"), expected, radius,
+                    "softmax(x) sigma(lse(x))");
 }
 
 /// Adding b to a row of sum w changes its weights: a becomes e^b a / (1 + (e^b - 1) w).
 inline Finding a_shifted_row(const Context& c) {
   Problem integers = c.problem;
   auto& x = integers.inputs.at("x");
-  x = golden::draw_array("integers -4 4", x.shape, c.exact, c.seed, "property.x");  // small integers: the shifted logits are exact
+  x = golden::draw_array("integers -4 4", x.shape, c.exact, c.seed,
+                         "property.x");  // small integers: the shifted logits are exact
   Problem shifted = integers;
   for (double& logit : shifted.inputs.at("x").values) logit += 1;
   const Outcome plain = c.evaluate(integers), other = c.evaluate(shifted);
@@ -55,14 +57,16 @@ inline Finding a_zero_key_and_value(const Context& c) {
   const auto integers = [&](const char* name, Index rows, Index columns) {
     return golden::draw_array("integers -2 2", {rows, columns}, c.exact, c.seed, std::string("property.") + name);
   };
-  Problem attention{&find_spec("attention.scaled_dot_product"), {{"n", r}, {"s", s + 1}, {"d", d}, {"m", m}}, {{"scale", 1.0}}, {}};
+  Problem attention{
+      &find_spec("attention.scaled_dot_product"), {{"n", r}, {"s", s + 1}, {"d", d}, {"m", m}}, {{"scale", 1.0}}, {}};
   attention.inputs = {{"q", integers("q", r, d)}, {"k", integers("k", s + 1, d)}, {"v", integers("v", s + 1, m)}};
   for (const char* name : {"k", "v"}) {
     auto& x = attention.inputs.at(name);
     std::fill(x.values.end() - x.shape[1], x.values.end(), 0.0);
   }
   Problem weights = c.problem;
-  const auto &q = attention.inputs.at("q").values, &k = attention.inputs.at("k").values, &v = attention.inputs.at("v").values;
+  const auto &q = attention.inputs.at("q").values, &k = attention.inputs.at("k").values,
+             &v = attention.inputs.at("v").values;
   auto& x = weights.inputs.at("x").values;
   for (std::size_t t = 0; t < x.size(); ++t) {
     const auto i = t / static_cast<std::size_t>(s) * 3, j = t % static_cast<std::size_t>(s) * 3;
@@ -71,7 +75,8 @@ inline Finding a_zero_key_and_value(const Context& c) {
   if (const auto mask = c.problem.inputs.find("mask"); mask != c.problem.inputs.end()) {
     Array longer{{r, s + 1}, {}};
     for (Index t = 0; t < r * (s + 1); ++t)
-      longer.values.push_back(t % (s + 1) == s ? 1 : mask->second.values[static_cast<std::size_t>(t / (s + 1) * s + t % (s + 1))]);
+      longer.values.push_back(
+          t % (s + 1) == s ? 1 : mask->second.values[static_cast<std::size_t>(t / (s + 1) * s + t % (s + 1))]);
     attention.inputs["mask"] = longer;
   }
   const Outcome outcome = c.evaluate(weights);
@@ -88,7 +93,8 @@ inline Finding a_zero_key_and_value(const Context& c) {
       o.values.push_back(total), allowed.values.push_back(error);
     }
   const auto enclosure = golden::enclose(attention, "max_shift", 128);
-  return laws::same(c, "a v", o, allowed, enclosure.middle.at("o"), enclosure.radius.at("o"), "a key and a value of zeros");
+  return laws::same(c, "a v", o, allowed, enclosure.middle.at("o"), enclosure.radius.at("o"),
+                    "a key and a value of zeros");
 }
 
 /// a_j / a_k = e^(x_j - x_k), as in softmax.
@@ -100,7 +106,8 @@ inline Finding vanish(const Context& c) {
   for (double& x : low.inputs.at("x").values) x -= 64;
   const Outcome outcome = c.evaluate(low);
   for (std::size_t t = 0; t < low.inputs.at("x").values.size(); ++t)
-    if (!(outcome.values.at("a").values[t] <= std::exp(low.inputs.at("x").values[t]) + outcome.bounds().at("a").values[t]))
+    if (!(outcome.values.at("a").values[t] <=
+          std::exp(low.inputs.at("x").values[t]) + outcome.bounds().at("a").values[t]))
       return Finding::broken("a weight exceeds e^x");
   return {};
 }
@@ -109,11 +116,13 @@ inline Finding vanish(const Context& c) {
 inline Finding saturate(const Context& c) {
   Problem high = softmax::with_logits(c);
   for (double& x : high.inputs.at("x").values) x += 64;
-  const auto enclosure = golden::enclose({&find_spec("attention.softmax"), high.sizes, {}, high.inputs}, "max_shift", 128);
+  const auto enclosure =
+      golden::enclose({&find_spec("attention.softmax"), high.sizes, {}, high.inputs}, "max_shift", 128);
   Array allowed = enclosure.radius.at("a");
   for (double& radius : allowed.values) radius += 0x1p-60;
   const Outcome outcome = c.evaluate(high);
-  return laws::same(c, "a", outcome.values.at("a"), outcome.bounds().at("a"), enclosure.middle.at("a"), allowed, "softmax");
+  return laws::same(c, "a", outcome.values.at("a"), outcome.bounds().at("a"), enclosure.middle.at("a"), allowed,
+                    "softmax");
 }
 
 inline std::vector<laws::Property> properties() {

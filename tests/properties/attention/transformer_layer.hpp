@@ -28,7 +28,8 @@ inline Finding residual_identity(const Context& c) {
   const Outcome outcome = c.evaluate(problem);
   const Array& x = problem.inputs.at("x");  // a product that takes fewer bits than x has rounds it, times 1 or not
   Array exactly{x.shape, std::vector<double>(x.values.size())};
-  return laws::same(c, "z", outcome.values.at("z"), outcome.bounds().at("z"), x, exactly, "an additive layer of nothing");
+  return laws::same(c, "z", outcome.values.at("z"), outcome.bounds().at("z"), x, exactly,
+                    "an additive layer of nothing");
 }
 
 /// The output is all that a layer hands on: applied to it, the layer gives what the equation gives.
@@ -39,11 +40,10 @@ inline Finding stack(const Context& c) {
   second.inputs.at("x") = c.evaluate(first).values.at("z");
   const Outcome outcome = c.evaluate(second);
   const auto expected = golden::enclose(second, "dense", 128);
-  return laws::same(c, "z", outcome.values.at("z"), outcome.bounds().at("z"), expected.middle.at("z"), expected.radius.at("z"), "the layer of the layer");
+  return laws::same(c, "z", outcome.values.at("z"), outcome.bounds().at("z"), expected.middle.at("z"),
+                    expected.radius.at("z"), "the layer of the layer");
 }
 
-inline std::vector<laws::Property> properties() {
-  return {{"residual_identity", residual_identity}, {"stack", stack}};
-}
+inline std::vector<laws::Property> properties() { return {{"residual_identity", residual_identity}, {"stack", stack}}; }
 
 }  // namespace attest::properties::attention::transformer_layer

@@ -32,7 +32,9 @@ inline std::optional<Stored> stored(const Context& c, const std::string& values 
   Stored s{c.problem, {}, {}, golden::draw_array(values, {tokens, m}, c.exact, c.seed, "property.v")};
   Array& q = s.read.inputs.at("q");
   q = golden::draw_array("integers 1 3", q.shape, c.exact, c.seed, "property.q");
-  const auto phi_q = exact_features(map, q), phi_k = exact_features(map, golden::draw_array("integers 1 3", {tokens, d}, c.exact, c.seed, "property.k"));
+  const auto phi_q = exact_features(map, q),
+             phi_k =
+                 exact_features(map, golden::draw_array("integers 1 3", {tokens, d}, c.exact, c.seed, "property.k"));
   if (!phi_q) return {};
   s.phi_q = *phi_q, s.phi_k = *phi_k;
   auto &memory = s.read.inputs.at("memory").values, &z = s.read.inputs.at("z").values;
@@ -42,7 +44,8 @@ inline std::optional<Stored> stored(const Context& c, const std::string& values 
     for (Index a = 0; a < d; ++a) {
       const double phi = phi_k->values[static_cast<std::size_t>(t * d + a)];
       z[static_cast<std::size_t>(a)] += phi;
-      for (Index b = 0; b < m; ++b) memory[static_cast<std::size_t>(a * m + b)] += phi * s.v.values[static_cast<std::size_t>(t * m + b)];
+      for (Index b = 0; b < m; ++b)
+        memory[static_cast<std::size_t>(a * m + b)] += phi * s.v.values[static_cast<std::size_t>(t * m + b)];
     }
   return s;
 }
@@ -58,7 +61,8 @@ inline Finding equals_linear_attention(const Context& c) {
                     {{"phi_q", s->phi_q}, {"phi_k", s->phi_k}, {"v", s->v}}};
   const auto expected = golden::enclose(attention, "quadratic", 128);
   const Outcome outcome = c.evaluate(s->read);
-  return laws::same(c, "a", outcome.values.at("a"), outcome.bounds().at("a"), expected.middle.at("o"), expected.radius.at("o"), "linear attention over what was stored");
+  return laws::same(c, "a", outcome.values.at("a"), outcome.bounds().at("a"), expected.middle.at("o"),
+                    expected.radius.at("o"), "linear attention over what was stored");
 }
 
 /// After linear updates no answer leaves the range of the stored values.
@@ -71,7 +75,8 @@ inline Finding convex_hull(const Context& c) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     double low = v[i % m], high = low;
     for (std::size_t j = i % m; j < v.size(); j += m) low = std::min(low, v[j]), high = std::max(high, v[j]);
-    if (!(low - bound[i] <= a[i] && a[i] <= high + bound[i])) return Finding::broken("a[" + std::to_string(i) + "] lies outside the stored values");
+    if (!(low - bound[i] <= a[i] && a[i] <= high + bound[i]))
+      return Finding::broken("a[" + std::to_string(i) + "] lies outside the stored values");
   }
   return {};
 }
@@ -82,15 +87,18 @@ inline Finding constant_value(const Context& c) {
   if (!s) return Finding::vacuous();
   const Outcome outcome = c.evaluate(s->read);
   const Array& a = outcome.values.at("a");
-  return laws::same(c, "a", a, outcome.bounds().at("a"), Array{a.shape, std::vector<double>(a.values.size(), 3.0)}, Array{a.shape, std::vector<double>(a.values.size())},
-                    "one value stored");
+  return laws::same(c, "a", a, outcome.bounds().at("a"), Array{a.shape, std::vector<double>(a.values.size(), 3.0)},
+                    Array{a.shape, std::vector<double>(a.values.size())}, "one value stored");
 }
 
 /// An empty memory answers by the convention, 0 unless NaN is asked for.
 inline Finding empty_memory(const Context& c) {
   Problem empty = c.problem;
-  for (const char* state : {"memory", "z"}) std::fill(empty.inputs.at(state).values.begin(), empty.inputs.at(state).values.end(), 0.0);
-  if (std::get<double>(*setting(empty, "eps")) != 0 || std::get<std::string>(*setting(empty, "zero_denominator")) == "nan") return Finding::vacuous();
+  for (const char* state : {"memory", "z"})
+    std::fill(empty.inputs.at(state).values.begin(), empty.inputs.at(state).values.end(), 0.0);
+  if (std::get<double>(*setting(empty, "eps")) != 0 ||
+      std::get<std::string>(*setting(empty, "zero_denominator")) == "nan")
+    return Finding::vacuous();
   const Outcome outcome = c.evaluate(empty);
   for (const double x : outcome.values.at("a").values)
     if (x != 0) return Finding::broken("an empty memory answers " + std::to_string(x));
@@ -98,7 +106,9 @@ inline Finding empty_memory(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"equals_linear_attention", equals_linear_attention}, {"convex_hull", convex_hull}, {"constant_value", constant_value},
+  return {{"equals_linear_attention", equals_linear_attention},
+          {"convex_hull", convex_hull},
+          {"constant_value", constant_value},
           {"empty_memory", empty_memory}};
 }
 

@@ -34,15 +34,18 @@ inline Finding additive(const Context& c) {
   const Index split = 1 + laws::choose(c, 1, n - 1);
   std::vector<Index> rows(static_cast<std::size_t>(n));
   std::iota(rows.begin(), rows.end(), Index{0});
-  const Outcome whole = c.evaluate(fresh), first = c.evaluate(laws::take_rows(fresh, "n", {rows.begin(), rows.begin() + split})),
+  const Outcome whole = c.evaluate(fresh),
+                first = c.evaluate(laws::take_rows(fresh, "n", {rows.begin(), rows.begin() + split})),
                 second = c.evaluate(laws::take_rows(fresh, "n", {rows.begin() + split, rows.end()}));
   for (const char* state : {"memory", "z"}) {
     Array sum = first.values.at(state), bound = first.bounds().at(state);
     for (std::size_t i = 0; i < sum.values.size(); ++i) {
-      bound.values[i] += second.bounds().at(state).values[i] + 0x1p-52 * (std::abs(sum.values[i]) + std::abs(second.values.at(state).values[i]));
+      bound.values[i] += second.bounds().at(state).values[i] +
+                         0x1p-52 * (std::abs(sum.values[i]) + std::abs(second.values.at(state).values[i]));
       sum.values[i] += second.values.at(state).values[i];
     }
-    const auto finding = laws::same(c, state, whole.values.at(state), whole.bounds().at(state), sum, bound, "the sum of two states");
+    const auto finding =
+        laws::same(c, state, whole.values.at(state), whole.bounds().at(state), sum, bound, "the sum of two states");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};
@@ -58,9 +61,11 @@ inline Finding zero_value(const Context& c) {
   std::fill(none.values.begin(), none.values.end(), 0.0);
   const auto carried = zero.inputs.find("memory");
   before.values = carried == zero.inputs.end() ? none.values : carried->second.values;
-  const auto finding = laws::same(c, "memory", outcome.values.at("memory"), outcome.bounds().at("memory"), before, none, "values of 0");
+  const auto finding =
+      laws::same(c, "memory", outcome.values.at("memory"), outcome.bounds().at("memory"), before, none, "values of 0");
   if (finding.kind == Finding::Kind::broken) return finding;
-  return laws::same(c, "z", outcome.values.at("z"), outcome.bounds().at("z"), plain.values.at("z"), plain.bounds().at("z"), "values of 0");
+  return laws::same(c, "z", outcome.values.at("z"), outcome.bounds().at("z"), plain.values.at("z"),
+                    plain.bounds().at("z"), "values of 0");
 }
 
 inline std::vector<laws::Property> properties() {

@@ -25,7 +25,8 @@ inline Finding head_ablation(const Context& c) {
   const auto width = w_o.values.size() / static_cast<std::size_t>(h);
   std::fill_n(w_o.values.begin() + static_cast<std::ptrdiff_t>(width) * head, width, 0.0);
   const Outcome with = c.evaluate(silent), without = c.evaluate(laws::take_rows(c.problem, "h", others));
-  return laws::same(c, "o", with.values.at("o"), with.bounds().at("o"), without.values.at("o"), without.bounds().at("o"), "w_o of one head zero");
+  return laws::same(c, "o", with.values.at("o"), with.bounds().at("o"), without.values.at("o"),
+                    without.bounds().at("o"), "w_o of one head zero");
 }
 
 /// A head's state depends on no other head's weights, gate or state.
@@ -46,8 +47,9 @@ inline Finding states_are_independent(const Context& c) {
     if (!plain.values.count(state)) return Finding::vacuous();
     const auto& declared = *c.problem.spec->output(state);
     const auto mine = [&](const Array& array) { return laws::take(array, declared, "h", {head}); };
-    const auto finding = laws::same(c, state, mine(plain.values.at(state)), mine(plain.bounds().at(state)), mine(other.values.at(state)),
-                                    mine(other.bounds().at(state)), "changing every other head");
+    const auto finding =
+        laws::same(c, state, mine(plain.values.at(state)), mine(plain.bounds().at(state)), mine(other.values.at(state)),
+                   mine(other.bounds().at(state)), "changing every other head");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};
@@ -56,18 +58,22 @@ inline Finding states_are_independent(const Context& c) {
 /// One head whose projections pick columns of x and whose w_o picks columns of the head is infini.segment_attention.
 inline Finding one_selecting_head(const Context& c) {
   Problem one = laws::take_rows(c.problem, "h", {0});
-  const Index n = one.sizes.at("n"), e = one.sizes.at("e"), d = one.sizes.at("d"), m = one.sizes.at("m"), f = one.sizes.at("f");
+  const Index n = one.sizes.at("n"), e = one.sizes.at("e"), d = one.sizes.at("d"), m = one.sizes.at("m"),
+              f = one.sizes.at("f");
   Problem head{&find_spec("infini.segment_attention"), {{"n", n}, {"d", d}, {"m", m}}, one.parameters, {}};
   const auto select = [](Array& w, Index rows, Index columns, Index shift) {
     for (Index r = 0; r < rows; ++r)
-      for (Index b = 0; b < columns; ++b) w.values[static_cast<std::size_t>(r * columns + b)] = r == (b + shift) % rows ? 1 : 0;
+      for (Index b = 0; b < columns; ++b)
+        w.values[static_cast<std::size_t>(r * columns + b)] = r == (b + shift) % rows ? 1 : 0;
   };
   Index shift = 0;
-  for (const auto& [projection, tensor, width] : {std::tuple("w_q", "q", d), std::tuple("w_k", "k", d), std::tuple("w_v", "v", m)}) {
+  for (const auto& [projection, tensor, width] :
+       {std::tuple("w_q", "q", d), std::tuple("w_k", "k", d), std::tuple("w_v", "v", m)}) {
     select(one.inputs.at(projection), e, width, shift);
     Array picked{{n, width}, {}};
     for (Index i = 0; i < n; ++i)
-      for (Index b = 0; b < width; ++b) picked.values.push_back(one.inputs.at("x").values[static_cast<std::size_t>(i * e + (b + shift) % e)]);
+      for (Index b = 0; b < width; ++b)
+        picked.values.push_back(one.inputs.at("x").values[static_cast<std::size_t>(i * e + (b + shift) % e)]);
     head.inputs[tensor] = picked;
     ++shift;
   }
@@ -83,8 +89,8 @@ inline Finding one_selecting_head(const Context& c) {
     return o;
   };
   const Outcome outcome = c.evaluate(one);
-  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), spread(expected.middle.at("o")), spread(expected.radius.at("o")),
-                    "one head that picks columns");
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), spread(expected.middle.at("o")),
+                    spread(expected.radius.at("o")), "one head that picks columns");
 }
 
 /// Closed gates leave multi-head causal attention inside each segment.
@@ -104,11 +110,25 @@ inline Finding all_local(const Context& c) {
     const auto& sizes = part.sizes;
     const auto& in = part.inputs;
     const Problem local{&find_spec("attention.multi_head"),
-                        {{"n", sizes.at("n")}, {"s", sizes.at("n")}, {"f", sizes.at("e")}, {"h", sizes.at("h")}, {"d", sizes.at("d")}, {"m", sizes.at("m")}, {"e", sizes.at("f")}},
+                        {{"n", sizes.at("n")},
+                         {"s", sizes.at("n")},
+                         {"f", sizes.at("e")},
+                         {"h", sizes.at("h")},
+                         {"d", sizes.at("d")},
+                         {"m", sizes.at("m")},
+                         {"e", sizes.at("f")}},
                         {{"causal", true}},
-                        {{"x_q", in.at("x")}, {"x_k", in.at("x")}, {"x_v", in.at("x")}, {"w_q", in.at("w_q")}, {"w_k", in.at("w_k")}, {"w_v", in.at("w_v")}, {"w_o", in.at("w_o")}}};
+                        {{"x_q", in.at("x")},
+                         {"x_k", in.at("x")},
+                         {"x_v", in.at("x")},
+                         {"w_q", in.at("w_q")},
+                         {"w_k", in.at("w_k")},
+                         {"w_v", in.at("w_v")},
+                         {"w_o", in.at("w_o")}}};
     const auto enclosure = golden::enclose(local, "loop", 128);
-    const auto append = [](Array& to, const Array& from) { to.values.insert(to.values.end(), from.values.begin(), from.values.end()); };
+    const auto append = [](Array& to, const Array& from) {
+      to.values.insert(to.values.end(), from.values.begin(), from.values.end());
+    };
     append(expected, enclosure.middle.at("o"));
     append(radius, enclosure.radius.at("o"));
   }
@@ -117,7 +137,9 @@ inline Finding all_local(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"head_ablation", head_ablation}, {"states_are_independent", states_are_independent}, {"one_selecting_head", one_selecting_head},
+  return {{"head_ablation", head_ablation},
+          {"states_are_independent", states_are_independent},
+          {"one_selecting_head", one_selecting_head},
           {"all_local", all_local}};
 }
 

@@ -19,7 +19,8 @@ using laws::Outcome;
 inline Finding closed_gate_is_local_attention(const Context& c) {
   Problem closed = c.problem;
   if (std::get<std::string>(*setting(closed, "position")) != "none") return Finding::vacuous();
-  if (std::get<std::string>(*setting(closed, "zero_denominator")) == "nan") return Finding::vacuous();  // NaN times any gate
+  if (std::get<std::string>(*setting(closed, "zero_denominator")) == "nan")
+    return Finding::vacuous();  // NaN times any gate
   closed.inputs.at("beta").values[0] = -256;
   const Outcome outcome = c.evaluate(closed);
   const Index n = closed.sizes.at("n");
@@ -37,7 +38,9 @@ inline Finding closed_gate_is_local_attention(const Context& c) {
                   {{"q", part.inputs.at("q")}, {"k", part.inputs.at("k")}, {"v", part.inputs.at("v")}}};
     if (const auto scale = setting(closed, "scale")) local.parameters["scale"] = *scale;
     const auto enclosure = golden::enclose(local, "dense", 128);
-    const auto append = [](Array& to, const Array& from) { to.values.insert(to.values.end(), from.values.begin(), from.values.end()); };
+    const auto append = [](Array& to, const Array& from) {
+      to.values.insert(to.values.end(), from.values.begin(), from.values.end());
+    };
     append(expected, enclosure.middle.at("o"));
     append(radius, enclosure.radius.at("o"));
   }
@@ -45,15 +48,17 @@ inline Finding closed_gate_is_local_attention(const Context& c) {
   return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected, radius, "beta = -256");
 }
 
-inline std::string text_of(const Problem& problem, const char* parameter) { return std::get<std::string>(*setting(problem, parameter)); }
+inline std::string text_of(const Problem& problem, const char* parameter) {
+  return std::get<std::string>(*setting(problem, parameter));
+}
 
 inline Index segment_of(const Problem& problem) {
   const auto segment = setting(problem, "segment");
   return segment ? std::get<Index>(*segment) : problem.sizes.at("n");
 }
 
-/// Segments of one token with linear updates, an open gate, no memory before: sigma(256) is 1 in every format. Queries and keys are small positive
-/// integers, so that their features are exact.
+/// Segments of one token with linear updates, an open gate, no memory before: sigma(256) is 1 in every format. Queries
+/// and keys are small positive integers, so that their features are exact.
 struct UnitSegments {
   Problem problem, causal;  // causal: linear.causal of the features
 
@@ -77,8 +82,8 @@ struct UnitSegments {
   }
 };
 
-/// Then a token reads what was stored before it: linear attention over j < i, which is causal linear attention with keys and
-/// values one token later.
+/// Then a token reads what was stored before it: linear attention over j < i, which is causal linear attention with
+/// keys and values one token later.
 inline Finding memory_limit_unit(const Context& c) {
   auto unit = UnitSegments::of(c);
   if (!unit) return Finding::vacuous();
@@ -90,19 +95,22 @@ inline Finding memory_limit_unit(const Context& c) {
   auto expected = golden::enclose(unit->causal, "recurrent", 128);
   for (double& x : expected.radius.at("o").values) x += 0x1p-340;  // sigma(-256) of the local branch is left
   const Outcome outcome = c.evaluate(unit->problem);
-  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected.middle.at("o"), expected.radius.at("o"), "linear attention over earlier tokens");
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected.middle.at("o"),
+                    expected.radius.at("o"), "linear attention over earlier tokens");
 }
 
-/// And the token itself is what is missing to causal linear attention: (o d + p v) / (d + p), d what the memory was divided by
-/// and p = phi(q_i) . phi(k_i).
+/// And the token itself is what is missing to causal linear attention: (o d + p v) / (d + p), d what the memory was
+/// divided by and p = phi(q_i) . phi(k_i).
 inline Finding inclusive_relation(const Context& c) {
   const auto unit = UnitSegments::of(c);
   if (!unit) return Finding::vacuous();
   const auto expected = golden::enclose(unit->causal, "recurrent", 128);
   const Outcome outcome = c.evaluate(unit->problem);
   Array o = outcome.values.at("o"), bound = outcome.bounds().at("o");
-  const auto &phi_q = unit->causal.inputs.at("phi_q").values, &phi_k = unit->causal.inputs.at("phi_k").values, &v = unit->problem.inputs.at("v").values;
-  const auto d = static_cast<std::size_t>(unit->problem.sizes.at("d")), m = static_cast<std::size_t>(unit->problem.sizes.at("m"));
+  const auto &phi_q = unit->causal.inputs.at("phi_q").values, &phi_k = unit->causal.inputs.at("phi_k").values,
+             &v = unit->problem.inputs.at("v").values;
+  const auto d = static_cast<std::size_t>(unit->problem.sizes.at("d")),
+             m = static_cast<std::size_t>(unit->problem.sizes.at("m"));
   std::vector<double> z(d);
   for (std::size_t i = 0; i * d < phi_q.size(); ++i) {
     double below = 0, p = 0;
@@ -115,7 +123,8 @@ inline Finding inclusive_relation(const Context& c) {
       o.values[b] = (o.values[b] * below + p * v[b]) / (below + p);
     }
   }
-  return laws::same(c, "o", o, bound, expected.middle.at("o"), expected.radius.at("o"), "causal linear attention with the token itself");
+  return laws::same(c, "o", o, bound, expected.middle.at("o"), expected.radius.at("o"),
+                    "causal linear attention with the token itself");
 }
 
 /// Linear updates: the final state is that of all keys and values at once, whatever the segments.
@@ -124,11 +133,15 @@ inline Finding final_state(const Context& c) {
   const Outcome outcome = c.evaluate(c.problem);
   if (!outcome.values.count("memory") || !outcome.values.count("z")) return Finding::vacuous();
   const auto& sizes = c.problem.sizes;
-  Problem update{&find_spec("infini.memory_update_linear"), sizes, {{"feature_map", *setting(c.problem, "feature_map")}}, c.problem.inputs};
+  Problem update{&find_spec("infini.memory_update_linear"),
+                 sizes,
+                 {{"feature_map", *setting(c.problem, "feature_map")}},
+                 c.problem.inputs};
   for (const char* name : {"q", "beta"}) update.inputs.erase(name);
   const auto expected = golden::enclose(update, "matrix", 128);
   for (const char* state : {"memory", "z"}) {
-    const auto finding = laws::same(c, state, outcome.values.at(state), outcome.bounds().at(state), expected.middle.at(state), expected.radius.at(state), "one update with all tokens");
+    const auto finding = laws::same(c, state, outcome.values.at(state), outcome.bounds().at(state),
+                                    expected.middle.at(state), expected.radius.at(state), "one update with all tokens");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};
@@ -136,7 +149,8 @@ inline Finding final_state(const Context& c) {
 
 /// A single segment with an empty memory: (1 - sigma(beta)) times causal attention.
 inline Finding single_segment(const Context& c) {
-  if (text_of(c.problem, "position") != "none" || text_of(c.problem, "zero_denominator") == "nan") return Finding::vacuous();
+  if (text_of(c.problem, "position") != "none" || text_of(c.problem, "zero_denominator") == "nan")
+    return Finding::vacuous();
   Problem single = c.problem;
   for (const char* state : {"memory", "z"}) single.inputs.erase(state);
   single.parameters.erase("segment");
@@ -154,7 +168,8 @@ inline Finding single_segment(const Context& c) {
     radius.values[i] = share * radius.values[i] + 0x1p-50 * std::abs(o.values[i]);
   }
   const Outcome outcome = c.evaluate(single);
-  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), o, radius, "the local share of a single segment");
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), o, radius,
+                    "the local share of a single segment");
 }
 
 /// What came in an earlier segment is seen through the state only: its tokens have no order for later ones.
@@ -168,13 +183,14 @@ inline Finding past_only_through_state(const Context& c) {
   std::reverse(order.begin() + first, order.begin() + first + segment);
   const Outcome plain = c.evaluate(c.problem), other = c.evaluate(laws::take_rows(c.problem, "n", order));
   const auto rows = [&](const Array& o) { return laws::take(o, *c.problem.spec->output("o"), "n", later); };
-  return laws::same(c, "o", rows(plain.values.at("o")), rows(plain.bounds().at("o")), rows(other.values.at("o")), rows(other.bounds().at("o")),
-                    "an earlier segment backwards");
+  return laws::same(c, "o", rows(plain.values.at("o")), rows(plain.bounds().at("o")), rows(other.values.at("o")),
+                    rows(other.bounds().at("o")), "an earlier segment backwards");
 }
 
 /// The first token reaches the last one through the memory, however many segments lie between.
 inline Finding reaches_the_first_token(const Context& c) {
-  if (text_of(c.problem, "update") != "linear" || text_of(c.problem, "feature_map") != "elu_plus_one") return Finding::vacuous();
+  if (text_of(c.problem, "update") != "linear" || text_of(c.problem, "feature_map") != "elu_plus_one")
+    return Finding::vacuous();
   Problem open = c.problem, changed;
   const Index n = open.sizes.at("n");
   if (n <= segment_of(open) || n < 2) return Finding::vacuous();
@@ -189,14 +205,19 @@ inline Finding reaches_the_first_token(const Context& c) {
   const Outcome plain = c.evaluate(open), other = c.evaluate(changed);
   const auto last = static_cast<std::size_t>((n - 1) * open.sizes.at("m"));
   const double allowed = plain.bounds().at("o").values[last] + other.bounds().at("o").values[last];
-  if (!(other.values.at("o").values[last] - plain.values.at("o").values[last] > allowed)) return Finding::broken("the last token does not see the value of the first");
+  if (!(other.values.at("o").values[last] - plain.values.at("o").values[last] > allowed))
+    return Finding::broken("the last token does not see the value of the first");
   return {};
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"closed_gate_is_local_attention", closed_gate_is_local_attention}, {"memory_limit_unit", memory_limit_unit},
-          {"inclusive_relation", inclusive_relation}, {"final_state", final_state}, {"single_segment", single_segment},
-          {"past_only_through_state", past_only_through_state}, {"reaches_the_first_token", reaches_the_first_token}};
+  return {{"closed_gate_is_local_attention", closed_gate_is_local_attention},
+          {"memory_limit_unit", memory_limit_unit},
+          {"inclusive_relation", inclusive_relation},
+          {"final_state", final_state},
+          {"single_segment", single_segment},
+          {"past_only_through_state", past_only_through_state},
+          {"reaches_the_first_token", reaches_the_first_token}};
 }
 
 }  // namespace attest::properties::infini::segment_attention

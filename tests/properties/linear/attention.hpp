@@ -40,7 +40,8 @@ inline Finding null_key_is_nothing(const Context& c) {
     array.values.insert(array.values.end(), width, name == "phi_k" ? 0.0 : name == "v" ? 64.0 : 1.0);
   }
   const Outcome with = c.evaluate(longer);
-  return laws::same(c, "o", with.values.at("o"), with.bounds().at("o"), plain.values.at("o"), plain.bounds().at("o"), "a key of zero features");
+  return laws::same(c, "o", with.values.at("o"), with.bounds().at("o"), plain.values.at("o"), plain.bounds().at("o"),
+                    "a key of zero features");
 }
 
 /// An orthogonal matrix on all features changes no dot product: half a Hadamard matrix on four of them, small integers
@@ -63,23 +64,27 @@ inline Finding features_may_be_rotated(const Context& c) {
     }
   }
   const Outcome plain = c.evaluate(integers), turned = c.evaluate(rotated);
-  return laws::same(c, "o", turned.values.at("o"), turned.bounds().at("o"), plain.values.at("o"), plain.bounds().at("o"), "rotated features");
+  return laws::same(c, "o", turned.values.at("o"), turned.bounds().at("o"), plain.values.at("o"),
+                    plain.bounds().at("o"), "rotated features");
 }
 
-/// The last token of causal attention sees everything: with as many copies of the last query as there are keys, the last
-/// row of linear.causal is this equation's.
+/// The last token of causal attention sees everything: with as many copies of the last query as there are keys, the
+/// last row of linear.causal is this equation's.
 inline Finding equals_the_last_causal_row(const Context& c) {
   if (c.problem.inputs.count("mask")) return Finding::vacuous();
   const Index n = c.problem.sizes.at("n"), s = c.problem.sizes.at("s"), m = c.problem.sizes.at("m");
-  Problem causal{&find_spec("linear.causal"), {{"n", s}, {"c", c.problem.sizes.at("c")}, {"m", m}}, c.problem.parameters, c.problem.inputs};
+  Problem causal{&find_spec("linear.causal"),
+                 {{"n", s}, {"c", c.problem.sizes.at("c")}, {"m", m}},
+                 c.problem.parameters,
+                 c.problem.inputs};
   causal.parameters.erase("shard");
   const std::vector<Index> last(static_cast<std::size_t>(s), n - 1);
   causal.inputs["phi_q"] = laws::take(c.problem.inputs.at("phi_q"), *c.problem.spec->input("phi_q"), "n", last);
   const auto expected = golden::enclose(causal, "recurrent", 128);
   const Outcome outcome = c.evaluate(c.problem);
   const auto row = [m](const Array& o) { return Array{{m}, {o.values.end() - m, o.values.end()}}; };
-  return laws::same(c, "o", row(outcome.values.at("o")), row(outcome.bounds().at("o")), row(expected.middle.at("o")), row(expected.radius.at("o")),
-                    "the last row of causal attention");
+  return laws::same(c, "o", row(outcome.values.at("o")), row(outcome.bounds().at("o")), row(expected.middle.at("o")),
+                    row(expected.radius.at("o")), "the last row of causal attention");
 }
 
 /// (T, z) of a whole is the sum over its shards: the answers of two shards, weighted by their denominators, make the
@@ -91,12 +96,15 @@ inline Finding shards_add_up(const Context& c) {
   const Index split = 1 + laws::choose(c, 1, s - 1);
   std::vector<Index> keys(static_cast<std::size_t>(s));
   std::iota(keys.begin(), keys.end(), Index{0});
-  const auto part = [&](Index first, Index last) { return laws::take_rows(whole, "s", {keys.begin() + first, keys.begin() + last}); };
+  const auto part = [&](Index first, Index last) {
+    return laws::take_rows(whole, "s", {keys.begin() + first, keys.begin() + last});
+  };
   const auto weights = [&](const Problem& problem) {  // phi_q_i . z
     const auto &q = problem.inputs.at("phi_q").values, &k = problem.inputs.at("phi_k").values;
     std::vector<double> z(static_cast<std::size_t>(width)), d;
     for (std::size_t i = 0; i < k.size(); ++i) z[i % z.size()] += k[i];
-    for (std::size_t i = 0; i < q.size(); i += z.size()) d.push_back(std::inner_product(z.begin(), z.end(), q.begin() + static_cast<std::ptrdiff_t>(i), 0.0));
+    for (std::size_t i = 0; i < q.size(); i += z.size())
+      d.push_back(std::inner_product(z.begin(), z.end(), q.begin() + static_cast<std::ptrdiff_t>(i), 0.0));
     return d;
   };
   const Problem a = part(0, split), b = part(split, s);
@@ -106,9 +114,11 @@ inline Finding shards_add_up(const Context& c) {
   for (std::size_t i = 0; i < joined.values.size(); ++i) {
     const std::size_t row = i / static_cast<std::size_t>(m);
     if (da[row] == 0 || db[row] == 0) return Finding::vacuous();
-    const double share = da[row] / (da[row] + db[row]), x = of_a.values.at("o").values[i], y = of_b.values.at("o").values[i];
+    const double share = da[row] / (da[row] + db[row]), x = of_a.values.at("o").values[i],
+                 y = of_b.values.at("o").values[i];
     joined.values[i] = share * x + (1 - share) * y;
-    bound.values[i] = share * of_a.bounds().at("o").values[i] + (1 - share) * of_b.bounds().at("o").values[i] + 0x1p-44 * (std::abs(x) + std::abs(y));
+    bound.values[i] = share * of_a.bounds().at("o").values[i] + (1 - share) * of_b.bounds().at("o").values[i] +
+                      0x1p-44 * (std::abs(x) + std::abs(y));
   }
   return laws::same(c, "o", joined, bound, all.values.at("o"), all.bounds().at("o"), "two shards together");
 }
@@ -118,23 +128,31 @@ inline Finding equals_generalized(const Context& c) {
   if (eps_of(c.problem) != 0) return Finding::vacuous();
   const Problem positive = with_positive_features(c);
   const Index n = positive.sizes.at("n"), s = positive.sizes.at("s");
-  Problem general{&find_spec("attention.generalized"),
-                  {{"n", n}, {"s", s}, {"d", positive.sizes.at("c")}, {"m", positive.sizes.at("m")}},
-                  {{"sim", std::string("feature_dot")}, {"phi", std::string("relu")}, {"varphi", std::string("relu")}, {"zero_denominator", *setting(positive, "zero_denominator")}},
-                  {{"q", positive.inputs.at("phi_q")}, {"k", positive.inputs.at("phi_k")}, {"v", positive.inputs.at("v")}}};
+  Problem general{
+      &find_spec("attention.generalized"),
+      {{"n", n}, {"s", s}, {"d", positive.sizes.at("c")}, {"m", positive.sizes.at("m")}},
+      {{"sim", std::string("feature_dot")},
+       {"phi", std::string("relu")},
+       {"varphi", std::string("relu")},
+       {"zero_denominator", *setting(positive, "zero_denominator")}},
+      {{"q", positive.inputs.at("phi_q")}, {"k", positive.inputs.at("phi_k")}, {"v", positive.inputs.at("v")}}};
   if (const auto mask = positive.inputs.find("mask"); mask != positive.inputs.end()) {
     Array& all = general.inputs["mask"] = {{n, s}, {}};
-    for (Index i = 0; i < n; ++i) all.values.insert(all.values.end(), mask->second.values.begin(), mask->second.values.end());
+    for (Index i = 0; i < n; ++i)
+      all.values.insert(all.values.end(), mask->second.values.begin(), mask->second.values.end());
   }
   const auto expected = golden::enclose(general, "weights", 128);
   const Outcome outcome = c.evaluate(positive);
-  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected.middle.at("o"), expected.radius.at("o"), "the general similarity");
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), expected.middle.at("o"),
+                    expected.radius.at("o"), "the general similarity");
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"equals_generalized", equals_generalized}, {"positive_features_average", positive_features_average},
+  return {{"equals_generalized", equals_generalized},
+          {"positive_features_average", positive_features_average},
           {"null_key_is_nothing", null_key_is_nothing},
-          {"features_may_be_rotated", features_may_be_rotated}, {"equals_the_last_causal_row", equals_the_last_causal_row},
+          {"features_may_be_rotated", features_may_be_rotated},
+          {"equals_the_last_causal_row", equals_the_last_causal_row},
           {"shards_add_up", shards_add_up}};
 }
 

@@ -42,7 +42,9 @@ inline Finding any_split_into_calls(const Context& c) {
     for (const auto& [name, state] : carried) part.inputs[name] = state;
     last = c.evaluate(part);
     for (const char* state : {"S", "Z"}) carried[state] = last.values.at(state);
-    const auto append = [](Array& to, const Array& from) { to.values.insert(to.values.end(), from.values.begin(), from.values.end()); };
+    const auto append = [](Array& to, const Array& from) {
+      to.values.insert(to.values.end(), from.values.begin(), from.values.end());
+    };
     append(joined, last.values.at("o"));
     append(bound, last.bounds().at("o"));
     first = ends[call];
@@ -58,7 +60,8 @@ inline Finding any_split_into_calls(const Context& c) {
   auto finding = laws::same(c, "o", joined, bound, whole.values.at("o"), allowed("o"), "any split into calls");
   for (const char* state : {"S", "Z"})
     if (finding.kind == Finding::Kind::holds)
-      finding = laws::same(c, state, carried[state], last.bounds().at(state), whole.values.at(state), allowed(state), "any split into calls");
+      finding = laws::same(c, state, carried[state], last.bounds().at(state), whole.values.at(state), allowed(state),
+                           "any split into calls");
   return finding;
 }
 
@@ -71,8 +74,11 @@ inline Finding state_is_a_monoid(const Context& c) {
   plain.inputs.erase("S");
   plain.inputs.erase("Z");
   const Index a = 1 + laws::choose(c, 1, n - 2), b = a + 1 + laws::choose(c, 2, n - a - 1);
-  const auto state_of = [&](Index first, Index last) { return c.evaluate(laws::take_rows(plain, "n", range(first, last))); };
-  const Outcome whole = c.evaluate(plain), x = state_of(0, a), y = state_of(a, b), z = state_of(b, n), yz = state_of(a, n), xy = state_of(0, b);
+  const auto state_of = [&](Index first, Index last) {
+    return c.evaluate(laws::take_rows(plain, "n", range(first, last)));
+  };
+  const Outcome whole = c.evaluate(plain), x = state_of(0, a), y = state_of(a, b), z = state_of(b, n),
+                yz = state_of(a, n), xy = state_of(0, b);
   Problem with_identity = plain;
   for (const auto& input : plain.spec->inputs)
     if (input.state) {
@@ -96,10 +102,12 @@ inline Finding state_is_a_monoid(const Context& c) {
     Array b1, b2, b3;
     const Array left = sum({&xy, &z}, b1), right = sum({&x, &yz}, b2), three = sum({&x, &y, &z}, b3);
     for (const auto& [parts, bound] : {std::pair(&left, &b1), std::pair(&right, &b2), std::pair(&three, &b3)}) {
-      const auto finding = laws::same(c, state, *parts, *bound, whole.values.at(state), whole.bounds().at(state), "the sum of the parts' states");
+      const auto finding = laws::same(c, state, *parts, *bound, whole.values.at(state), whole.bounds().at(state),
+                                      "the sum of the parts' states");
       if (finding.kind == Finding::Kind::broken) return finding;
     }
-    const auto finding = laws::same(c, state, identity.values.at(state), identity.bounds().at(state), whole.values.at(state), whole.bounds().at(state), "zero as initial state");
+    const auto finding = laws::same(c, state, identity.values.at(state), identity.bounds().at(state),
+                                    whole.values.at(state), whole.bounds().at(state), "zero as initial state");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};
@@ -111,12 +119,14 @@ inline Finding equals_folded_steps(const Context& c) {
   const Outcome whole = c.evaluate(c.problem);
   const Index n = c.problem.sizes.at("n"), m = c.problem.sizes.at("m");
   Problem step{&find_spec("linear.causal_step"), {{"c", c.problem.sizes.at("c")}, {"m", m}}, {}, {}};
-  if (const auto convention = c.problem.parameters.find("zero_denominator"); convention != c.problem.parameters.end()) step.parameters.insert(*convention);
+  if (const auto convention = c.problem.parameters.find("zero_denominator"); convention != c.problem.parameters.end())
+    step.parameters.insert(*convention);
   for (const auto& input : step.spec->inputs) {
     if (!input.state) continue;
     const auto shape = shape_of(input, step.sizes);
-    step.inputs[input.name] = c.problem.inputs.count(input.name) ? c.problem.inputs.at(input.name)
-                                                                 : Array{shape, std::vector<double>(static_cast<std::size_t>(count(shape)))};
+    step.inputs[input.name] = c.problem.inputs.count(input.name)
+                                  ? c.problem.inputs.at(input.name)
+                                  : Array{shape, std::vector<double>(static_cast<std::size_t>(count(shape)))};
   }
   Array o{{n, m}, {}}, bound = o;
   for (Index t = 0; t < n; ++t) {
@@ -139,8 +149,8 @@ inline Finding equals_folded_steps(const Context& c) {
   return laws::same(c, "o", whole.values.at("o"), allowed, o, bound, "folded steps");
 }
 
-/// The problem without a carried state and with features above 0, where every row is a mean of values; nothing where the
-/// problem does not allow it.
+/// The problem without a carried state and with features above 0, where every row is a mean of values; nothing where
+/// the problem does not allow it.
 inline std::optional<Problem> averaging(const Context& c) {
   if (std::get<double>(*setting(c.problem, "eps")) != 0) return {};
   Problem problem = c.problem;
@@ -158,7 +168,8 @@ inline Finding first_row(const Context& c) {
   const Outcome outcome = c.evaluate(*problem);
   const auto first = [&](const Array& x) { return laws::take(x, *problem->spec->output("o"), "n", {0}); };
   const Array v = laws::take(problem->inputs.at("v"), *problem->spec->input("v"), "n", {0});
-  return laws::same(c, "o", first(outcome.values.at("o")), first(outcome.bounds().at("o")), v, Array{v.shape, std::vector<double>(v.values.size())}, "the first token");
+  return laws::same(c, "o", first(outcome.values.at("o")), first(outcome.bounds().at("o")), v,
+                    Array{v.shape, std::vector<double>(v.values.size())}, "the first token");
 }
 
 /// With features above 0 no output leaves the range of the values so far.
@@ -166,12 +177,14 @@ inline Finding convex_hull(const Context& c) {
   const auto problem = averaging(c);
   if (!problem) return Finding::vacuous();
   const Outcome outcome = c.evaluate(*problem);
-  const auto &v = problem->inputs.at("v").values, &o = outcome.values.at("o").values, &bound = outcome.bounds().at("o").values;
+  const auto &v = problem->inputs.at("v").values, &o = outcome.values.at("o").values,
+             &bound = outcome.bounds().at("o").values;
   const auto m = static_cast<std::size_t>(problem->sizes.at("m"));
   std::vector<double> low(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(m)), high = low;
   for (std::size_t i = 0; i < o.size(); ++i) {
     low[i % m] = std::min(low[i % m], v[i]), high[i % m] = std::max(high[i % m], v[i]);
-    if (!(low[i % m] - bound[i] <= o[i] && o[i] <= high[i % m] + bound[i])) return Finding::broken("o[" + std::to_string(i) + "] lies outside the values so far");
+    if (!(low[i % m] - bound[i] <= o[i] && o[i] <= high[i % m] + bound[i]))
+      return Finding::broken("o[" + std::to_string(i) + "] lies outside the values so far");
   }
   return {};
 }
@@ -183,7 +196,8 @@ inline Finding constant_value(const Context& c) {
   Array& v = problem->inputs.at("v");
   for (Index i = 0; i < v.size(); ++i) v.values[static_cast<std::size_t>(i)] = static_cast<double>(i % v.shape[1] + 1);
   const Outcome outcome = c.evaluate(*problem);
-  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), v, Array{v.shape, std::vector<double>(v.values.size())}, "constant values");
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), v,
+                    Array{v.shape, std::vector<double>(v.values.size())}, "constant values");
 }
 
 /// The order of keys and values before a token is nothing to it.
@@ -194,16 +208,21 @@ inline Finding past_order_is_free(const Context& c) {
   auto order = range(0, n);
   std::reverse(order.begin(), order.begin() + i);
   Problem permuted = c.problem;
-  for (const char* name : {"phi_k", "v"}) permuted.inputs.at(name) = laws::take(c.problem.inputs.at(name), *c.problem.spec->input(name), "n", order);
+  for (const char* name : {"phi_k", "v"})
+    permuted.inputs.at(name) = laws::take(c.problem.inputs.at(name), *c.problem.spec->input(name), "n", order);
   const Outcome plain = c.evaluate(c.problem), other = c.evaluate(permuted);
   const auto later = [&](const Array& x) { return laws::take(x, *c.problem.spec->output("o"), "n", range(i, n)); };
-  return laws::same(c, "o", later(plain.values.at("o")), later(plain.bounds().at("o")), later(other.values.at("o")), later(other.bounds().at("o")),
-                    "the first " + std::to_string(i) + " tokens backwards");
+  return laws::same(c, "o", later(plain.values.at("o")), later(plain.bounds().at("o")), later(other.values.at("o")),
+                    later(other.bounds().at("o")), "the first " + std::to_string(i) + " tokens backwards");
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"any_split_into_calls", any_split_into_calls}, {"state_is_a_monoid", state_is_a_monoid}, {"equals_folded_steps", equals_folded_steps},
-          {"first_row", first_row}, {"convex_hull", convex_hull}, {"constant_value", constant_value},
+  return {{"any_split_into_calls", any_split_into_calls},
+          {"state_is_a_monoid", state_is_a_monoid},
+          {"equals_folded_steps", equals_folded_steps},
+          {"first_row", first_row},
+          {"convex_hull", convex_hull},
+          {"constant_value", constant_value},
           {"past_order_is_free", past_order_is_free}};
 }
 

@@ -7,17 +7,17 @@
 
 namespace attest::properties::linear::causal_backward {
 
-using laws::Context;
-using laws::Finding;
-using laws::Outcome;
 using causal_numerator_backward::both_causalities;
 using causal_numerator_backward::compared;
 using causal_numerator_backward::Product;
+using laws::Context;
+using laws::Finding;
+using laws::Outcome;
 
 inline double eps_of(const Problem& problem) { return std::get<double>(*setting(problem, "eps")); }
 
-/// The output does not change when a query's features grow by a factor, nor when those of all keys do: the gradients are
-/// orthogonal to them.
+/// The output does not change when a query's features grow by a factor, nor when those of all keys do: the gradients
+/// are orthogonal to them.
 inline Finding gains_are_free(const Context& c) {
   if (eps_of(c.problem) != 0) return Finding::vacuous();
   const Outcome outcome = c.evaluate(c.problem);
@@ -25,7 +25,9 @@ inline Finding gains_are_free(const Context& c) {
   const auto width = static_cast<std::size_t>(c.problem.sizes.at("c"));
   for (std::size_t row = 0; row < q.values.size(); row += width) {
     const Product gain(outcome.values.at("grad_phi_q"), outcome.bounds().at("grad_phi_q"), q, row, row + width);
-    if (const auto finding = compared(c, "grad_phi_q_i . phi_q_i", gain.value, gain.bound, 0, 0); finding.kind == Finding::Kind::broken) return finding;
+    if (const auto finding = compared(c, "grad_phi_q_i . phi_q_i", gain.value, gain.bound, 0, 0);
+        finding.kind == Finding::Kind::broken)
+      return finding;
   }
   const Product gain(outcome.values.at("grad_phi_k"), outcome.bounds().at("grad_phi_k"), k, 0, k.values.size());
   return compared(c, "<grad_phi_k, phi_k>", gain.value, gain.bound, 0, 0);
@@ -33,8 +35,10 @@ inline Finding gains_are_free(const Context& c) {
 
 /// Adding a number to all values adds it to all outputs: sum_i grad_v_i = sum_i grad_o_i, where no denominator is 0.
 inline Finding value_shift(const Context& c) {
-  const Array &q = c.problem.inputs.at("phi_q"), &k = c.problem.inputs.at("phi_k"), &grad_o = c.problem.inputs.at("grad_o");
-  const auto width = static_cast<std::size_t>(c.problem.sizes.at("c")), m = static_cast<std::size_t>(c.problem.sizes.at("m"));
+  const Array &q = c.problem.inputs.at("phi_q"), &k = c.problem.inputs.at("phi_k"),
+              &grad_o = c.problem.inputs.at("grad_o");
+  const auto width = static_cast<std::size_t>(c.problem.sizes.at("c")),
+             m = static_cast<std::size_t>(c.problem.sizes.at("m"));
   if (eps_of(c.problem) != 0) return Finding::vacuous();
   std::vector<double> z(width);
   for (std::size_t row = 0; row < q.values.size(); row += width) {
@@ -67,7 +71,10 @@ inline Finding linear_in_values(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"gains_are_free", gains_are_free}, {"value_shift", value_shift}, {"linear_in_values", linear_in_values}, {"both_causalities", both_causalities}};
+  return {{"gains_are_free", gains_are_free},
+          {"value_shift", value_shift},
+          {"linear_in_values", linear_in_values},
+          {"both_causalities", both_causalities}};
 }
 
 }  // namespace attest::properties::linear::causal_backward

@@ -28,14 +28,17 @@ inline Finding compared(const Context& c, const std::string& what, double a, dou
   return laws::same(c, what, {{1}, {a}}, {{1}, {a_bound}}, {{1}, {b}}, {{1}, {b_bound}}, what);
 }
 
-/// The numerator is linear in each of its arguments: <grad_phi_q, phi_q> = <grad_phi_k, phi_k> = <grad_v, v> = <grad_o, Vbar>.
+/// The numerator is linear in each of its arguments: <grad_phi_q, phi_q> = <grad_phi_k, phi_k> = <grad_v, v> = <grad_o,
+/// Vbar>.
 inline Finding euler(const Context& c) {
-  const Array &q = c.problem.inputs.at("phi_q"), &k = c.problem.inputs.at("phi_k"), &v = c.problem.inputs.at("v"), &g = c.problem.inputs.at("grad_o");
+  const Array &q = c.problem.inputs.at("phi_q"), &k = c.problem.inputs.at("phi_k"), &v = c.problem.inputs.at("v"),
+              &g = c.problem.inputs.at("grad_o");
   const Index n = q.shape[0], width = q.shape[1], m = v.shape[1];
   const auto dot = [](const Array& x, const Array& y, Index i, Index j, Index columns, double& size) {
     double total = 0;
     for (Index a = 0; a < columns; ++a) {
-      const double term = x.values[static_cast<std::size_t>(i * columns + a)] * y.values[static_cast<std::size_t>(j * columns + a)];
+      const double term =
+          x.values[static_cast<std::size_t>(i * columns + a)] * y.values[static_cast<std::size_t>(j * columns + a)];
       total += term, size += std::abs(term);
     }
     return total;
@@ -50,7 +53,8 @@ inline Finding euler(const Context& c) {
   const Outcome outcome = c.evaluate(c.problem);
   for (const auto& [name, x] : {std::pair("grad_phi_q", &q), std::pair("grad_phi_k", &k), std::pair("grad_v", &v)}) {
     const Product product(outcome.values.at(name), outcome.bounds().at(name), *x, 0, x->values.size());
-    const auto finding = compared(c, std::string("<") + name + ", its input> against <grad_o, Vbar>", product.value, product.bound, forward, 0x1p-44 * size);
+    const auto finding = compared(c, std::string("<") + name + ", its input> against <grad_o, Vbar>", product.value,
+                                  product.bound, forward, 0x1p-44 * size);
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};
@@ -68,7 +72,8 @@ inline Finding noncausal_limit(const Context& c) {
   }
   const Outcome outcome = c.evaluate(apart);
   // sum_t x_ta y_tb over all tokens, times z_i: contracted over b, or over a
-  const auto expect = [&](const char* output, const char* x_name, const char* y_name, const char* z_name, bool over_columns, Index first) {
+  const auto expect = [&](const char* output, const char* x_name, const char* y_name, const char* z_name,
+                          bool over_columns, Index first) {
     const Array &x = c.problem.inputs.at(x_name), &y = c.problem.inputs.at(y_name), &z = c.problem.inputs.at(z_name);
     const Index result = over_columns ? width : m, inner = over_columns ? m : width;
     Array expected{{n, result}, {}}, slack = expected;
@@ -78,7 +83,8 @@ inline Finding noncausal_limit(const Context& c) {
         for (Index t = 0; t < n; ++t)
           for (Index s = 0; s < inner; ++s) {
             const Index a = over_columns ? r : s, b = over_columns ? s : r;
-            const double term = x.values[static_cast<std::size_t>(t * width + a)] * y.values[static_cast<std::size_t>(t * m + b)] *
+            const double term = x.values[static_cast<std::size_t>(t * width + a)] *
+                                y.values[static_cast<std::size_t>(t * m + b)] *
                                 z.values[static_cast<std::size_t>(i * inner + s)];
             total += term, size += std::abs(term);
           }
@@ -88,16 +94,18 @@ inline Finding noncausal_limit(const Context& c) {
     const auto rows = [&](const Array& all) {
       return Array{{n, result}, {all.values.begin() + first * result, all.values.begin() + (first + n) * result}};
     };
-    return laws::same(c, output, rows(outcome.values.at(output)), rows(outcome.bounds().at(output)), expected, slack, "all queries after all keys");
+    return laws::same(c, output, rows(outcome.values.at(output)), rows(outcome.bounds().at(output)), expected, slack,
+                      "all queries after all keys");
   };
-  for (const auto& finding : {expect("grad_phi_q", "phi_k", "v", "grad_o", true, n), expect("grad_phi_k", "phi_q", "grad_o", "v", true, 0),
-                              expect("grad_v", "phi_q", "grad_o", "phi_k", false, 0)})
+  for (const auto& finding :
+       {expect("grad_phi_q", "phi_k", "v", "grad_o", true, n), expect("grad_phi_k", "phi_q", "grad_o", "v", true, 0),
+        expect("grad_v", "phi_q", "grad_o", "phi_k", false, 0)})
     if (finding.kind == Finding::Kind::broken) return finding;
   return {};
 }
 
-/// What tokens from t on hold reaches no earlier query's gradient; what the queries and cotangents before t hold reaches no
-/// later key's or value's.
+/// What tokens from t on hold reaches no earlier query's gradient; what the queries and cotangents before t hold
+/// reaches no later key's or value's.
 inline Finding both_causalities(const Context& c) {
   const Index n = c.problem.sizes.at("n");
   if (n < 2) return Finding::vacuous();
@@ -108,18 +116,24 @@ inline Finding both_causalities(const Context& c) {
     const Index width = array.size() / n;
     for (Index i = 0; i < array.size(); ++i) {
       const auto at = static_cast<std::size_t>(i);
-      if (i >= t * width) array.values[at] = fresh.values[at];
-      else if (name == "phi_q" || name == "grad_o") earlier.inputs.at(name).values[at] = fresh.values[at];
+      if (i >= t * width)
+        array.values[at] = fresh.values[at];
+      else if (name == "phi_q" || name == "grad_o")
+        earlier.inputs.at(name).values[at] = fresh.values[at];
     }
   }
   const Outcome plain = c.evaluate(c.problem), changed_later = c.evaluate(later), changed_earlier = c.evaluate(earlier);
   const auto expect = [&](const Outcome& other, const char* output, Index first, Index last) {
     const Index width = plain.values.at(output).size() / n;
-    const auto rows = [&](const Array& x) { return Array{{last - first, width}, {x.values.begin() + first * width, x.values.begin() + last * width}}; };
-    return laws::same(c, output, rows(plain.values.at(output)), rows(plain.bounds().at(output)), rows(other.values.at(output)),
-                      rows(other.bounds().at(output)), "changing the other side of token " + std::to_string(t));
+    const auto rows = [&](const Array& x) {
+      return Array{{last - first, width}, {x.values.begin() + first * width, x.values.begin() + last * width}};
+    };
+    return laws::same(c, output, rows(plain.values.at(output)), rows(plain.bounds().at(output)),
+                      rows(other.values.at(output)), rows(other.bounds().at(output)),
+                      "changing the other side of token " + std::to_string(t));
   };
-  for (const auto& finding : {expect(changed_later, "grad_phi_q", 0, t), expect(changed_earlier, "grad_phi_k", t, n), expect(changed_earlier, "grad_v", t, n)})
+  for (const auto& finding : {expect(changed_later, "grad_phi_q", 0, t), expect(changed_earlier, "grad_phi_k", t, n),
+                              expect(changed_earlier, "grad_v", t, n)})
     if (finding.kind == Finding::Kind::broken) return finding;
   return {};
 }

@@ -21,14 +21,16 @@ inline Finding state_commutes(const Context& c) {
     const Outcome after = c.evaluate(b);
     for (const char* state : {"S", "Z"}) {
       allowed[state] = after.bounds().at(state);
-      for (std::size_t i = 0; i < allowed[state].values.size(); ++i) allowed[state].values[i] += before.bounds().at(state).values[i];
+      for (std::size_t i = 0; i < allowed[state].values.size(); ++i)
+        allowed[state].values[i] += before.bounds().at(state).values[i];
     }
     return after.values;
   };
   Arrays here, there;
   const Arrays forward = final_state(first, second, here), backward = final_state(second, first, there);
   for (const char* state : {"S", "Z"}) {
-    const auto finding = laws::same(c, state, forward.at(state), here.at(state), backward.at(state), there.at(state), "two tokens in the other order");
+    const auto finding = laws::same(c, state, forward.at(state), here.at(state), backward.at(state), there.at(state),
+                                    "two tokens in the other order");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
   return {};
@@ -43,11 +45,13 @@ inline Finding null_key(const Context& c) {
   const Outcome outcome = c.evaluate(null), changed = c.evaluate(other);
   for (const char* state : {"S", "Z"}) {
     const Array& before = null.inputs.at(state);
-    const auto finding = laws::same(c, state, outcome.values.at(state), outcome.bounds().at(state), before, Array{before.shape, std::vector<double>(before.values.size())},
-                                    "a key of zero features");
+    const auto finding =
+        laws::same(c, state, outcome.values.at(state), outcome.bounds().at(state), before,
+                   Array{before.shape, std::vector<double>(before.values.size())}, "a key of zero features");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
-  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), changed.values.at("o"), changed.bounds().at("o"), "another value at a key of zero features");
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), changed.values.at("o"),
+                    changed.bounds().at("o"), "another value at a key of zero features");
 }
 
 inline std::vector<laws::Property> properties() { return {{"state_commutes", state_commutes}, {"null_key", null_key}}; }

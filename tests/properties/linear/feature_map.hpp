@@ -30,7 +30,8 @@ inline Finding positive(const Context& c) {
   const Array &x = problem.inputs.at("x"), &phi = outcome.values.at("phi"), &bound = outcome.bounds().at("phi");
   for (std::size_t i = 0; i < x.values.size(); ++i)
     if (!(phi.values[i] > 0) && !(bound.values[i] >= std::exp(x.values[i])))
-      return Finding::broken("phi(" + std::to_string(x.values[i]) + ") = " + std::to_string(phi.values[i]) + " is not positive");
+      return Finding::broken("phi(" + std::to_string(x.values[i]) + ") = " + std::to_string(phi.values[i]) +
+                             " is not positive");
   return {};
 }
 
@@ -49,7 +50,8 @@ inline Finding strictly_increasing(const Context& c) {
       if (!(x.values[i] < x.values[j])) continue;
       const double rise = phi.values[j] - phi.values[i];
       if (rise < -allowed || (rise <= 0 && allowed < elu_plus_one(x.values[j]) - elu_plus_one(x.values[i])))
-        return Finding::broken("phi does not rise from " + std::to_string(x.values[i]) + " to " + std::to_string(x.values[j]));
+        return Finding::broken("phi does not rise from " + std::to_string(x.values[i]) + " to " +
+                               std::to_string(x.values[j]));
     }
   return {};
 }
@@ -79,13 +81,18 @@ inline Finding elementwise(const Context& c) {
   for (Index i = 0; i < x.size(); ++i)
     if (i % d != column) x.values[static_cast<std::size_t>(i)] = fresh.values[static_cast<std::size_t>(i)];
   const Outcome plain = c.evaluate(c.problem), other = c.evaluate(changed);
-  const auto mine = [&](const Array& array) { return laws::take(array, *c.problem.spec->output("phi"), "d", {column}); };
-  return laws::same(c, "phi", mine(plain.values.at("phi")), mine(plain.bounds().at("phi")), mine(other.values.at("phi")), mine(other.bounds().at("phi")),
-                    "changing every other column");
+  const auto mine = [&](const Array& array) {
+    return laws::take(array, *c.problem.spec->output("phi"), "d", {column});
+  };
+  return laws::same(c, "phi", mine(plain.values.at("phi")), mine(plain.bounds().at("phi")),
+                    mine(other.values.at("phi")), mine(other.bounds().at("phi")), "changing every other column");
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"positive", positive}, {"strictly_increasing", strictly_increasing}, {"at_least_one_plus_x", at_least_one_plus_x}, {"elementwise", elementwise}};
+  return {{"positive", positive},
+          {"strictly_increasing", strictly_increasing},
+          {"at_least_one_plus_x", at_least_one_plus_x},
+          {"elementwise", elementwise}};
 }
 
 }  // namespace attest::properties::linear::feature_map

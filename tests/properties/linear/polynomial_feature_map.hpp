@@ -45,7 +45,8 @@ inline Finding kernel_identity(const Context& c) {
     for (Index j = 0; j < n; ++j) {
       double value = constant_of(c.problem), size = value;
       for (Index a = 0; a < d; ++a) {
-        const double term = x.values[static_cast<std::size_t>(i * d + a)] * x.values[static_cast<std::size_t>(j * d + a)];
+        const double term =
+            x.values[static_cast<std::size_t>(i * d + a)] * x.values[static_cast<std::size_t>(j * d + a)];
         value += term, size += std::abs(term);
       }
       kernel.values.push_back(value * value);
@@ -59,7 +60,8 @@ inline Finding kernel_identity(const Context& c) {
 inline Finding nonnegative_kernel(const Context& c) {
   const Gram gram(c.evaluate(c.problem));
   for (std::size_t i = 0; i < gram.values.values.size(); ++i)
-    if (gram.values.values[i] < -gram.bound.values[i]) return Finding::broken("an inner product of features is " + std::to_string(gram.values.values[i]));
+    if (gram.values.values[i] < -gram.bound.values[i])
+      return Finding::broken("an inner product of features is " + std::to_string(gram.values.values[i]));
   return {};
 }
 
@@ -80,7 +82,10 @@ inline Finding linear_attention_is_the_kernels(const Context& c) {
   const Outcome outcome = c.evaluate(c.problem);
   const Array &x = c.problem.inputs.at("x"), &phi = outcome.values.at("phi");
   const Array v = golden::draw_array("integers -3 3", {n, m}, c.exact, c.seed, "property.v");
-  Problem linear{&find_spec("linear.attention"), {{"n", n}, {"s", n}, {"c", c.problem.sizes.at("c")}, {"m", m}}, {}, {{"phi_q", phi}, {"phi_k", phi}, {"v", v}}};
+  Problem linear{&find_spec("linear.attention"),
+                 {{"n", n}, {"s", n}, {"c", c.problem.sizes.at("c")}, {"m", m}},
+                 {},
+                 {{"phi_q", phi}, {"phi_k", phi}, {"v", v}}};
   Problem kernel{&find_spec("attention.generalized"),
                  {{"n", n}, {"s", n}, {"d", c.problem.sizes.at("d")}, {"m", m}},
                  {{"sim", std::string("polynomial")}, {"power", Index{2}}, {"offset", constant_of(c.problem)}},
@@ -96,9 +101,11 @@ inline Finding linear_attention_is_the_kernels(const Context& c) {
       error += gram.bound.values[static_cast<std::size_t>(i * n + j)];
     }
     if (!(denominator > 2 * error)) return Finding::vacuous();
-    for (Index b = 0; b < m; ++b) allowed.values[static_cast<std::size_t>(i * m + b)] += (3 + 3) * error / (denominator - error);
+    for (Index b = 0; b < m; ++b)
+      allowed.values[static_cast<std::size_t>(i * m + b)] += (3 + 3) * error / (denominator - error);
   }
-  return laws::same(c, "o", got.middle.at("o"), allowed, expected.middle.at("o"), expected.radius.at("o"), "attention with the kernel");
+  return laws::same(c, "o", got.middle.at("o"), allowed, expected.middle.at("o"), expected.radius.at("o"),
+                    "attention with the kernel");
 }
 
 /// Without a constant phi(factor x) = factor^2 phi(x); factors that every format multiplies by exactly.
@@ -111,15 +118,19 @@ inline Finding homogeneous(const Context& c, double factor) {
     for (double& value : x.values) value *= factor * factor;
     return x;
   };
-  return laws::same(c, "phi", other.values.at("phi"), other.bounds().at("phi"), times(plain.values.at("phi")), times(plain.bounds().at("phi")),
-                    factor < 0 ? "x with the other sign" : "x doubled");
+  return laws::same(c, "phi", other.values.at("phi"), other.bounds().at("phi"), times(plain.values.at("phi")),
+                    times(plain.bounds().at("phi")), factor < 0 ? "x with the other sign" : "x doubled");
 }
 inline Finding even(const Context& c) { return homogeneous(c, -1); }
 inline Finding of_degree_two(const Context& c) { return homogeneous(c, 2); }
 
 inline std::vector<laws::Property> properties() {
-  return {{"kernel_identity", kernel_identity}, {"nonnegative_kernel", nonnegative_kernel}, {"layouts_agree", layouts_agree},
-          {"linear_attention_is_the_kernels", linear_attention_is_the_kernels}, {"even", even}, {"of_degree_two", of_degree_two}};
+  return {{"kernel_identity", kernel_identity},
+          {"nonnegative_kernel", nonnegative_kernel},
+          {"layouts_agree", layouts_agree},
+          {"linear_attention_is_the_kernels", linear_attention_is_the_kernels},
+          {"even", even},
+          {"of_degree_two", of_degree_two}};
 }
 
 }  // namespace attest::properties::linear::polynomial_feature_map

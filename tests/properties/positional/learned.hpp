@@ -57,9 +57,8 @@ inline Finding two_layers(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"zero_table", zero_table},
-          {"other_rows_do_not_matter", other_rows_do_not_matter},
-          {"two_layers", two_layers}};
+  return {
+      {"zero_table", zero_table}, {"other_rows_do_not_matter", other_rows_do_not_matter}, {"two_layers", two_layers}};
 }
 
 }  // namespace attest::properties::positional::learned

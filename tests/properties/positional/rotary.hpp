@@ -14,7 +14,9 @@ using laws::Context;
 using laws::Finding;
 using laws::Outcome;
 
-inline double at(const Array& x, Index row, Index column) { return x.values[static_cast<std::size_t>(row * x.shape[1] + column)]; }
+inline double at(const Array& x, Index row, Index column) {
+  return x.values[static_cast<std::size_t>(row * x.shape[1] + column)];
+}
 
 /// The two columns of pair m.
 inline std::pair<Index, Index> pair_of(const Problem& problem, Index m) {
@@ -78,14 +80,16 @@ inline Finding position_zero_is_the_identity(const Context& c) {
   const Array &x = c.problem.inputs.at("x"), &y = outcome.values.at("y");
   for (std::size_t i = 0; i < x.values.size(); ++i) {
     const double slack = c.bitwise ? 0 : outcome.bounds().at("y").values[i];
-    if (!(std::abs(x.values[i] - y.values[i]) <= slack)) return Finding::broken("position 0 changed y[" + std::to_string(i) + "]");
+    if (!(std::abs(x.values[i] - y.values[i]) <= slack))
+      return Finding::broken("position 0 changed y[" + std::to_string(i) + "]");
   }
   return {};
 }
 
-/// What was turned, turned again at the positions second(p), against `expected`, which also sets its bound. The first error goes
-/// no further than its pair: a rotation keeps lengths.
-inline Finding turned_again(const Context& c, const std::function<double(double)>& second, const std::function<Array(Array&)>& expected, const std::string& what) {
+/// What was turned, turned again at the positions second(p), against `expected`, which also sets its bound. The first
+/// error goes no further than its pair: a rotation keeps lengths.
+inline Finding turned_again(const Context& c, const std::function<double(double)>& second,
+                            const std::function<Array(Array&)>& expected, const std::string& what) {
   const Outcome once = c.evaluate(c.problem);
   Problem again = c.problem;
   again.inputs.at("x") = once.values.at("y");
@@ -137,7 +141,8 @@ inline Finding pairings_agree(const Context& c) {
   const Index d = c.problem.sizes.at("d");
   Problem other = c.problem;
   other.parameters["pairing"] = std::string(half ? "interleaved" : "half");
-  std::vector<Index> order(static_cast<std::size_t>(d));  // column t of the other problem is column order[t] of this one
+  std::vector<Index> order(
+      static_cast<std::size_t>(d));  // column t of the other problem is column order[t] of this one
   for (Index m = 0; m < d / 2; ++m) {
     const auto [a, b] = pair_of(c.problem, m);
     const auto [e, f] = pair_of(other, m);
@@ -146,7 +151,8 @@ inline Finding pairings_agree(const Context& c) {
   other.inputs.at("x") = laws::take(c.problem.inputs.at("x"), *c.problem.spec->input("x"), "d", order);
   const Outcome plain = c.evaluate(c.problem), permuted = c.evaluate(other);
   const auto moved = [&](const Array& y) { return laws::take(y, *c.problem.spec->output("y"), "d", order); };
-  return laws::same(c, "y", permuted.values.at("y"), permuted.bounds().at("y"), moved(plain.values.at("y")), moved(plain.bounds().at("y")), "the other pairing");
+  return laws::same(c, "y", permuted.values.at("y"), permuted.bounds().at("y"), moved(plain.values.at("y")),
+                    moved(plain.bounds().at("y")), "the other pairing");
 }
 
 /// Every pair is turned by a matrix of determinant 1: (1, 0) becomes (cos, sin) and (0, 1) becomes (-sin, cos).
@@ -163,7 +169,8 @@ inline Finding determinant(const Context& c) {
     return c.evaluate(unit);
   };
   const Outcome first = axis(false), second = axis(true);
-  const Array &u = first.values.at("y"), &e = first.bounds().at("y"), &w = second.values.at("y"), &f = second.bounds().at("y");
+  const Array &u = first.values.at("y"), &e = first.bounds().at("y"), &w = second.values.at("y"),
+              &f = second.bounds().at("y");
   Array got{{u.size() / 2}, {}}, allowed = got, one = got, none = got;
   for (Index i = 0; i < u.shape[0]; ++i)
     for (Index m = 0; m < u.shape[1] / 2; ++m) {
@@ -179,7 +186,8 @@ inline Finding determinant(const Context& c) {
 inline Finding bounded_logit(const Context& c) {
   Problem far = c.problem;
   const double step = static_cast<double>(1 + laws::choose(c, 1, 100000));
-  for (std::size_t i = 0; i < far.inputs.at("positions").values.size(); ++i) far.inputs.at("positions").values[i] = static_cast<double>(i) * step;
+  for (std::size_t i = 0; i < far.inputs.at("positions").values.size(); ++i)
+    far.inputs.at("positions").values[i] = static_cast<double>(i) * step;
   const Outcome outcome = c.evaluate(far);
   const Array &x = far.inputs.at("x"), &y = outcome.values.at("y"), &bound = outcome.bounds().at("y");
   const Index d = x.shape[1];
@@ -192,7 +200,8 @@ inline Finding bounded_logit(const Context& c) {
         p += at(x, i, a) * at(x, i, a), q += at(x, j, a) * at(x, j, a);
       }
       if (!(std::abs(score) <= std::sqrt(p * q) * (1 + 0x1p-46) + error))
-        return Finding::broken("a score of " + std::to_string(score) + " exceeds the product of the lengths, " + std::to_string(std::sqrt(p * q)));
+        return Finding::broken("a score of " + std::to_string(score) + " exceeds the product of the lengths, " +
+                               std::to_string(std::sqrt(p * q)));
     }
   return {};
 }

@@ -24,13 +24,15 @@ inline Index offset_of(const Problem& problem) {
 
 /// Every row of a table becomes the first.
 inline void repeat_first_row(Array& table) {
-  for (std::size_t i = 0; i < table.values.size(); ++i) table.values[i] = table.values[i % static_cast<std::size_t>(table.shape[1])];
+  for (std::size_t i = 0; i < table.values.size(); ++i)
+    table.values[i] = table.values[i % static_cast<std::size_t>(table.shape[1])];
 }
 
 /// Tables of zeros leave attention.scaled_dot_product.
 inline Finding zero_tables(const Context& c) {
   Problem zero = c.problem;
-  for (const char* table : {"p_k", "p_v"}) std::fill(zero.inputs.at(table).values.begin(), zero.inputs.at(table).values.end(), 0.0);
+  for (const char* table : {"p_k", "p_v"})
+    std::fill(zero.inputs.at(table).values.begin(), zero.inputs.at(table).values.end(), 0.0);
   Problem attention{&find_spec("attention.scaled_dot_product"), c.problem.sizes, {}, {}};
   attention.sizes.erase("t");
   if (const auto scale = setting(c.problem, "scale")) attention.parameters["scale"] = *scale;
@@ -38,7 +40,8 @@ inline Finding zero_tables(const Context& c) {
     if (c.problem.inputs.count(name)) attention.inputs[name] = c.problem.inputs.at(name);
   const auto enclosure = golden::enclose(attention, "max_shift", 128);
   const Outcome outcome = c.evaluate(zero);
-  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), enclosure.middle.at("o"), enclosure.radius.at("o"), "plain attention");
+  return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), enclosure.middle.at("o"),
+                    enclosure.radius.at("o"), "plain attention");
 }
 
 /// When every key lies c or more ahead, it does not matter how much more.
@@ -70,8 +73,9 @@ inline Finding toeplitz(const Context& c) {
   std::vector<Index> rows(static_cast<std::size_t>(n));
   std::iota(rows.begin(), rows.end(), Index{1});
   const auto& o = c.problem.spec->outputs[0];
-  return laws::same(c, "o", laws::take(other.values.at("o"), o, "n", rows), laws::take(other.bounds().at("o"), o, "n", rows),
-                    plain.values.at("o"), plain.bounds().at("o"), "a hidden token in front");
+  return laws::same(c, "o", laws::take(other.values.at("o"), o, "n", rows),
+                    laws::take(other.bounds().at("o"), o, "n", rows), plain.values.at("o"), plain.bounds().at("o"),
+                    "a hidden token in front");
 }
 
 /// The same vector added to all keys moves all scores of a query alike.
@@ -94,7 +98,8 @@ inline Finding constant_value_table(const Context& c) {
   const Index n = expected.shape[0], m = expected.shape[1], s = c.problem.sizes.at("s");
   for (Index i = 0; i < n; ++i) {
     bool sees = !c.problem.inputs.count("mask");
-    for (Index j = 0; j < s && !sees; ++j) sees = c.problem.inputs.at("mask").values[static_cast<std::size_t>(i * s + j)] != 0;
+    for (Index j = 0; j < s && !sees; ++j)
+      sees = c.problem.inputs.at("mask").values[static_cast<std::size_t>(i * s + j)] != 0;
     for (Index e = 0; e < m && sees; ++e) {
       double& o = expected.values[static_cast<std::size_t>(i * m + e)];
       o += table.values[static_cast<std::size_t>(e)];
@@ -116,7 +121,8 @@ inline Finding reversal(const Context& c) {
   reversed.parameters["offset"] = c.problem.sizes.at("s") - c.problem.sizes.at("n") - offset_of(c.problem);
   const Outcome plain = c.evaluate(c.problem), other = c.evaluate(reversed);
   const auto& o = c.problem.spec->outputs[0];
-  return laws::same(c, "o", other.values.at("o"), other.bounds().at("o"), laws::take(plain.values.at("o"), o, "n", backwards("n")),
+  return laws::same(c, "o", other.values.at("o"), other.bounds().at("o"),
+                    laws::take(plain.values.at("o"), o, "n", backwards("n")),
                     laws::take(plain.bounds().at("o"), o, "n", backwards("n")), "everything in reverse");
 }
 
@@ -127,7 +133,8 @@ inline Finding wide_clip(const Context& c) {
   wide.sizes["t"] = 2 * reach + 1, wider.sizes["t"] = 2 * reach + 3;
   for (const char* name : {"p_k", "p_v"}) {
     const Index width = c.problem.inputs.at(name).shape[1];
-    Array& table = wide.inputs.at(name) = golden::draw_array("integers -2 2", {2 * reach + 1, width}, c.exact, c.seed, std::string("property.") + name);
+    Array& table = wide.inputs.at(name) =
+        golden::draw_array("integers -2 2", {2 * reach + 1, width}, c.exact, c.seed, std::string("property.") + name);
     Array& more = wider.inputs.at(name) = table;
     more.shape[0] += 2;
     more.values.insert(more.values.begin(), static_cast<std::size_t>(width), 3.0);

@@ -170,13 +170,11 @@ inline Finding longest_wavelength(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"pairs_have_length_one", pairs_have_length_one},
-          {"products_depend_on_distance", products_depend_on_distance},
-          {"shift_is_a_rotation", shift_is_a_rotation},
-          {"parity", parity},
-          {"entries_lie_in_range", entries_lie_in_range},
-          {"start_is_a_slice", start_is_a_slice},
-          {"longest_wavelength", longest_wavelength}};
+  return {
+      {"pairs_have_length_one", pairs_have_length_one}, {"products_depend_on_distance", products_depend_on_distance},
+      {"shift_is_a_rotation", shift_is_a_rotation},     {"parity", parity},
+      {"entries_lie_in_range", entries_lie_in_range},   {"start_is_a_slice", start_is_a_slice},
+      {"longest_wavelength", longest_wavelength}};
 }
 
 }  // namespace attest::properties::positional::sinusoidal

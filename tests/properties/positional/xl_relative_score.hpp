@@ -18,7 +18,8 @@ inline void fill(Array& array, double value) { std::fill(array.values.begin(), a
 inline Array block(const Array& x, Index from, Index to, Index column) {
   Array y{{to - from, x.shape[1] - column}, {}};
   for (Index i = from; i < to; ++i)
-    for (Index j = column; j < x.shape[1]; ++j) y.values.push_back(x.values[static_cast<std::size_t>(i * x.shape[1] + j)]);
+    for (Index j = column; j < x.shape[1]; ++j)
+      y.values.push_back(x.values[static_cast<std::size_t>(i * x.shape[1] + j)]);
   return y;
 }
 
@@ -29,16 +30,19 @@ inline Finding content_only(const Context& c) {
   content.parameters["scale"] = 1.0;
   const auto& in = content.inputs;
   Problem expanded{&find_spec("positional.xl_expanded_score"), c.problem.sizes, {}, {}};
-  expanded.inputs = {{"x_q", in.at("x_q")}, {"p_q", in.at("x_q")}, {"x_k", in.at("x_k")}, {"p_k", in.at("x_k")}, {"w_q", in.at("w_q")}, {"w_k", in.at("w_e")}};
+  expanded.inputs = {{"x_q", in.at("x_q")}, {"p_q", in.at("x_q")}, {"x_k", in.at("x_k")},
+                     {"p_k", in.at("x_k")}, {"w_q", in.at("w_q")}, {"w_k", in.at("w_e")}};
   fill(expanded.inputs.at("p_q"), 0), fill(expanded.inputs.at("p_k"), 0);
   auto enclosure = golden::enclose(expanded, "factored", 128);
   const Index n = c.problem.sizes.at("n"), s = c.problem.sizes.at("s");
   if (!in.count("r_ahead"))  // C2
     for (Index i = 0; i < n; ++i)
       for (Index j = i + s - n + 1; j < s; ++j)
-        enclosure.middle.at("a").values[static_cast<std::size_t>(i * s + j)] = enclosure.radius.at("a").values[static_cast<std::size_t>(i * s + j)] = 0;
+        enclosure.middle.at("a").values[static_cast<std::size_t>(i * s + j)] =
+            enclosure.radius.at("a").values[static_cast<std::size_t>(i * s + j)] = 0;
   const Outcome outcome = c.evaluate(content);
-  return laws::same(c, "a", outcome.values.at("a"), outcome.bounds().at("a"), enclosure.middle.at("a"), enclosure.radius.at("a"), "content alone");
+  return laws::same(c, "a", outcome.values.at("a"), outcome.bounds().at("a"), enclosure.middle.at("a"),
+                    enclosure.radius.at("a"), "content alone");
 }
 
 /// Queries and keys moved by one place, a token in front of both: what was at (i, j) is at (i + 1, j + 1).
@@ -53,8 +57,8 @@ inline Finding translation(const Context& c) {
     x.values.insert(name[0] == 'x' ? x.values.begin() : x.values.end(), static_cast<std::size_t>(f), 2.0);
   }
   const Outcome plain = c.evaluate(c.problem), moved = c.evaluate(longer);
-  return laws::same(c, "a", block(moved.values.at("a"), 1, n + 1, 1), block(moved.bounds().at("a"), 1, n + 1, 1), plain.values.at("a"),
-                    plain.bounds().at("a"), "all tokens moved by one place");
+  return laws::same(c, "a", block(moved.values.at("a"), 1, n + 1, 1), block(moved.bounds().at("a"), 1, n + 1, 1),
+                    plain.values.at("a"), plain.bounds().at("a"), "all tokens moved by one place");
 }
 
 /// The first token of the segment belongs to the memory instead: the other rows stay.
@@ -67,11 +71,12 @@ inline Finding memory_offset(const Context& c) {
   segment.sizes["n"] = x.shape[0] = n - cut;
   x.values.erase(x.values.begin(), x.values.begin() + cut * x.shape[1]);
   const Outcome whole = c.evaluate(c.problem), part = c.evaluate(segment);
-  return laws::same(c, "a", part.values.at("a"), part.bounds().at("a"), block(whole.values.at("a"), cut, n, 0), block(whole.bounds().at("a"), cut, n, 0),
-                    "tokens moved from the segment to the memory");
+  return laws::same(c, "a", part.values.at("a"), part.bounds().at("a"), block(whole.values.at("a"), cut, n, 0),
+                    block(whole.bounds().at("a"), cut, n, 0), "tokens moved from the segment to the memory");
 }
 
-/// What the bias of that name adds to the scores, with how far it may be off: the problem with it minus the problem without.
+/// What the bias of that name adds to the scores, with how far it may be off: the problem with it minus the problem
+/// without.
 inline std::pair<Array, Array> share(const Context& c, const char* bias) {
   Problem without = c.problem;
   fill(without.inputs.at(bias), 0);
@@ -79,7 +84,8 @@ inline std::pair<Array, Array> share(const Context& c, const char* bias) {
   Array difference = all.values.at("a"), allowed = all.bounds().at("a");
   for (std::size_t i = 0; i < difference.values.size(); ++i) {
     difference.values[i] -= rest.values.at("a").values[i];
-    allowed.values[i] += rest.bounds().at("a").values[i] + 0x1p-52 * (std::abs(all.values.at("a").values[i]) + std::abs(rest.values.at("a").values[i]));
+    allowed.values[i] += rest.bounds().at("a").values[i] +
+                         0x1p-52 * (std::abs(all.values.at("a").values[i]) + std::abs(rest.values.at("a").values[i]));
   }
   return {difference, allowed};
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the attest command leaves to Python: candidates called python:MODULE:FUNCTION, and the survey of libraries."""
+
 from __future__ import annotations
 
 import argparse
@@ -40,11 +41,20 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="attest", description=__doc__)
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(required=True)
-    for name, run, help in (("check", run_check, "judge a Python function"), ("diagnose", run_check, "say what is wrong with a Python function")):
+    for name, run, help in (
+        ("check", run_check, "judge a Python function"),
+        ("diagnose", run_check, "say what is wrong with a Python function"),
+    ):
         one = commands.add_parser(name, help=help)
         one.set_defaults(run=run, command=name)
-        one.add_argument("kernel", metavar="python:MODULE:FUNCTION", help="MODULE may be a file: python:folder/kernels.py:causal")
-        one.add_argument("--op", metavar="ID", help="the equation, as in linear.causal; a function marked with attest.conformance knows its own")
+        one.add_argument(
+            "kernel", metavar="python:MODULE:FUNCTION", help="MODULE may be a file: python:folder/kernels.py:causal"
+        )
+        one.add_argument(
+            "--op",
+            metavar="ID",
+            help="the equation, as in linear.causal; a function marked with attest.conformance knows its own",
+        )
         one.add_argument("--profile", help="precision that is claimed (default f32)")
         one.add_argument("--max-cases", type=int, help="at most so many cases")
         one.add_argument("--budget", type=float, help="seconds after which no further case is begun")
@@ -73,7 +83,9 @@ def declarations(one: argparse.ArgumentParser) -> None:
     one.add_argument("--layout", default="nd", help="one of " + ", ".join(native.layouts))
     one.add_argument("--like", default="numpy", help="numpy, torch, jax or cupy")
     one.add_argument("--device", help="of that library, as in cuda")
-    one.add_argument("--gradients", action="store_true", help="judge the gradients as well, by automatic differentiation")
+    one.add_argument(
+        "--gradients", action="store_true", help="judge the gradients as well, by automatic differentiation"
+    )
     one.add_argument("--vjp", metavar="MODULE:FUNCTION", help="judge this vector-Jacobian product as well")
 
 
@@ -103,8 +115,13 @@ def load(name: str) -> Callable | Conformance:
 
 
 def declared(arguments: argparse.Namespace) -> dict:
-    options = {"capabilities": arguments.capabilities, "layout": arguments.layout, "like": arguments.like, "device": arguments.device,
-               "gradients": arguments.gradients}
+    options = {
+        "capabilities": arguments.capabilities,
+        "layout": arguments.layout,
+        "like": arguments.like,
+        "device": arguments.device,
+        "gradients": arguments.gradients,
+    }
     if arguments.vjp:
         options["vjp"] = load(arguments.vjp)
     return options
@@ -127,8 +144,17 @@ def run_check(arguments: argparse.Namespace) -> int:
         else:
             if not arguments.op:
                 raise UsageError(f"{arguments.kernel}: which equation is it? Give --op ID; `attest list` shows them")
-            report = check(arguments.op, kernel, profile=arguments.profile or "f32", max_cases=arguments.max_cases, budget=arguments.budget,
-                           only=arguments.flags, seed=arguments.seed, laws=arguments.laws, **declared(arguments))
+            report = check(
+                arguments.op,
+                kernel,
+                profile=arguments.profile or "f32",
+                max_cases=arguments.max_cases,
+                budget=arguments.budget,
+                only=arguments.flags,
+                seed=arguments.seed,
+                laws=arguments.laws,
+                **declared(arguments),
+            )
     except Interrupted as interrupted:
         finish(interrupted.report, arguments, interrupted.report.table)
         return 130
@@ -142,6 +168,7 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
 
 def run_survey(arguments: argparse.Namespace) -> int:
     from attest._survey import markdown, survey
+
     record = survey(arguments.only, arguments.seed, arguments.budget)
     if not record["rows"] and not record["absent"]:
         raise UsageError(f"--only '{arguments.only}' matches no adapter")

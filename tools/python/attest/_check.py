@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Judging Python functions."""
+
 from __future__ import annotations
 
 import difflib
@@ -16,10 +17,26 @@ from attest._report import Interrupted, Report
 from attest.native import UsageError
 
 
-def check(equation: str, kernel: Callable, *, profile: str = "f32", params: Mapping[str, Any] | None = None,
-          conventions: Mapping[str, Any] | None = None, capabilities: str = "", layout: str = "nd", like: str = "numpy", device: Any = None,
-          gradients: bool = False, vjp: Callable | None = None, form: str = "", only: str = "*", seed: int = 1, laws: int = 6,
-          max_cases: int | None = None, budget: float | None = None) -> Report:
+def check(
+    equation: str,
+    kernel: Callable,
+    *,
+    profile: str = "f32",
+    params: Mapping[str, Any] | None = None,
+    conventions: Mapping[str, Any] | None = None,
+    capabilities: str = "",
+    layout: str = "nd",
+    like: str = "numpy",
+    device: Any = None,
+    gradients: bool = False,
+    vjp: Callable | None = None,
+    form: str = "",
+    only: str = "*",
+    seed: int = 1,
+    laws: int = 6,
+    max_cases: int | None = None,
+    budget: float | None = None,
+) -> Report:
     """Judges `kernel` as an implementation of an equation.
 
     The kernel is called with keywords: the inputs of the equation's page as arrays of the page's shapes, and its parameters as
@@ -54,8 +71,26 @@ def check(equation: str, kernel: Callable, *, profile: str = "f32", params: Mapp
     judged: an unknown equation, profile or parameter, a function that does not take the inputs; Interrupted (a
     KeyboardInterrupt) on Ctrl-C, with the report so far. A kernel that ends the process ends yours:
     `attest check python:module:function` judges in a process of its own."""
-    return _judge(equation, kernel, query="", profile=profile, params=params, conventions=conventions, capabilities=capabilities, layout=layout,
-                  like=like, device=device, gradients=gradients, vjp=vjp, form=form, only=only, seed=seed, laws=laws, max_cases=max_cases, budget=budget)
+    return _judge(
+        equation,
+        kernel,
+        query="",
+        profile=profile,
+        params=params,
+        conventions=conventions,
+        capabilities=capabilities,
+        layout=layout,
+        like=like,
+        device=device,
+        gradients=gradients,
+        vjp=vjp,
+        form=form,
+        only=only,
+        seed=seed,
+        laws=laws,
+        max_cases=max_cases,
+        budget=budget,
+    )
 
 
 def diagnose(equation: str, kernel: Callable, **options: Any) -> str:
@@ -63,23 +98,70 @@ def diagnose(equation: str, kernel: Callable, **options: Any) -> str:
     return check(equation, kernel, **options).diagnosis
 
 
-def reproduce(query: str, kernel: Callable, *, params: Mapping[str, Any] | None = None, conventions: Mapping[str, Any] | None = None,
-              capabilities: str = "", layout: str = "nd", like: str = "numpy", device: Any = None, gradients: bool = False,
-              vjp: Callable | None = None, form: str = "") -> Report:
+def reproduce(
+    query: str,
+    kernel: Callable,
+    *,
+    params: Mapping[str, Any] | None = None,
+    conventions: Mapping[str, Any] | None = None,
+    capabilities: str = "",
+    layout: str = "nd",
+    like: str = "numpy",
+    device: Any = None,
+    gradients: bool = False,
+    vjp: Callable | None = None,
+    form: str = "",
+) -> Report:
     """Judges the one case of a query string, as Report.repro gives it. Options and errors as for check().
 
     Raises UsageError for a query that cannot be read, and for a case that the declared capabilities exclude."""
     equation, profile, _ = native.query_parts(query)
-    report = _judge(equation, kernel, query=query, profile=profile, params=params, conventions=conventions, capabilities=capabilities,
-                    layout=layout, like=like, device=device, gradients=gradients, vjp=vjp, form=form, only="*", seed=1, laws=0,
-                    max_cases=None, budget=None)
+    report = _judge(
+        equation,
+        kernel,
+        query=query,
+        profile=profile,
+        params=params,
+        conventions=conventions,
+        capabilities=capabilities,
+        layout=layout,
+        like=like,
+        device=device,
+        gradients=gradients,
+        vjp=vjp,
+        form=form,
+        only="*",
+        seed=1,
+        laws=0,
+        max_cases=None,
+        budget=None,
+    )
     if not report.rows:
         raise UsageError(f"'{query}' is outside of what the kernel was declared to do")
     return report
 
 
-def _judge(equation, kernel, *, query, profile, params, conventions, capabilities, layout, like, device, gradients, vjp, form, only, seed, laws,
-           max_cases, budget) -> Report:
+def _judge(
+    equation,
+    kernel,
+    *,
+    query,
+    profile,
+    params,
+    conventions,
+    capabilities,
+    layout,
+    like,
+    device,
+    gradients,
+    vjp,
+    form,
+    only,
+    seed,
+    laws,
+    max_cases,
+    budget,
+) -> Report:
     page = _page(equation)
     if not callable(kernel):
         raise UsageError(f"the kernel is a {type(kernel).__name__}; expected a function")
@@ -89,14 +171,20 @@ def _judge(equation, kernel, *, query, profile, params, conventions, capabilitie
     if vjp is not None and not callable(vjp):
         raise UsageError(f"vjp is a {type(vjp).__name__}; expected a function")
     if gradients and vjp is None and like not in ("torch", "jax"):
-        raise UsageError(f"gradients of like='{like}' need vjp=FUNCTION: only torch and jax differentiate by themselves")
+        raise UsageError(
+            f"gradients of like='{like}' need vjp=FUNCTION: only torch and jax differentiate by themselves"
+        )
     if (gradients or vjp) and not page["gradient"]:
-        raise UsageError(f"{equation} has no gradient to judge: its page says by which inputs an equation is differentiated")
+        raise UsageError(
+            f"{equation} has no gradient to judge: its page says by which inputs an equation is differentiated"
+        )
     for name, value, least in (("seed", seed, 0), ("laws", laws, 0), ("max_cases", max_cases, 1)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise UsageError(f"{name}={value!r}; expected a whole number of at least {least}")
     if not any(fnmatch.fnmatchcase(flag, only) for flag in page["flags"]):
-        raise UsageError(f"only='{only}' matches no flag of {equation}; there are {', '.join(dict.fromkeys(page['flags']))}")
+        raise UsageError(
+            f"only='{only}' matches no flag of {equation}; there are {', '.join(dict.fromkeys(page['flags']))}"
+        )
     if budget is not None and not budget > 0:
         raise UsageError(f"budget={budget!r}; expected seconds, more than 0")
     arrays = framework(like, device)
@@ -117,7 +205,9 @@ def _judge(equation, kernel, *, query, profile, params, conventions, capabilitie
     for parameter in page["parameters"]:
         name = parameter["name"]
         if not judged.signature.takes(name) and name not in mentioned:
-            assumed[name] = f"held at {parameter['default'] if parameter['default'] is not None else parameter['default_text']}"
+            assumed[name] = (
+                f"held at {parameter['default'] if parameter['default'] is not None else parameter['default_text']}"
+            )
             conditions.append(f"{name} == default")
     job = native.Job()
     job.equation, job.name, job.version = equation, _name(kernel), native.__version__
@@ -126,7 +216,9 @@ def _judge(equation, kernel, *, query, profile, params, conventions, capabilitie
     job.readings = ["value", "gradient"] if gradients or vjp else ["value"]
     job.query, job.only, job.seed, job.laws, job.max_cases, job.budget = query, only, seed, laws, max_cases, budget
     result = native.run(job, judged, judged.late_writes)
-    report = Report(result, equation=equation, profile=profile, kernel=job.name, assumed=assumed, kernel_seconds=judged.seconds)
+    report = Report(
+        result, equation=equation, profile=profile, kernel=job.name, assumed=assumed, kernel_seconds=judged.seconds
+    )
     if result["interrupted"]:
         raise Interrupted(report)
     return report
@@ -149,7 +241,10 @@ def _condition(page: Mapping[str, Any], name: str, value: Any) -> str:
     known = [*parameters, *(size["name"] for size in page["sizes"]), *tensors, "deterministic", "hidden_nan"]
     if name not in known:
         near = difflib.get_close_matches(name, known, 2)
-        raise UsageError(f"{page['id']} has no parameter '{name}'; " + (f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(known)}"))
+        raise UsageError(
+            f"{page['id']} has no parameter '{name}'; "
+            + (f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(known)}")
+        )
     values = list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
     choices = parameters.get(name, {}).get("choices")
     for one in values:

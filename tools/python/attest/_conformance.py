@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Kernels as tests: what the pytest plugin collects, and what an adapter is made of."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -14,6 +15,7 @@ from attest._report import Report
 @dataclasses.dataclass
 class Conformance:
     """A function that returns a kernel, and how the kernel is to be judged."""
+
     equation: str
     make: Callable[[], Callable]
     profiles: tuple[str, ...]
@@ -28,7 +30,9 @@ class Conformance:
         return check(self.equation, self.make(), profile=profile, **self.options)
 
 
-def conformance(equation: str, *, profile: str | Iterable[str] = "f32", **options: Any) -> Callable[[Callable[[], Callable]], Conformance]:
+def conformance(
+    equation: str, *, profile: str | Iterable[str] = "f32", **options: Any
+) -> Callable[[Callable[[], Callable]], Conformance]:
     """Marks a function without arguments that returns a kernel. pytest then has one test per group of cases and profile:
 
         @attest.conformance("linear.causal", profile=("f32", "bf16"))

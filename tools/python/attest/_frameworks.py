@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Arrays of other libraries: given to kernels without a copy where their memory is the CPU's, and read back."""
+
 from __future__ import annotations
 
 import sys
@@ -10,17 +11,26 @@ import numpy as np
 
 from attest import native
 
-NUMPY = {"f64": np.dtype("f8"), "f32": np.dtype("f4"), "f16": np.dtype("f2"), "bf16": np.dtype(ml_dtypes.bfloat16),
-         "i64": np.dtype("i8"), "bool": np.dtype(bool)}
+NUMPY = {
+    "f64": np.dtype("f8"),
+    "f32": np.dtype("f4"),
+    "f16": np.dtype("f2"),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "i64": np.dtype("i8"),
+    "bool": np.dtype(bool),
+}
 
 
 class NumPy:
     """NumPy's arrays; bfloat16 is ml_dtypes.bfloat16."""
+
     immutable = False
 
     def __init__(self, device: Any = None):
         if device not in (None, "cpu"):
-            raise native.UsageError(f"NumPy has no device '{device}'; leave device out, or use like='torch', 'jax' or 'cupy'")
+            raise native.UsageError(
+                f"NumPy has no device '{device}'; leave device out, or use like='torch', 'jax' or 'cupy'"
+            )
 
     def require(self, dtype: str) -> None:
         """Raises UsageError when the library cannot have arrays of that dtype as it is set up."""
@@ -34,7 +44,9 @@ class NumPy:
         return answer is tensor or np.may_share_memory(array, original)
 
     def gradient(self, function, inputs, wanted, cotangents):
-        raise native.UsageError("NumPy has no automatic differentiation: give vjp=FUNCTION, or use like='torch' or 'jax'")
+        raise native.UsageError(
+            "NumPy has no automatic differentiation: give vjp=FUNCTION, or use like='torch' or 'jax'"
+        )
 
 
 class Torch(NumPy):
@@ -42,6 +54,7 @@ class Torch(NumPy):
 
     def __init__(self, device: Any = None):
         import torch
+
         self.torch, self.device = torch, device
 
     def give(self, array, dtype):
@@ -49,30 +62,48 @@ class Torch(NumPy):
         return tensor if self.device is None else tensor.to(self.device)
 
     def shares(self, answer, array, tensor, original):
-        return array.size > 0 and (super().shares(answer, array, tensor, original) or (
-            isinstance(answer, self.torch.Tensor) and answer.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()))
+        return array.size > 0 and (
+            super().shares(answer, array, tensor, original)
+            or (
+                isinstance(answer, self.torch.Tensor)
+                and answer.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+            )
+        )
 
     def gradient(self, function, inputs, wanted, cotangents):
         leaves = {name: inputs[name].detach().requires_grad_() for name in wanted}
         with self.torch.enable_grad():
             outputs = function({**inputs, **leaves})
             pairs = [(output, cotangent) for output, cotangent in zip(outputs, cotangents) if output.requires_grad]
-            found = self.torch.autograd.grad([o for o, _ in pairs], list(leaves.values()), [c for _, c in pairs], allow_unused=True) if pairs else [None] * len(leaves)
-        return [self.torch.zeros_like(leaf) if gradient is None else gradient for leaf, gradient in zip(leaves.values(), found)]
+            found = (
+                self.torch.autograd.grad(
+                    [o for o, _ in pairs], list(leaves.values()), [c for _, c in pairs], allow_unused=True
+                )
+                if pairs
+                else [None] * len(leaves)
+            )
+        return [
+            self.torch.zeros_like(leaf) if gradient is None else gradient
+            for leaf, gradient in zip(leaves.values(), found)
+        ]
 
 
 class Jax(NumPy):
     """jax.Array."""
+
     immutable = True
 
     def __init__(self, device: Any = None):
         import jax
+
         self.jax = jax
         self.device = jax.devices(device)[0] if isinstance(device, str) else device
 
     def require(self, dtype):
         if dtype == "f64" and not self.jax.config.jax_enable_x64:
-            raise native.UsageError("profile f64 needs 64-bit JAX: call jax.config.update('jax_enable_x64', True) first")
+            raise native.UsageError(
+                "profile f64 needs 64-bit JAX: call jax.config.update('jax_enable_x64', True) first"
+            )
 
     def give(self, array, dtype):
         if dtype == "i64" and not self.jax.config.jax_enable_x64:
@@ -82,7 +113,9 @@ class Jax(NumPy):
         return given if self.device is None else self.jax.device_put(given, self.device)
 
     def gradient(self, function, inputs, wanted, cotangents):
-        _, pull_back = self.jax.vjp(lambda *leaves: tuple(function({**inputs, **dict(zip(wanted, leaves))})), *(inputs[name] for name in wanted))
+        _, pull_back = self.jax.vjp(
+            lambda *leaves: tuple(function({**inputs, **dict(zip(wanted, leaves))})), *(inputs[name] for name in wanted)
+        )
         return pull_back(tuple(cotangents))
 
 
@@ -91,6 +124,7 @@ class CuPy(NumPy):
 
     def __init__(self, device: Any = None):
         import cupy
+
         self.cupy, self.device = cupy, device
 
     def give(self, array, dtype):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A Python function as a kernel: what it is called with, and what is asked of its answer."""
+
 from __future__ import annotations
 
 import collections
@@ -35,20 +36,31 @@ class Signature:
             self.all, self.names = True, set()
             return
         self.all = any(argument.kind is argument.VAR_KEYWORD for argument in arguments)
-        named = [argument for argument in arguments if argument.kind in (argument.POSITIONAL_OR_KEYWORD, argument.KEYWORD_ONLY)]
+        named = [
+            argument
+            for argument in arguments
+            if argument.kind in (argument.POSITIONAL_OR_KEYWORD, argument.KEYWORD_ONLY)
+        ]
         self.names = {argument.name for argument in named}
         gives = f"{page['id']} gives {', '.join(self.inputs + self.parameters + list(extra))}"
         for name in [name for name in self.inputs if name not in self.optional] + list(extra):
             if not self.takes(name):
                 raise UsageError(f"the kernel takes no argument '{name}'; it is called with keywords, and {gives}")
         for argument in arguments:
-            needed = argument.default is argument.empty and argument.kind not in (argument.VAR_KEYWORD, argument.VAR_POSITIONAL)
+            needed = argument.default is argument.empty and argument.kind not in (
+                argument.VAR_KEYWORD,
+                argument.VAR_POSITIONAL,
+            )
             if needed and argument.kind is argument.POSITIONAL_ONLY:
-                raise UsageError(f"the kernel's argument '{argument.name}' is positional only; kernels are called with keywords")
+                raise UsageError(
+                    f"the kernel's argument '{argument.name}' is positional only; kernels are called with keywords"
+                )
             if needed and argument.name not in (*self.inputs, *self.parameters, *extra):
                 raise UsageError(f"the kernel wants an argument '{argument.name}'; {gives}")
             if needed and argument.name in self.optional:
-                raise UsageError(f"the kernel must have a default for '{argument.name}', which not every case gives: {argument.name}=None")
+                raise UsageError(
+                    f"the kernel must have a default for '{argument.name}', which not every case gives: {argument.name}=None"
+                )
 
     def takes(self, name: str) -> bool:
         return self.all or name in self.names
@@ -57,7 +69,9 @@ class Signature:
 class Kernel:
     """Calls a function for the judge. Raises Refused, whose message is a finding, when an answer breaks the contract."""
 
-    def __init__(self, page: Mapping[str, Any], function: Callable, vjp: Callable | None, framework: NumPy, packed: bool = False):
+    def __init__(
+        self, page: Mapping[str, Any], function: Callable, vjp: Callable | None, framework: NumPy, packed: bool = False
+    ):
         self.page, self.function, self.vjp, self.framework = page, function, vjp, framework
         offsets = ("offsets",) if packed else ()
         self.signature = Signature(function, page, offsets)
@@ -69,12 +83,21 @@ class Kernel:
         self.kept: collections.deque = collections.deque(maxlen=KEPT)
         self.untaken: dict[str, Any] = {}  # parameters that the function is not told, and the value that they had
 
-    def __call__(self, reading: str, inputs: Mapping[str, tuple[str, np.ndarray]], parameters: Mapping[str, Any],
-                 outputs: list[Mapping[str, Any]]) -> list[np.ndarray]:
+    def __call__(
+        self,
+        reading: str,
+        inputs: Mapping[str, tuple[str, np.ndarray]],
+        parameters: Mapping[str, Any],
+        outputs: list[Mapping[str, Any]],
+    ) -> list[np.ndarray]:
         for name in self.signature.parameters:
-            if not self.signature.takes(name) and self.untaken.setdefault(name, parameters.get(name)) != parameters.get(name):
-                raise Refused(f"the kernel does not take '{name}', but what was declared lets it vary ({self.untaken[name]!r}, {parameters.get(name)!r}): "
-                              f"fix it with params={{{name!r}: ...}} or take it as an argument")
+            if not self.signature.takes(name) and self.untaken.setdefault(name, parameters.get(name)) != parameters.get(
+                name
+            ):
+                raise Refused(
+                    f"the kernel does not take '{name}', but what was declared lets it vary ({self.untaken[name]!r}, {parameters.get(name)!r}): "
+                    f"fix it with params={{{name!r}: ...}} or take it as an argument"
+                )
         given = {name: self.framework.give(array, dtype) for name, (dtype, array) in inputs.items()}
         before = {} if self.framework.immutable else {name: array.tobytes() for name, (_, array) in inputs.items()}
         answer = self._run(reading, given, parameters, outputs)
@@ -85,7 +108,9 @@ class Kernel:
         for sentence in self.late_writes():
             raise Refused(sentence)
         if not self.framework.immutable:
-            self.kept.append([(output["name"], x, array.tobytes()) for x, array, output in zip(answer, arrays, outputs)])
+            self.kept.append(
+                [(output["name"], x, array.tobytes()) for x, array, output in zip(answer, arrays, outputs)]
+            )
         return [array.view("u2") if array.dtype == NUMPY["bf16"] else array for array in arrays]
 
     def late_writes(self) -> list[str]:
@@ -94,7 +119,9 @@ class Kernel:
             for name, x, bytes_before in answer:
                 if np.ascontiguousarray(to_numpy(x)).tobytes() != bytes_before:
                     self.kept.clear()
-                    return [f"the array that an earlier call returned for '{name}' has changed since: the kernel keeps it and writes to it again"]
+                    return [
+                        f"the array that an earlier call returned for '{name}' has changed since: the kernel keeps it and writes to it again"
+                    ]
         return []
 
     def _run(self, reading, given, parameters, outputs) -> list[Any]:
@@ -111,12 +138,17 @@ class Kernel:
             if reading == "value":
                 result = function(**tensors, **accepted)
             elif self.vjp is not None:
-                cotangents = {name.removeprefix("cotangent."): x for name, x in given.items() if name.startswith("cotangent.")}
+                cotangents = {
+                    name.removeprefix("cotangent."): x for name, x in given.items() if name.startswith("cotangent.")
+                }
                 result = function(**tensors, **accepted, cotangents=cotangents)
             else:
-                result = self.framework.gradient(lambda x: self._listed(function(**x, **accepted), self.outputs), tensors,
-                                                 [name.removeprefix("gradient.") for name in names],
-                                                 [given[f"cotangent.{name}"] for name in self.outputs])
+                result = self.framework.gradient(
+                    lambda x: self._listed(function(**x, **accepted), self.outputs),
+                    tensors,
+                    [name.removeprefix("gradient.") for name in names],
+                    [given[f"cotangent.{name}"] for name in self.outputs],
+                )
             self._wait(result)
         except Refused:
             raise
@@ -132,7 +164,13 @@ class Kernel:
     @staticmethod
     def _wait(result) -> None:
         """Asynchronous libraries still compute."""
-        for x in result.values() if isinstance(result, Mapping) else result if isinstance(result, (tuple, list)) else [result]:
+        for x in (
+            result.values()
+            if isinstance(result, Mapping)
+            else result
+            if isinstance(result, (tuple, list))
+            else [result]
+        ):
             if hasattr(x, "block_until_ready"):
                 x.block_until_ready()
 
@@ -160,7 +198,9 @@ class Kernel:
         name, wanted = output["name"], NUMPY[output["dtype"]]
         array = to_numpy(x)
         if array is None:
-            raise Refused(f"the kernel returned a {type(x).__name__} for '{name}'; expected an array of shape {output['shape']} and dtype {wanted}")
+            raise Refused(
+                f"the kernel returned a {type(x).__name__} for '{name}'; expected an array of shape {output['shape']} and dtype {wanted}"
+            )
         if array.shape != output["shape"]:
             raise Refused(f"'{name}' has shape {array.shape}, expected {output['shape']}")
         if wanted.kind == "i" and array.dtype.kind in "iu":

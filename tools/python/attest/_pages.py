@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What attest knows about its equations: pages and golden vectors."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -38,6 +39,7 @@ _page = functools.lru_cache(maxsize=None)(describe)  # for those who do not chan
 class Profile:
     """A precision that a kernel can claim. `units` are the largest relative errors of a rounding, by channel: accumulate, operand,
     function, store, underflow."""
+
     name: str
     storage: str
     meaning: str
@@ -54,6 +56,7 @@ class Certified:
     """The true value of one tensor is hi + lo: `hi` (float64) and `lo` (float32) have its shape. `bound` and `rms` (float32,
     [5, *shape]) are the hard bound and the expected size of a correct kernel's error per rounding channel, in units of the
     channel: see Profile.units."""
+
     hi: np.ndarray
     lo: np.ndarray
     bound: np.ndarray
@@ -78,6 +81,7 @@ class Case:
     an entry per output ("o") and, for the cotangents, per gradient ("gradient.q"). `units` is "wide" where the bounds hold for
     every profile, "narrow" where they hold for f32 and f64. Where a discrete decision is too close to call, `alternatives` holds
     the outputs when it goes the other way; `margin` is each decision's certified gap."""
+
     query: str
     flag: str
     exact: str

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Verdicts as objects."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -33,6 +34,7 @@ class Fault:
     """A known fault that fits the errors of a failing kernel. `whole`: every case is what the fault's equation gives, within the
     bounds of a correct kernel of it; `failing`: every failing case is. Otherwise `c` (in units of the fault) with its standard
     error, z = c / error, and the share of the squared error that it explains."""
+
     name: str
     whole: bool
     failing: bool
@@ -45,6 +47,7 @@ class Fault:
 @dataclasses.dataclass(frozen=True)
 class Worst:
     """The element that comes nearest to its bound, also when everything passes: `ratio` is error / bound, at most 1 is right."""
+
     ratio: float
     text: str
     query: str
@@ -70,7 +73,16 @@ class Report:
     rows            one dictionary per reading, as `attest check --json` writes them
     """
 
-    def __init__(self, result: dict[str, Any], *, equation: str, profile: str, kernel: str, assumed: dict[str, Any], kernel_seconds: float):
+    def __init__(
+        self,
+        result: dict[str, Any],
+        *,
+        equation: str,
+        profile: str,
+        kernel: str,
+        assumed: dict[str, Any],
+        kernel_seconds: float,
+    ):
         self.data = json.loads(result["json"])
         self.table: str = result["table"]
         self.diagnoses: list[str] = result["diagnoses"]
@@ -120,7 +132,15 @@ class Report:
     @property
     def faults(self) -> list[Fault]:
         names = self._row.get("diagnosis", {}).get("names", [])
-        return [Fault(name["fault"], name["whole"], name["failing"], *(float(name[key]) for key in ("c", "error", "z", "explained"))) for name in names]
+        return [
+            Fault(
+                name["fault"],
+                name["whole"],
+                name["failing"],
+                *(float(name[key]) for key in ("c", "error", "z", "explained")),
+            )
+            for name in names
+        ]
 
     @property
     def first_error(self) -> str:
@@ -136,7 +156,9 @@ class Report:
 
     @property
     def worst(self) -> Worst:
-        best = max(self.rows, key=lambda row: float(row["worst"]["ratio"]) if row["worst"]["query"] else -1, default=None)
+        best = max(
+            self.rows, key=lambda row: float(row["worst"]["ratio"]) if row["worst"]["query"] else -1, default=None
+        )
         if best is None:
             return Worst(math.nan, "", "")
         return Worst(float(best["worst"]["ratio"]), best["worst"]["text"], best["worst"]["query"])
@@ -149,10 +171,20 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as data that json can write."""
-        return {"kernel": self.kernel, "equation": self.equation, "profile": self.profile, "verdict": self.verdict,
-                "effective_bits": self.effective_bits, "faults": [dataclasses.asdict(fault) for fault in self.faults],
-                "first_error": self.first_error, "repro": self.repro, "worst": dataclasses.asdict(self.worst),
-                "assumed": self.assumed, "kernel_seconds": self.kernel_seconds, "report": self.data}
+        return {
+            "kernel": self.kernel,
+            "equation": self.equation,
+            "profile": self.profile,
+            "verdict": self.verdict,
+            "effective_bits": self.effective_bits,
+            "faults": [dataclasses.asdict(fault) for fault in self.faults],
+            "first_error": self.first_error,
+            "repro": self.repro,
+            "worst": dataclasses.asdict(self.worst),
+            "assumed": self.assumed,
+            "kernel_seconds": self.kernel_seconds,
+            "report": self.data,
+        }
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes as_dict() as JSON, beside the target first, so that a failure leaves the old file."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What published libraries do: every adapter whose library is here, judged at every profile that it declares."""
+
 from __future__ import annotations
 
 import datetime
@@ -14,8 +15,16 @@ from attest.native import __version__
 
 def survey(only: str = "*", seed: int = 1, budget: float | None = None) -> dict[str, Any]:
     """Runs the adapters that match; the record as data. Ctrl-C ends it with what was found until then."""
-    record: dict[str, Any] = {"attest": __version__, "date": datetime.date.today().isoformat(), "machine": f"{platform.machine()}, CPU",
-                              "python": platform.python_version(), "seed": seed, "budget": budget, "rows": [], "absent": []}
+    record: dict[str, Any] = {
+        "attest": __version__,
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.machine()}, CPU",
+        "python": platform.python_version(),
+        "seed": seed,
+        "budget": budget,
+        "rows": [],
+        "absent": [],
+    }
     try:
         for one in adapters(only):
             if isinstance(one, Absent):
@@ -31,27 +40,71 @@ def survey(only: str = "*", seed: int = 1, budget: float | None = None) -> dict[
 
 def verdict_of(report: Report) -> str:
     """The worst verdict among the readings that a budget left enough time for."""
-    reached = [part["status"] for part in report.rows if not (part["ended_by"] == "budget" and part["status"] == "INVALID")]
+    reached = [
+        part["status"] for part in report.rows if not (part["ended_by"] == "budget" and part["status"] == "INVALID")
+    ]
     return max(reached, key=ORDER.index, default="INVALID")
 
 
 def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str, Any]:
-    result = {"library": one.library, "version": one.version, "kernel": one.name, "equation": one.equation, "profile": profile,
-              "declared": {key: value for key, value in one.options.items() if key in ("conventions", "params", "capabilities", "layout") and value}}
+    result = {
+        "library": one.library,
+        "version": one.version,
+        "kernel": one.name,
+        "equation": one.equation,
+        "profile": profile,
+        "declared": {
+            key: value
+            for key, value in one.options.items()
+            if key in ("conventions", "params", "capabilities", "layout") and value
+        },
+    }
     try:
         report = one.check(profile, seed=seed, budget=budget)
     except Interrupted:
         raise
     except Exception as error:
-        return {**result, "verdict": "ERROR", "bits": None, "cases": "", "worst": None, "diagnosis": f"{type(error).__name__}: {error}", "repro": "",
-                "explained": one.explains.get(profile, "")}
+        return {
+            **result,
+            "verdict": "ERROR",
+            "bits": None,
+            "cases": "",
+            "worst": None,
+            "diagnosis": f"{type(error).__name__}: {error}",
+            "repro": "",
+            "explained": one.explains.get(profile, ""),
+        }
     faults = report.faults
     verdict = verdict_of(report)
-    diagnosis = "" if verdict == "PASS" else "; ".join(filter(None, [f"looks like {faults[0].name}" if faults and (faults[0].failing or faults[0].explained > 0.5) else "", report.first_error]))
-    return {**result, "assumed": report.assumed, "verdict": verdict, "bits": report.effective_bits,
-            "cases": f"{report.cases['passed']}/{report.cases['judged']}", "skipped": report.cases["skipped"], "left": sum(part["not_run"] for part in report.rows),
-            "laws": f"{sum(part['laws']['held'] for part in report.rows)}/{sum(part['laws']['judged'] for part in report.rows)}",
-            "worst": report.worst.ratio, "diagnosis": diagnosis, "repro": report.repro, "explained": one.explains.get(profile, "")}
+    diagnosis = (
+        ""
+        if verdict == "PASS"
+        else "; ".join(
+            filter(
+                None,
+                [
+                    f"looks like {faults[0].name}"
+                    if faults and (faults[0].failing or faults[0].explained > 0.5)
+                    else "",
+                    report.first_error,
+                ],
+            )
+        )
+    )
+    return {
+        **result,
+        "assumed": report.assumed,
+        "verdict": verdict,
+        "bits": report.effective_bits,
+        "cases": f"{report.cases['passed']}/{report.cases['judged']}",
+        "skipped": report.cases["skipped"],
+        "left": sum(part["not_run"] for part in report.rows),
+        "laws": f"{sum(part['laws']['held'] for part in report.rows)}/{sum(part['laws']['judged'] for part in report.rows)}",
+        "worst": report.worst.ratio,
+        "diagnosis": diagnosis,
+        "repro": report.repro,
+        "explained": one.explains.get(profile, ""),
+    }
 
 
 def line(row: dict[str, Any]) -> str:
@@ -62,24 +115,47 @@ def markdown(record: dict[str, Any]) -> str:
     """The record as a page: a table, then every failure with its cause, then what was absent."""
     rows = record["rows"]
     failed = [one for one in rows if one["verdict"] != "PASS"]
-    text = [f"# Survey of published libraries, {record['date']}", "",
-            f"attest {record['attest']}, {record['machine']}, Python {record['python']}, seed {record['seed']}. {len(rows)} judgements of "
-            f"{len({one['kernel'] for one in rows})} kernels of {len({one['library'] for one in rows})} libraries: {len(rows) - len(failed)} pass, {len(failed)} do not.",
-            "Made by `tools/attest survey`." + (f" No judgement began a case or law after {record['budget']:g} seconds; the column `left` counts them." if record["budget"] else "") + (" Interrupted." if record.get("interrupted") else ""), "",
-            "| kernel | version | equation | profile | cases | left | error/bound | bits | verdict |", "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    text = [
+        f"# Survey of published libraries, {record['date']}",
+        "",
+        f"attest {record['attest']}, {record['machine']}, Python {record['python']}, seed {record['seed']}. {len(rows)} judgements of "
+        f"{len({one['kernel'] for one in rows})} kernels of {len({one['library'] for one in rows})} libraries: {len(rows) - len(failed)} pass, {len(failed)} do not.",
+        "Made by `tools/attest survey`."
+        + (
+            f" No judgement began a case or law after {record['budget']:g} seconds; the column `left` counts them."
+            if record["budget"]
+            else ""
+        )
+        + (" Interrupted." if record.get("interrupted") else ""),
+        "",
+        "| kernel | version | equation | profile | cases | left | error/bound | bits | verdict |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
     for one in rows:
         worst = "-" if one["worst"] is None else f"{one['worst']:.2g}"
-        text.append(f"| {one['kernel']} | {one['version']} | {one['equation']} | {one['profile']} | {one['cases']} | {one.get('left', 0)} | {worst} | {rounded(one['bits'])} | {one['verdict']} |")
+        text.append(
+            f"| {one['kernel']} | {one['version']} | {one['equation']} | {one['profile']} | {one['cases']} | {one.get('left', 0)} | {worst} | {rounded(one['bits'])} | {one['verdict']} |"
+        )
     if failed:
         text += ["", "## What does not pass, and why", ""]
         for one in failed:
-            text += [f"**{one['kernel']}, {one['profile']}**: {one['explained'] or 'not explained'}", "", f"- found: {one['diagnosis']}"]
+            text += [
+                f"**{one['kernel']}, {one['profile']}**: {one['explained'] or 'not explained'}",
+                "",
+                f"- found: {one['diagnosis']}",
+            ]
             if one["repro"]:
                 text.append(f"- repro: `{one['repro']}`")
             text.append("")
     declared = {one["kernel"]: one for one in rows if one["declared"] or one.get("assumed")}
     if declared:
-        text += ["", "## What each declares", "", "| kernel | declared | not taken by its signature |", "| --- | --- | --- |"]
+        text += [
+            "",
+            "## What each declares",
+            "",
+            "| kernel | declared | not taken by its signature |",
+            "| --- | --- | --- |",
+        ]
         for name, one in declared.items():
             said = "; ".join(f"{key} {value}" for key, value in one["declared"].items()).replace("|", "\\|")
             assumed = "; ".join(f"{key} {value}" for key, value in one.get("assumed", {}).items())

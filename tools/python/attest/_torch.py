@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What adapters of libraries on PyTorch share."""
+
 import torch
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """pytest plugin: every attest.Conformance of a test file becomes tests, one per group of cases, and --attest-report writes what
 was found."""
+
 from __future__ import annotations
 
 import pathlib
@@ -46,12 +47,15 @@ class Kernel(pytest.Collector):
         several = len(self.conformance.profiles) > 1
         for profile in self.conformance.profiles:
             for group in self.conformance.groups():
-                yield Group.from_parent(self, name=f"{profile}-{group}" if several else group, profile=profile, group=group)
+                yield Group.from_parent(
+                    self, name=f"{profile}-{group}" if several else group, profile=profile, group=group
+                )
 
     def outcome(self, profile: str):
         """The report, or the exception that stands for it."""
         if profile not in self._outcomes:
             from attest import Interrupted
+
             try:
                 self._outcomes[profile] = self.conformance.run(profile)
             except Interrupted as interrupted:
@@ -90,8 +94,12 @@ class Group(pytest.Item):
         judged, skipped = sum(count["judged"] for count in counts), sum(count["skipped"] for count in counts)
         if judged == 0:
             if self.group in ("laws", "statistics", "batch"):
-                pytest.skip("not judged: " + ("the cases failed" if not report.passed else "nothing to say about these cases"))
-            pytest.skip(f"no case was judged: {skipped} outside of the profile, of what the kernel can do, or of the options")
+                pytest.skip(
+                    "not judged: " + ("the cases failed" if not report.passed else "nothing to say about these cases")
+                )
+            pytest.skip(
+                f"no case was judged: {skipped} outside of the profile, of what the kernel can do, or of the options"
+            )
 
     def repr_failure(self, excinfo, style=None):
         if isinstance(excinfo.value, NotConformant):
@@ -118,6 +126,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if not path or hasattr(session.config, "workerinput"):
         return
     from attest._html import write_reports
+
     write_reports(path, session.config.stash[REPORTS])
 
 
@@ -128,7 +137,9 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
     terminalreporter.section("attest")
     for name, report in reports:
         cases = report.cases
-        terminalreporter.line(f"{name} {report.profile}: {report.verdict}, {cases['passed']} of {cases['judged']} cases ({cases['skipped']} skipped), "
-                              f"error/bound {report.worst.ratio:.2g}, {report.bits} bits")
+        terminalreporter.line(
+            f"{name} {report.profile}: {report.verdict}, {cases['passed']} of {cases['judged']} cases ({cases['skipped']} skipped), "
+            f"error/bound {report.worst.ratio:.2g}, {report.bits} bits"
+        )
         for assumed, what in report.assumed.items():
             terminalreporter.line(f"  assumed: {assumed} is {what}")

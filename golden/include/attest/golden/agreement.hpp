@@ -11,8 +11,8 @@
 /// When a result agrees with a certified value, and what results are called. These rules stand here alone.
 namespace attest::golden {
 
-/// The largest error of a correct kernel with those units: the sum over the channels of unit x bound. A channel without a bound adds
-/// nothing, whatever its unit.
+/// The largest error of a correct kernel with those units: the sum over the channels of unit x bound. A channel without
+/// a bound adds nothing, whatever its unit.
 double bound_of(const CertifiedTensor& tensor, std::size_t i, const reference::PerChannel& units);
 
 /// bound_of every element, in the tensor's shape.

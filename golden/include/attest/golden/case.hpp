@@ -19,8 +19,8 @@ struct Case {
   Sizes sizes;
   Parameters parameters;
   std::string flag = "random";
-  std::string exact = "bf16";                  // every drawn real number is one of this dtype
-  std::vector<std::string> with;               // optional inputs that are given
+  std::string exact = "bf16";     // every drawn real number is one of this dtype
+  std::vector<std::string> with;  // optional inputs that are given
   std::uint64_t seed = 1;
   std::map<std::string, std::uint64_t> seeds;  // of tensors that are drawn from another seed than `seed`
 };
@@ -38,7 +38,8 @@ std::pair<Case, std::string> parse_query(std::string_view text);
 Problem draw(const Case& c);
 
 /// One array by recipe ("normal", "winner -1 8", ...); throws SpecError on an unknown recipe.
-Array draw_array(const std::string& recipe, std::vector<Index> shape, DType exact, std::uint64_t seed, std::string_view stream);
+Array draw_array(const std::string& recipe, std::vector<Index> shape, DType exact, std::uint64_t seed,
+                 std::string_view stream);
 
 /// A cotangent for every output, for vector-Jacobian products.
 Arrays draw_cotangents(const Case& c);

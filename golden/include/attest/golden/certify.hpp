@@ -29,11 +29,12 @@ using CertifiedTensors = std::map<std::string, CertifiedTensor>;
 
 /// Everything that is known about one case.
 struct Certified {
-  CertifiedTensors outputs;       // "o", ...; "gradient.q", ... where cotangents were given
-  CertifiedTensors alternatives;  // the outputs when every decision that is too close to call goes the other way; else empty
-  std::vector<double> margin;     // certified lower bound of each discrete decision's gap
-  std::string units = "narrow";   // "wide": bounds hold for every profile; "narrow": for float32 and finer
-  long precision_bits = 0;        // that decided every element
+  CertifiedTensors outputs;  // "o", ...; "gradient.q", ... where cotangents were given
+  CertifiedTensors
+      alternatives;  // the outputs when every decision that is too close to call goes the other way; else empty
+  std::vector<double> margin;    // certified lower bound of each discrete decision's gap
+  std::string units = "narrow";  // "wide": bounds hold for every profile; "narrow": for float32 and finer
+  long precision_bits = 0;       // that decided every element
 };
 
 /// A case that no precision up to the limit decides. Names the element.
@@ -43,9 +44,9 @@ public:
 };
 
 struct CertifyOptions {
-  bool check_witnesses = true;   // every other form and Boost's MPFR must agree, or std::logic_error
-  long precision_limit = 8192;   // bits
-  bool gradients = true;         // certify_case: vector-Jacobian products as well
+  bool check_witnesses = true;  // every other form and Boost's MPFR must agree, or std::logic_error
+  long precision_limit = 8192;  // bits
+  bool gradients = true;        // certify_case: vector-Jacobian products as well
 };
 
 /// The true outputs of a problem, and its gradients for the given cotangents (none when empty).
@@ -53,7 +54,8 @@ Certified certify(const Problem& problem, const Arrays& cotangents, const Certif
 
 /// The error model alone: bounds and rms of every output (and gradient) at the given largest units, the elementwise
 /// maximum over the forms that are not numeric. hi and lo stay empty.
-CertifiedTensors error_model(const Problem& problem, const Arrays& cotangents, const reference::PerChannel& largest_units);
+CertifiedTensors error_model(const Problem& problem, const Arrays& cotangents,
+                             const reference::PerChannel& largest_units);
 
 /// A form exists for these sizes and parameters.
 bool applies(const FormDeclaration& form, const Problem& problem);

@@ -13,7 +13,8 @@
 namespace attest::golden {
 
 /// The rounding channels, in the order of every list of units and bounds.
-inline constexpr std::array<std::string_view, reference::kChannels> kChannelNames{"accumulate", "operand", "function", "store", "underflow"};
+inline constexpr std::array<std::string_view, reference::kChannels> kChannelNames{"accumulate", "operand", "function",
+                                                                                  "store", "underflow"};
 
 /// What a kernel claims: how it stores, and the unit of each rounding channel. No other number decides a verdict.
 struct Profile {

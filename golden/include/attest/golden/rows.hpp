@@ -10,18 +10,23 @@
 
 namespace attest::golden {
 
-/// True values of some rows, as close as a verdict needs them: each element's enclosure has a radius of at most 2^-20 of its bound.
+/// True values of some rows, as close as a verdict needs them: each element's enclosure has a radius of at most 2^-20
+/// of its bound.
 struct EnclosedRows {
-  CertifiedTensors outputs;  // of each output the rows that are wanted, one after the other; lo is 0 where binary64 was enough
-  std::string rung;          // the arithmetic that was enough: "binary64", or "Arb, 128 bits"
+  CertifiedTensors
+      outputs;       // of each output the rows that are wanted, one after the other; lo is 0 where binary64 was enough
+  std::string rung;  // the arithmetic that was enough: "binary64", or "Arb, 128 bits"
 };
 
-/// Values, bounds and expected sizes of the wanted rows for kernels of one profile. Binary64 is tried first, its own error bounded by the
-/// same error model at the units of binary64; where that is not enough (profile f64), Arb. `forms` are those whose error model is taken;
-/// none: all that apply. Throws Uncertifiable that names the element where no precision is enough, or the decision that is too close to call.
-EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const reference::WantedRows& rows, const std::vector<std::string>& forms = {});
+/// Values, bounds and expected sizes of the wanted rows for kernels of one profile. Binary64 is tried first, its own
+/// error bounded by the same error model at the units of binary64; where that is not enough (profile f64), Arb. `forms`
+/// are those whose error model is taken; none: all that apply. Throws Uncertifiable that names the element where no
+/// precision is enough, or the decision that is too close to call.
+EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const reference::WantedRows& rows,
+                          const std::vector<std::string>& forms = {});
 
-/// What a form computes on the way and names ("weights", "denominator"), found by running it on the equation's small cases.
+/// What a form computes on the way and names ("weights", "denominator"), found by running it on the equation's small
+/// cases.
 std::vector<std::string> stages_of(const Spec& spec, const FormDeclaration& form);
 
 }  // namespace attest::golden

@@ -22,7 +22,8 @@ struct GoldenCase {
 /// Draws and certifies a case.
 GoldenCase certify_case(const Case& c, const CertifyOptions& options = {});
 
-/// The golden file of one equation: safetensors with tensors "017/input/q", "017/cotangent/o", "017/output/o/hi", "/lo",
+/// The golden file of one equation: safetensors with tensors "017/input/q", "017/cotangent/o", "017/output/o/hi",
+/// "/lo",
 /// "/bound" and "/rms" (one row per channel), "017/margin", and the list of cases as JSON metadata.
 std::string serialize(const Spec& spec, const std::vector<GoldenCase>& cases);
 
@@ -33,17 +34,17 @@ std::vector<GoldenCase> parse_golden(const Spec& spec, const std::string& bytes,
 /// Where a golden file lies under its folder: "linear/causal.safetensors".
 std::filesystem::path file_of(const Spec& spec);
 
-/// SHA-256 over what decides the values of an equation and nothing else (sources.hpp): its contract, its reference header with
-/// all that it includes, the number types, the generator, the rounding of inputs.
+/// SHA-256 over what decides the values of an equation and nothing else (sources.hpp): its contract, its reference
+/// header with all that it includes, the number types, the generator, the rounding of inputs.
 std::string source_hash(const Spec& spec, const std::filesystem::path& project);
 
 /// What a long run reports: done of total, and what is at hand.
 using Progress = std::function<void(std::size_t done, std::size_t total, const std::string& current)>;
 
-/// Writes the golden files of those equations, each with its manifest beside it, into `folder`; OpenMP over cases. Every file is written
-/// beside its target and renamed; a failure leaves the old files as they are.
-void regenerate(const std::vector<const Spec*>& specs, const std::filesystem::path& project, const std::filesystem::path& folder,
-                const Progress& progress);
+/// Writes the golden files of those equations, each with its manifest beside it, into `folder`; OpenMP over cases.
+/// Every file is written beside its target and renamed; a failure leaves the old files as they are.
+void regenerate(const std::vector<const Spec*>& specs, const std::filesystem::path& project,
+                const std::filesystem::path& folder, const Progress& progress);
 
 /// Checks every file against its manifest, the manifest against the sources, and the file against the spec. Returns
 /// one sentence per fault; empty when all is well.

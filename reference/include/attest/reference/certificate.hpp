@@ -12,7 +12,8 @@
 
 namespace attest::reference {
 
-/// An interval midpoint +- radius. One arb_t and nothing else, so that a row of balls is an arb_ptr; up to 128 bits nothing is allocated.
+/// An interval midpoint +- radius. One arb_t and nothing else, so that a row of balls is an arb_ptr; up to 128 bits
+/// nothing is allocated.
 class Ball {
 public:
   Ball() { arb_init(x_); }
@@ -38,8 +39,9 @@ static_assert(sizeof(Ball) == sizeof(arb_struct));
 /// The midpoint, rounded to the nearest double.
 inline double approximate(const Ball& x) { return arf_get_d(arb_midref(x.get()), ARF_RND_NEAR); }
 
-/// The certificate: enclosures of the true value in Arb's ball arithmetic at a precision in bits. A branch that an enclosure does not
-/// decide throws Undecided, and so does a quotient, logarithm or root of which it does not decide whether there is one.
+/// The certificate: enclosures of the true value in Arb's ball arithmetic at a precision in bits. A branch that an
+/// enclosure does not decide throws Undecided, and so does a quotient, logarithm or root of which it does not decide
+/// whether there is one.
 class Certificate : public Pooled<Certificate, Ball> {
 public:
   explicit Certificate(long bits) : bits_(bits) {}

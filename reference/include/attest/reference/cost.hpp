@@ -8,12 +8,13 @@
 
 namespace attest::reference {
 
-/// Operations by name: "mac" (one multiply-add inside a dot), "add", "mul", "div", "exp", "log", "sqrt", "sin", "cos", "cmp".
+/// Operations by name: "mac" (one multiply-add inside a dot), "add", "mul", "div", "exp", "log", "sqrt", "sin", "cos",
+/// "cmp".
 struct Counts {
   Index mac = 0, add = 0, mul = 0, div = 0, exp = 0, log = 0, sqrt = 0, sin = 0, cos = 0, cmp = 0;
 
   std::map<std::string, Index> by_name() const {
-    return {{"mac", mac}, {"add", add}, {"mul", mul}, {"div", div}, {"exp", exp},
+    return {{"mac", mac}, {"add", add},   {"mul", mul}, {"div", div}, {"exp", exp},
             {"log", log}, {"sqrt", sqrt}, {"sin", sin}, {"cos", cos}, {"cmp", cmp}};
   }
 };

@@ -3,8 +3,8 @@
 
 #include <array>
 #include <cstdint>
-#include <random>
 #include <map>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,12 +40,12 @@ struct Kernel {
   int operand_bits = 0;       // significant bits of a factor of a product; 0: as computed
   bool operand_half = false;  // factors are binary16, with its range
   Order order = Order::ascending;
-  std::uint64_t seed = 1;     // of the shuffled order
+  std::uint64_t seed = 1;                            // of the shuffled order
   std::map<std::string, DType, std::less<>> stages;  // named intermediate results that are held in another format
 };
 
-/// A kernel of low precision: every operation rounds as it does, in an order of one's choice. A form is then one more correct kernel, and
-/// a variant of an equation is a wrong one.
+/// A kernel of low precision: every operation rounds as it does, in an order of one's choice. A form is then one more
+/// correct kernel, and a variant of an equation is a wrong one.
 class Emulation : public Plain<Emulation> {
 public:
   explicit Emulation(const Kernel& kernel) : kernel_(kernel), engine_(kernel.seed) {}

@@ -69,8 +69,9 @@ public:
   double margin_of(Handle gap) const override { return at(gap).value; }
   double error_of(Handle gap) const override { return error(at(gap)); }
 
-  /// Kernels compute gradients as products of matrices, and hold adjoints and what was computed forward in the operands' format. Passing
-  /// an adjoint on, or its negative, is no product; a factor that happens to be 1 is one, and the adjoint may be rounded to meet it.
+  /// Kernels compute gradients as products of matrices, and hold adjoints and what was computed forward in the
+  /// operands' format. Passing an adjoint on, or its negative, is no product; a factor that happens to be 1 is one, and
+  /// the adjoint may be rounded to meet it.
   Handle chained(Handle partial, Handle adjoint, Partial kind) override;
 
   bool takes_plain_inputs() const override { return true; }
@@ -85,7 +86,8 @@ private:
 
   bool is_exact_zero(const Rounding& x) const { return x.value == 0 && error(x) == 0; }
   void add(Rounding& r, const Rounding& a, const Rounding& b, double b_value) const;
-  /// One rounding of a result no larger than `largest`, typically `typical`: uniform within half a unit in the last place.
+  /// One rounding of a result no larger than `largest`, typically `typical`: uniform within half a unit in the last
+  /// place.
   static void round(Rounding& x, Channel channel, double largest, double typical) {
     x.bound[static_cast<std::size_t>(channel)] += largest;
     x.variance[static_cast<std::size_t>(channel)] += typical * typical / 3;
@@ -93,7 +95,8 @@ private:
   Rounding product_of(const Rounding& a, const Rounding& b) const;
   void wave(Rounding& r, const Rounding& a, double value, double slope) const;
   Rounding element(const Row& row, Index i) const {
-    return row.plain() ? Rounding{.value = row.plain()[i * row.stride(0)]} : at(row.numbers()[i * row.stride(0)].handle());
+    return row.plain() ? Rounding{.value = row.plain()[i * row.stride(0)]}
+                       : at(row.numbers()[i * row.stride(0)].handle());
   }
 
   PerChannel units_;

@@ -16,8 +16,8 @@
 
 namespace attest::reference {
 
-/// Rows of results that are asked for, in ascending order, by the size that leads the shape of a result ("n": tokens); of results whose
-/// leading size is not named, all rows.
+/// Rows of results that are asked for, in ascending order, by the size that leads the shape of a result ("n": tokens);
+/// of results whose leading size is not named, all rows.
 using WantedRows = std::map<std::string, std::vector<Index>, std::less<>>;
 
 /// Inputs and outputs of one evaluation. Made, used and gone inside the scope of its arithmetic.
@@ -26,7 +26,8 @@ public:
   /// Turns element `flat` of real input `name` into a number.
   using Lift = std::function<Number(const TensorDeclaration& input, Index flat, double value)>;
 
-  /// Without a lift the inputs are what they are; plain doubles stay where the problem has them, which outlives the bundle.
+  /// Without a lift the inputs are what they are; plain doubles stay where the problem has them, which outlives the
+  /// bundle.
   explicit Bundle(const Problem& problem, const Lift& lift = nullptr, const WantedRows& rows = {});
   Bundle(const Bundle&) = delete;
   Bundle& operator=(const Bundle&) = delete;
@@ -54,7 +55,8 @@ public:
   template <class, int Rank>
   View<Number, Rank> output(std::string_view name) {
     auto& result = outputs_.find(name)->second;
-    return View<Number, Rank>(result.numbers.get(), extents<Rank>(*problem_->spec->output(name))).asking(result.rows ? &*result.rows : nullptr);
+    return View<Number, Rank>(result.numbers.get(), extents<Rank>(*problem_->spec->output(name)))
+        .asking(result.rows ? &*result.rows : nullptr);
   }
 
   bool boolean_parameter(std::string_view name) const { return std::get<bool>(*setting(*problem_, name)); }
@@ -75,7 +77,8 @@ public:
   const std::vector<Number>& lifted(std::string_view name) const { return lifted_.find(name)->second; }
 
 private:
-  /// Handles of 0 are numbers, so that memory which was never touched holds zeros; only rows that are asked for are given back.
+  /// Handles of 0 are numbers, so that memory which was never touched holds zeros; only rows that are asked for are
+  /// given back.
   struct Output {
     struct Free {
       void operator()(Number* memory) const { std::free(static_cast<void*>(memory)); }
@@ -88,7 +91,8 @@ private:
       const auto row = [&](Index r) {
         for (Index i = r * width; i < (r + 1) * width; ++i) visit(static_cast<std::size_t>(i));
       };
-      if (rows) std::for_each(rows->begin(), rows->end(), row);
+      if (rows)
+        std::for_each(rows->begin(), rows->end(), row);
       else
         for (Index r = 0; r < count; ++r) row(r);
     }
@@ -130,11 +134,14 @@ using Run = void (*)(std::string_view form, Bundle& bundle);
 const std::map<std::string, Run, std::less<>>& all_forms();
 
 /// Runs one form of the bundle's equation in the arithmetic in scope.
-inline void evaluate(std::string_view form, Bundle& bundle) { all_forms().find(bundle.problem().spec->id)->second(form, bundle); }
+inline void evaluate(std::string_view form, Bundle& bundle) {
+  all_forms().find(bundle.problem().spec->id)->second(form, bundle);
+}
 
 /// All elements of an output that are asked for, row-major, as values of the arithmetic in scope.
 template <class Arithmetic>
-std::vector<typename Arithmetic::Value> values_of(const Arithmetic& arithmetic, const Bundle& bundle, std::string_view output) {
+std::vector<typename Arithmetic::Value> values_of(const Arithmetic& arithmetic, const Bundle& bundle,
+                                                  std::string_view output) {
   std::vector<typename Arithmetic::Value> values;
   bundle.each_element(output, [&](const Number& x) { values.push_back(arithmetic.value(x)); });
   return values;
@@ -145,7 +152,8 @@ using Values = std::map<std::string, std::vector<Value>>;
 
 /// The outputs of whatever `run(bundle)` computes, in an arithmetic of its own scope.
 template <class Arithmetic, std::invocable<Bundle&> F>
-Values<typename Arithmetic::Value> outputs_of(Arithmetic& arithmetic, const Problem& problem, F&& run, Decisions* decisions = nullptr, const WantedRows& rows = {}) {
+Values<typename Arithmetic::Value> outputs_of(Arithmetic& arithmetic, const Problem& problem, F&& run,
+                                              Decisions* decisions = nullptr, const WantedRows& rows = {}) {
   const Scope scope(arithmetic, decisions);
   Bundle bundle(problem, nullptr, rows);
   run(bundle);
@@ -156,8 +164,8 @@ Values<typename Arithmetic::Value> outputs_of(Arithmetic& arithmetic, const Prob
 
 /// The outputs of one form.
 template <class Arithmetic>
-Values<typename Arithmetic::Value> outputs_of(Arithmetic& arithmetic, const Problem& problem, std::string_view form, Decisions* decisions = nullptr,
-                                              const WantedRows& rows = {}) {
+Values<typename Arithmetic::Value> outputs_of(Arithmetic& arithmetic, const Problem& problem, std::string_view form,
+                                              Decisions* decisions = nullptr, const WantedRows& rows = {}) {
   return outputs_of(arithmetic, problem, [&](Bundle& bundle) { evaluate(form, bundle); }, decisions, rows);
 }
 

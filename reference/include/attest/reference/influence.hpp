@@ -15,8 +15,8 @@ struct Influenced {
   Tokens tokens;
 };
 
-/// The influence: which input tokens an output depends on. Causality and receptive fields are read off. Data flow only: what decides a
-/// branch does not count as having entered the value.
+/// The influence: which input tokens an output depends on. Causality and receptive fields are read off. Data flow only:
+/// what decides a branch does not count as having entered the value.
 class Influence : public Pooled<Influence, Influenced> {
 public:
   /// An input that belongs to token `token`.

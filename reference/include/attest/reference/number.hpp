@@ -9,8 +9,9 @@
 #include "attest/dtype.hpp"
 #include "attest/view.hpp"
 
-/// The one number type of the reference. A form of an equation is written with Number and is compiled once; what running it means is
-/// decided by the arithmetic of the evaluation at hand: its value, an enclosure, its error, its cost, ...
+/// The one number type of the reference. A form of an equation is written with Number and is compiled once; what
+/// running it means is decided by the arithmetic of the evaluation at hand: its value, an enclosure, its error, its
+/// cost, ...
 namespace attest::reference {
 
 class Number;
@@ -33,14 +34,15 @@ template <int Rank>
 class View<const reference::Number, Rank>;
 template <int Rank>
 class View<reference::Number, Rank>;
-}
+}  // namespace attest
 
 namespace attest::reference {
 
 /// A vector of numbers in memory: a row, a column, a list of intermediate results.
 using Row = View<const Number, 1>;
 
-/// What numbers are and how they are computed with. Values are never changed once they are made; their handles are counted.
+/// What numbers are and how they are computed with. Values are never changed once they are made; their handles are
+/// counted.
 class Arithmetic {
 public:
   Arithmetic();
@@ -142,11 +144,12 @@ struct Evaluation {
   static inline constinit thread_local Evaluation* current = nullptr;
 };
 
-/// The evaluation of this thread while it lives; the one before it comes back at its end, whatever happens in between. A number belongs to
-/// the scope in which it was made.
+/// The evaluation of this thread while it lives; the one before it comes back at its end, whatever happens in between.
+/// A number belongs to the scope in which it was made.
 class Scope {
 public:
-  explicit Scope(Arithmetic& arithmetic, Decisions* decisions = nullptr) : evaluation_{&arithmetic, nullptr, decisions}, before_(Evaluation::current) {
+  explicit Scope(Arithmetic& arithmetic, Decisions* decisions = nullptr)
+      : evaluation_{&arithmetic, nullptr, decisions}, before_(Evaluation::current) {
     arithmetic.enter();
     Evaluation::current = &evaluation_;
   }
@@ -225,7 +228,8 @@ bool is_zero(const Number& x);
 /// that a softmax subtracts. Any nearby number would do.
 Number pivot(const Number& x);
 
-/// x as a named intermediate result of the equation ("weights", "denominator"): where an arithmetic may round, or take note.
+/// x as a named intermediate result of the equation ("weights", "denominator"): where an arithmetic may round, or take
+/// note.
 Number stage(std::string_view label, const Number& x);
 
 /// x as it comes back from memory in that format; real numbers lose nothing.
@@ -235,8 +239,8 @@ Number kept_in(DType dtype, const Number& x);
 
 namespace attest {
 
-/// Numbers that are read: plain doubles, as inputs lie in memory, or numbers that were computed. An element of plain doubles becomes a
-/// number when it is asked for.
+/// Numbers that are read: plain doubles, as inputs lie in memory, or numbers that were computed. An element of plain
+/// doubles becomes a number when it is asked for.
 template <int Rank>
 class View<const reference::Number, Rank> {
 public:
@@ -245,7 +249,8 @@ public:
 
   constexpr View() = default;
   constexpr View(const Number* numbers, Extents extents) : numbers_(numbers), layout_(extents) {}
-  constexpr View(const Number* numbers, Extents extents, Extents strides) : numbers_(numbers), layout_(extents, strides) {}
+  constexpr View(const Number* numbers, Extents extents, Extents strides)
+      : numbers_(numbers), layout_(extents, strides) {}
   constexpr View(const double* plain, Extents extents) : plain_(plain), layout_(extents) {}
 
   constexpr explicit operator bool() const { return numbers_ || plain_; }

@@ -11,8 +11,9 @@
 
 namespace attest::reference {
 
-/// An arithmetic whose numbers are values of one type, stored in blocks that never move. A derived class says how a value is computed
-/// from others: `void add(Value& r, const Value& a, const Value& b)`, where r is a value of any content that is none of the operands.
+/// An arithmetic whose numbers are values of one type, stored in blocks that never move. A derived class says how a
+/// value is computed from others: `void add(Value& r, const Value& a, const Value& b)`, where r is a value of any
+/// content that is none of the operands.
 template <class Derived, class T>
 class Pooled : public Arithmetic {
 public:
@@ -73,7 +74,9 @@ public:
   }
 
 protected:
-  const Value& at(Handle i) const { return reinterpret_cast<const Value*>(blocks_[i >> kBits].get())[i & (kBlock - 1)]; }
+  const Value& at(Handle i) const {
+    return reinterpret_cast<const Value*>(blocks_[i >> kBits].get())[i & (kBlock - 1)];
+  }
   Value& at(Handle i) { return reinterpret_cast<Value*>(blocks_[i >> kBits].get())[i & (kBlock - 1)]; }
 
   template <class F>
@@ -95,7 +98,9 @@ private:
 
   Derived& self() { return static_cast<Derived&>(*this); }
   void emplace(Handle i) {
-    if (i >> kBits == blocks_.size()) blocks_.emplace_back(static_cast<std::byte*>(::operator new(kBlock * sizeof(Value), std::align_val_t{alignof(Value)})));
+    if (i >> kBits == blocks_.size())
+      blocks_.emplace_back(
+          static_cast<std::byte*>(::operator new(kBlock * sizeof(Value), std::align_val_t{alignof(Value)})));
     new (&at(i)) Value();
     made_ = i + 1;
   }

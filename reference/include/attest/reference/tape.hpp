@@ -8,9 +8,9 @@
 
 namespace attest::reference {
 
-/// Reverse-mode differentiation in any arithmetic. While a tape lives, it records what this thread's evaluation computes from its
-/// variables: for each result its operands and the partial derivatives, which are numbers of the same arithmetic. Constants are not
-/// recorded. One tape at a time: a second one throws std::logic_error.
+/// Reverse-mode differentiation in any arithmetic. While a tape lives, it records what this thread's evaluation
+/// computes from its variables: for each result its operands and the partial derivatives, which are numbers of the same
+/// arithmetic. Constants are not recorded. One tape at a time: a second one throws std::logic_error.
 class Tape {
 public:
   Tape();
@@ -24,8 +24,8 @@ public:
   /// What the loss has to be differentiated by: a result and the loss's derivative with respect to it.
   void seed(const Number& result, Number adjoint);
 
-  /// The adjoint of a variable is the sum over its uses, so that no order of accumulation is preferred. Called once, after the last seed
-  /// and before the first adjoint(): from then on nothing is recorded.
+  /// The adjoint of a variable is the sum over its uses, so that no order of accumulation is preferred. Called once,
+  /// after the last seed and before the first adjoint(): from then on nothing is recorded.
   void differentiate();
   const Number& adjoint(const Number& variable) const;
 

@@ -47,7 +47,8 @@ private:
 
 class Matrix {
 public:
-  Matrix(Index rows, Index columns) : values_(static_cast<std::size_t>(rows * columns)), rows_(rows), columns_(columns) {}
+  Matrix(Index rows, Index columns)
+      : values_(static_cast<std::size_t>(rows * columns)), rows_(rows), columns_(columns) {}
   /// A copy of a matrix, or zeros where it is absent.
   Matrix(View<const Number, 2> source, Index rows, Index columns) : Matrix(rows, columns) {
     if (!source) return;
@@ -142,9 +143,9 @@ inline Number sigmoid(const Number& x) {
 /// Discrete decisions met during one evaluation: their margins, and the choice to take the other branch where a margin
 /// is too small for any kernel to be blamed for either.
 struct Decisions {
-  std::vector<double> margin;     // certified lower bound of the gap, for enclosures; the gap itself otherwise
-  std::vector<double> error;      // what a correct kernel's error may make of the gap, for the error model; else 0
-  std::vector<bool> take_other;   // set before the run
+  std::vector<double> margin;    // certified lower bound of the gap, for enclosures; the gap itself otherwise
+  std::vector<double> error;     // what a correct kernel's error may make of the gap, for the error model; else 0
+  std::vector<bool> take_other;  // set before the run
 };
 
 /// The k indices of the largest scores, ties to the lowest index, in order of index. k >= n gives all.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Kernels of published libraries, each with the conventions that it declares: one file per library."""
+
 from __future__ import annotations
 
 import contextlib
@@ -20,6 +21,7 @@ from attest._report import Report
 @dataclasses.dataclass
 class Adapter:
     """A library's kernel behind the names of an equation. `explains`: for each profile that fails, the cause, traced by hand."""
+
     equation: str
     function: Callable
     library: str
@@ -41,12 +43,17 @@ class Adapter:
         function = self.function
         if self.jit and self.options.get("like") == "jax":
             import jax
+
             signature = Signature(function, describe(self.equation))
-            function = jax.jit(function, static_argnames=[name for name in signature.parameters if signature.takes(name)])
+            function = jax.jit(
+                function, static_argnames=[name for name in signature.parameters if signature.takes(name)]
+            )
         gradients = self.options.get("gradients", False)
         if not isinstance(gradients, bool):
             options = {"gradients": profile in gradients, **options}
-        with _double_precision() if self.options.get("like") == "jax" and profile == "f64" else contextlib.nullcontext():
+        with (
+            _double_precision() if self.options.get("like") == "jax" and profile == "f64" else contextlib.nullcontext()
+        ):
             return check(self.equation, function, profile=profile, **{**self.options, **options})
 
 
@@ -54,6 +61,7 @@ class Adapter:
 def _double_precision() -> Iterator[None]:
     """JAX with 64-bit numbers, for this while."""
     import jax
+
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
     try:
@@ -65,12 +73,20 @@ def _double_precision() -> Iterator[None]:
 @dataclasses.dataclass
 class Absent:
     """A file of adapters whose library is not here, and why."""
+
     module: str
     reason: str
 
 
-def adapter(equation: str, *, library: str, profiles: tuple[str, ...] = ("f32",), explains: dict[str, str] | None = None,
-            jit: bool = True, **options: Any) -> Callable[[Callable], Adapter]:
+def adapter(
+    equation: str,
+    *,
+    library: str,
+    profiles: tuple[str, ...] = ("f32",),
+    explains: dict[str, str] | None = None,
+    jit: bool = True,
+    **options: Any,
+) -> Callable[[Callable], Adapter]:
     """Makes an Adapter of a function. `library` is the distribution's name on PyPI; options as for attest.check(), where `gradients` may
     also be the profiles whose gradients are judged. Functions on JAX's arrays are compiled as a whole unless `jit` is false: one
     that looks at the values of an array."""
@@ -85,4 +101,8 @@ def adapters(only: str = "*") -> Iterator[Adapter | Absent]:
         except Exception as error:  # a library may fail in its own way where it does not fit this machine
             yield Absent(module, f"{type(error).__name__}: {error}".splitlines()[0])
             continue
-        yield from (one for one in vars(loaded).values() if isinstance(one, Adapter) and any(fnmatch.fnmatchcase(one.name, glob) for glob in only.split(",")))
+        yield from (
+            one
+            for one in vars(loaded).values()
+            if isinstance(one, Adapter) and any(fnmatch.fnmatchcase(one.name, glob) for glob in only.split(","))
+        )

@@ -6,6 +6,7 @@ integers, and a kernel that writes `i.to(tl.int64)` finds no such method; the lo
 interpreter truncates what it stores as bfloat16 and multiplies bfloat16 as if it were integers, and the kernels compute in float32
 throughout: they are judged in float32 and binary16, the PyTorch code in everything.
 """
+
 import os
 import sys
 
@@ -45,10 +46,14 @@ for _name, _module in list(sys.modules.items()):
 ALL = ("f64", "f32", "bf16", "f16")
 KERNEL = ("f32", "f16")
 WIDE = ("f64", "f32")
-KEY_SUM = ("the sum of the keys is stored in the keys' 16 bits, and so is the numerator before it is divided; 1e-10 is 0 in binary16 "
-           "(fla/ops/linear_attn/utils.py:22, chunk_global_cumsum(.., output_dtype=k.dtype))")
-SINK = ("l - max is stored in 16 bits before its exponential is taken, and the exponentials, their sum and the quotient as well "
-        "(fla/ops/attn/naive.py:89)")
+KEY_SUM = (
+    "the sum of the keys is stored in the keys' 16 bits, and so is the numerator before it is divided; 1e-10 is 0 in binary16 "
+    "(fla/ops/linear_attn/utils.py:22, chunk_global_cumsum(.., output_dtype=k.dtype))"
+)
+SINK = (
+    "l - max is stored in 16 bits before its exponential is taken, and the exponentials, their sum and the quotient as well "
+    "(fla/ops/attn/naive.py:89)"
+)
 EPS = "1e-6 is added to every denominator (fla/ops/rebased/naive.py:27); the equation has no eps"
 
 
@@ -64,7 +69,9 @@ def _causal(kernel, phi_q, phi_k, v, S, Z):
     given = {}
     if S is not None or Z is not None:
         given["initial_state"] = (S, None if Z is None else Z[:, None])
-    o, state = kernel(*(_rows_first(x, heads) for x in (phi_q, phi_k, v)), scale=1.0, normalize=True, output_final_state=True, **given)
+    o, state = kernel(
+        *(_rows_first(x, heads) for x in (phi_q, phi_k, v)), scale=1.0, normalize=True, output_final_state=True, **given
+    )
     wide = torch.promote_types(v.dtype, torch.float32)
     return o.transpose(1, 2).to(v.dtype), state[0].to(wide), state[1][:, 0].to(wide)
 
@@ -72,29 +79,32 @@ def _causal(kernel, phi_q, phi_k, v, S, Z):
 LINEAR = dict(library="flash-linear-attention", like="torch", layout="bhnd", conventions={"eps": 1e-10}, gradients=WIDE)
 
 
-@adapter("linear.causal", **LINEAR, profiles=ALL,
-         explains={"f64": "computes in float32 whatever is given, and float64 states raise an error (fla/ops/linear_attn/naive.py:29)"})
+@adapter(
+    "linear.causal",
+    **LINEAR,
+    profiles=ALL,
+    explains={
+        "f64": "computes in float32 whatever is given, and float64 states raise an error (fla/ops/linear_attn/naive.py:29)"
+    },
+)
 def naive_recurrent_linear_attn(phi_q, phi_k, v, S=None, Z=None):
     """fla.ops.linear_attn.naive.naive_recurrent_linear_attn, float32 whatever is given."""
     return _causal(naive_recurrent, phi_q, phi_k, v, S, Z)
 
 
-@adapter("linear.causal", **LINEAR, profiles=KERNEL,
-         explains={"f16": KEY_SUM})
+@adapter("linear.causal", **LINEAR, profiles=KERNEL, explains={"f16": KEY_SUM})
 def fused_recurrent_linear_attn(phi_q, phi_k, v, S=None, Z=None):
     """fla.ops.linear_attn.fused_recurrent_linear_attn."""
     return _causal(fused_recurrent, phi_q, phi_k, v, S, Z)
 
 
-@adapter("linear.causal", **LINEAR, profiles=KERNEL,
-         explains={"f16": KEY_SUM})
+@adapter("linear.causal", **LINEAR, profiles=KERNEL, explains={"f16": KEY_SUM})
 def chunk_linear_attn(phi_q, phi_k, v, S=None, Z=None):
     """fla.ops.linear_attn.chunk_linear_attn."""
     return _causal(chunk, phi_q, phi_k, v, S, Z)
 
 
-@adapter("linear.causal", **LINEAR, profiles=KERNEL,
-         explains={"f16": KEY_SUM})
+@adapter("linear.causal", **LINEAR, profiles=KERNEL, explains={"f16": KEY_SUM})
 def fused_chunk_linear_attn(phi_q, phi_k, v, S=None, Z=None):
     """fla.ops.linear_attn.fused_chunk_linear_attn."""
     return _causal(fused_chunk, phi_q, phi_k, v, S, Z)
@@ -108,8 +118,14 @@ def _attend(kernel, q, k, v, **options):
 SOFTMAX = dict(library="flash-linear-attention", like="torch", layout="bhnd")
 
 
-@adapter("attention.scaled_dot_product", **SOFTMAX, profiles=ALL, capabilities="n == s", gradients=WIDE,
-         explains={"f16": "q . k is stored as binary16 before it is scaled, and overflows (fla/ops/attn/naive.py:61)"})
+@adapter(
+    "attention.scaled_dot_product",
+    **SOFTMAX,
+    profiles=ALL,
+    capabilities="n == s",
+    gradients=WIDE,
+    explains={"f16": "q . k is stored as binary16 before it is scaled, and overflows (fla/ops/attn/naive.py:61)"},
+)
 def naive_parallel_attn(q, k, v, *, scale=None, causal=False):
     """fla.ops.attn.naive.naive_parallel_attn; queries and keys are of one sequence."""
     return _attend(naive_attn, q, k, v, scale=scale, causal=causal)
@@ -130,8 +146,15 @@ def attn_decoding_one_step(q, k, v, *, scale=None, causal=False):
     return o[0][:, :, None]
 
 
-@adapter("attention.softmax_one", library="flash-linear-attention", like="torch", layout="nd", profiles=ALL, gradients=WIDE,
-         explains={"bf16": SINK, "f16": SINK})
+@adapter(
+    "attention.softmax_one",
+    library="flash-linear-attention",
+    like="torch",
+    layout="nd",
+    profiles=ALL,
+    gradients=WIDE,
+    explains={"bf16": SINK, "f16": SINK},
+)
 def attention_sink(x):
     """naive_parallel_attn with sink_bias = 0 over keys and values that are the identity: the weights themselves."""
     identity = torch.eye(x.shape[1], dtype=x.dtype)[None, :, None]
@@ -145,12 +168,22 @@ def attn_decoding_one_step_sink(x):
     r, s = x.shape
     identity = torch.eye(s, dtype=x.dtype).repeat(r, 1)[None, :, None]
     sink = torch.zeros(1, dtype=x.dtype)
-    return decoding(x[None, :, None], identity, identity, scale=1.0, cu_seqlens=torch.arange(r + 1) * s, sink_bias=sink)[0, :, 0]
+    return decoding(
+        x[None, :, None], identity, identity, scale=1.0, cu_seqlens=torch.arange(r + 1) * s, sink_bias=sink
+    )[0, :, 0]
 
 
-@adapter("attention.generalized", library="flash-linear-attention", like="torch", layout="bhnd", profiles=("f64", "f32", "bf16"),
-         conventions={"sim": "polynomial", "power": 2, "offset": 0.0}, capabilities="causal; n == s", gradients=WIDE,
-         explains={"f64": EPS, "f32": EPS, "bf16": EPS})
+@adapter(
+    "attention.generalized",
+    library="flash-linear-attention",
+    like="torch",
+    layout="bhnd",
+    profiles=("f64", "f32", "bf16"),
+    conventions={"sim": "polynomial", "power": 2, "offset": 0.0},
+    capabilities="causal; n == s",
+    gradients=WIDE,
+    explains={"f64": EPS, "f32": EPS, "bf16": EPS},
+)
 def naive_parallel_rebased(q, k, v, *, causal=True):
     """fla.ops.rebased.naive.naive_parallel_rebased, similarity (q . k)^2. It adds 1e-6 to every denominator, which the equation does
     not have."""
@@ -158,20 +191,36 @@ def naive_parallel_rebased(q, k, v, *, causal=True):
     return rebased(*(_rows_first(x, heads).transpose(1, 2) for x in (q, k, v)), scale=1.0)
 
 
-@adapter("attention.softmax", library="flash-linear-attention", like="torch", layout="nd", profiles=KERNEL, conventions={"lse": False})
+@adapter(
+    "attention.softmax",
+    library="flash-linear-attention",
+    like="torch",
+    layout="nd",
+    profiles=KERNEL,
+    conventions={"lse": False},
+)
 def softmax(x):
     """fla.ops.utils.softmax.softmax_fwd."""
     return softmax_fwd(x, dtype=x.dtype)
 
 
-@adapter("attention.layer_norm", library="flash-linear-attention", like="torch", layout="nd", profiles=KERNEL, gradients=WIDE)
+@adapter(
+    "attention.layer_norm", library="flash-linear-attention", like="torch", layout="nd", profiles=KERNEL, gradients=WIDE
+)
 def layer_norm(x, gamma=None, beta=None, *, eps=1e-5):
     """fla.modules.norm.layernorm.layer_norm."""
     return layernorm.layer_norm(x, gamma, beta, eps=eps)
 
 
-@adapter("linear.feature_map", library="flash-linear-attention", like="torch", layout="nd", profiles=ALL,
-         conventions={"kind": "elu_plus_one"}, gradients=WIDE)
+@adapter(
+    "linear.feature_map",
+    library="flash-linear-attention",
+    like="torch",
+    layout="nd",
+    profiles=ALL,
+    conventions={"kind": "elu_plus_one"},
+    gradients=WIDE,
+)
 def elu_p1(x):
     """fla.modules.activations.elu_p1, e^x below 0 and not elu(x) + 1. Its kernel calls libdevice, which the interpreter lacks; on a CPU
     this is the library's PyTorch code."""
@@ -187,14 +236,23 @@ def _turned(rotate, x, positions, base, pairing):
     return rotate(x[None, :, None], cos, sin, interleaved=pairing == "interleaved")[0, :, 0]
 
 
-@adapter("positional.rotary", library="flash-linear-attention", like="torch", layout="nd", profiles=KERNEL, gradients=WIDE)
+@adapter(
+    "positional.rotary", library="flash-linear-attention", like="torch", layout="nd", profiles=KERNEL, gradients=WIDE
+)
 def rotary_embedding(x, positions, *, base=10000.0, pairing="interleaved"):
     """fla.modules.rotary.rotary_embedding with the table of its RotaryEmbedding."""
     return _turned(rotary.rotary_embedding, x, positions, base, pairing)
 
 
-@adapter("positional.rotary", library="flash-linear-attention", like="torch", layout="nd", profiles=ALL, gradients=WIDE,
-         explains={"f64": "frequencies, angles and their sines are float32 (fla/modules/rotary/ops.py, RotaryEmbedding)"})
+@adapter(
+    "positional.rotary",
+    library="flash-linear-attention",
+    like="torch",
+    layout="nd",
+    profiles=ALL,
+    gradients=WIDE,
+    explains={"f64": "frequencies, angles and their sines are float32 (fla/modules/rotary/ops.py, RotaryEmbedding)"},
+)
 def rotary_embedding_ref(x, positions, *, base=10000.0, pairing="interleaved"):
     """fla.modules.rotary.ops.rotary_embedding_ref with the same table."""
     return _turned(rotary.rotary_embedding_ref, x, positions, base, pairing)

@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Linformer with projections along the sequence that are the identity: plain multi-head attention."""
+
 import torch
 from linformer import LinformerSelfAttention as Layer
 
 from attest.adapters import adapter
 
 
-@adapter("attention.multi_head", library="linformer", like="torch", profiles=("f64", "f32", "bf16", "f16"),
-         capabilities="m == d", gradients=True)
+@adapter(
+    "attention.multi_head",
+    library="linformer",
+    like="torch",
+    profiles=("f64", "f32", "bf16", "f16"),
+    capabilities="m == d",
+    gradients=True,
+)
 def LinformerSelfAttention(x_q, x_k, x_v, w_q, w_k, w_v, w_o):
     """linformer.LinformerSelfAttention. Keys and values are made of one context, [x_k | x_v] here, and the layer is as wide as what goes
     in: the weights of the rest are 0. Values are as wide as keys (dim_head in linformer.py)."""
@@ -23,9 +30,13 @@ def LinformerSelfAttention(x_q, x_k, x_v, w_q, w_k, w_v, w_o):
         return w.movedim(0, 1).flatten(1)
 
     weights = {
-        "to_q.weight": placed(width, h * d, 0, merged(w_q)).T, "to_k.weight": placed(width, h * d, 0, merged(w_k)).T,
-        "to_v.weight": placed(width, h * d, f, merged(w_v)).T, "to_out.weight": placed(h * d, width, 0, w_o.flatten(0, 1)).T,
-        "to_out.bias": x_q.new_zeros(width), "proj_k": torch.eye(s, dtype=x_q.dtype), "proj_v": torch.eye(s, dtype=x_q.dtype),
+        "to_q.weight": placed(width, h * d, 0, merged(w_q)).T,
+        "to_k.weight": placed(width, h * d, 0, merged(w_k)).T,
+        "to_v.weight": placed(width, h * d, f, merged(w_v)).T,
+        "to_out.weight": placed(h * d, width, 0, w_o.flatten(0, 1)).T,
+        "to_out.bias": x_q.new_zeros(width),
+        "proj_k": torch.eye(s, dtype=x_q.dtype),
+        "proj_v": torch.eye(s, dtype=x_q.dtype),
     }
     x = placed(len(x_q), width, 0, x_q)
     context = placed(s, width, 0, torch.cat([x_k, x_v], 1))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """OpenVINO's operators as its CPU plugin compiles them, each in a model of one node."""
+
 import functools
 
 import numpy as np
@@ -9,8 +10,10 @@ import openvino.opset13 as ops
 from attest.adapters import adapter
 
 
-F64 = ("The CPU plugin computes in binary32: it turns every f64 into f32 before it compiles (get_convert_precisions in "
-       "src/plugins/intel_cpu/src/transformations/transformation_pipeline.cpp).")
+F64 = (
+    "The CPU plugin computes in binary32: it turns every f64 into f32 before it compiles (get_convert_precisions in "
+    "src/plugins/intel_cpu/src/transformations/transformation_pipeline.cpp)."
+)
 
 
 @functools.cache
@@ -31,8 +34,16 @@ def _attention(q, k, v, *more, causal):
     return ops.scaled_dot_product_attention(q, k, v, *more, causal=causal)
 
 
-@adapter("attention.scaled_dot_product", library="openvino", like="numpy", layout="bhnd", profiles=("f64", "f32", "f16"),
-         conventions={"empty_row": "nan"}, capabilities="not causal or n == s", explains={"f64": F64})
+@adapter(
+    "attention.scaled_dot_product",
+    library="openvino",
+    like="numpy",
+    layout="bhnd",
+    profiles=("f64", "f32", "f16"),
+    conventions={"empty_row": "nan"},
+    capabilities="not causal or n == s",
+    explains={"f64": F64},
+)
 def scaled_dot_product_attention(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
     """opset13.scaled_dot_product_attention. Causal order is a lower triangle that takes the place of a mask (the operator's page, "In
     this case attention_mask input is ignored"), so that beside a mask or bias the triangle is made here."""
@@ -48,8 +59,14 @@ def scaled_dot_product_attention(q, k, v, *, mask=None, bias=None, scale=None, c
     return _run(_attention, q, k, v, *more, causal=causal)
 
 
-@adapter("attention.softmax", library="openvino", like="numpy", profiles=("f64", "f32", "f16"), conventions={"lse": False},
-         explains={"f64": F64})
+@adapter(
+    "attention.softmax",
+    library="openvino",
+    like="numpy",
+    profiles=("f64", "f32", "f16"),
+    conventions={"lse": False},
+    explains={"f64": F64},
+)
 def softmax(x):
     """opset13.softmax."""
     return _run(ops.softmax, x, axis=1)
@@ -59,7 +76,9 @@ def _mvn(x, eps):
     return ops.mvn(x, np.array([1]), True, eps, "inside_sqrt")
 
 
-@adapter("attention.layer_norm", library="openvino", like="numpy", profiles=("f64", "f32", "f16"), explains={"f64": F64})
+@adapter(
+    "attention.layer_norm", library="openvino", like="numpy", profiles=("f64", "f32", "f16"), explains={"f64": F64}
+)
 def mvn(x, *, eps=1e-5):
     """opset13.mvn, mean-variance normalisation over the last axis with eps inside the root; eps is an attribute, a binary32 number."""
     return _run(_mvn, x, eps=eps)

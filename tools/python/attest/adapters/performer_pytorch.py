@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """performer-pytorch: linear attention on features that are given."""
+
 from performer_pytorch.performer_pytorch import causal_linear_attention_noncuda as causal
 from performer_pytorch.performer_pytorch import linear_attention as everything
 
@@ -11,16 +12,30 @@ OVERFLOW = "The denominator is stored as binary16 and overflows for features aro
 SUM_OVERFLOWS = "The running sum of keys times values is binary16 and overflows for features around 100 (causal_linear_attention_noncuda)."
 
 
-@adapter("linear.attention", library="performer-pytorch", like="torch", layout="bhnd", profiles=PROFILES,
-         conventions={"eps": 0.0, "zero_denominator": "nan"}, gradients=True,
-         explains={"f16": OVERFLOW})
+@adapter(
+    "linear.attention",
+    library="performer-pytorch",
+    like="torch",
+    layout="bhnd",
+    profiles=PROFILES,
+    conventions={"eps": 0.0, "zero_denominator": "nan"},
+    gradients=True,
+    explains={"f16": OVERFLOW},
+)
 def linear_attention(phi_q, phi_k, v):
     """linear_attention in performer_pytorch.py: 1 / (phi_q . z) without eps, so that a denominator of 0 gives 0 times infinity."""
     return everything(phi_q, *for_every_head(phi_q.shape[1], phi_k, v))
 
 
-@adapter("linear.causal", library="performer-pytorch", like="torch", layout="bhnd", profiles=PROFILES,
-         conventions={"eps": 0.0, "zero_denominator": "nan", "S": False, "Z": False}, explains={"f16": SUM_OVERFLOWS})
+@adapter(
+    "linear.causal",
+    library="performer-pytorch",
+    like="torch",
+    layout="bhnd",
+    profiles=PROFILES,
+    conventions={"eps": 0.0, "zero_denominator": "nan", "S": False, "Z": False},
+    explains={"f16": SUM_OVERFLOWS},
+)
 def causal_linear_attention_noncuda(phi_q, phi_k, v, *, chunk=64):
     """causal_linear_attention_noncuda in performer_pytorch.py, whose chunk_size is the number of chunks. Its eps (1e-6 by default) is
     added to every feature of Z and not to the denominator, which this equation has no parameter for: it is set to 0."""

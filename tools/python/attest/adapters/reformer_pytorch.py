@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Reformer's attention with shared queries and keys, given what makes it plain attention."""
+
 import math
 
 import torch
@@ -20,24 +21,41 @@ def _shared(q, k, v):
     k = k / length
     k = torch.cat([k, (1 - (k * k).sum(-1, keepdim=True)).clamp(min=0).sqrt()], -1)
     q = torch.nn.functional.pad(q * (length * math.sqrt((d + 1) / d)), (0, 1))
-    return torch.cat([q, k], 1), torch.nn.functional.pad(v, (0, d + 1 - v.shape[2], n, 0)), torch.zeros(len(q), n, n, dtype=torch.bool)
+    return (
+        torch.cat([q, k], 1),
+        torch.nn.functional.pad(v, (0, d + 1 - v.shape[2], n, 0)),
+        torch.zeros(len(q), n, n, dtype=torch.bool),
+    )
 
 
-@adapter("attention.scaled_dot_product", library="reformer-pytorch", like="torch", layout="bhnd", profiles=("f64", "f32"),
-         capabilities="m <= d")
+@adapter(
+    "attention.scaled_dot_product",
+    library="reformer-pytorch",
+    like="torch",
+    layout="bhnd",
+    profiles=("f64", "f32"),
+    capabilities="m <= d",
+)
 def FullQKAttention(q, k, v):
     """reformer_pytorch.FullQKAttention."""
     qk, values, visible = _shared(q, k, v)
     o = reformer.FullQKAttention()(qk, values, query_len=q.shape[2], input_attn_mask=visible)[0]
-    return o[..., :v.shape[3]].reshape(*q.shape[:3], -1)
+    return o[..., : v.shape[3]].reshape(*q.shape[:3], -1)
 
 
-@adapter("attention.scaled_dot_product", library="reformer-pytorch", like="torch", layout="bhnd", profiles=("f64", "f32"),
-         conventions={"deterministic": False}, capabilities="m <= d; (n + s) % 2 == 0")
+@adapter(
+    "attention.scaled_dot_product",
+    library="reformer-pytorch",
+    like="torch",
+    layout="bhnd",
+    profiles=("f64", "f32"),
+    conventions={"deterministic": False},
+    capabilities="m <= d; (n + s) % 2 == 0",
+)
 def LSHAttention(q, k, v):
     """reformer_pytorch.LSHAttention with two buckets, each of which looks back at the other, and one hash, which is random: so is the
     order in which keys are summed."""
     qk, values, visible = _shared(q, k, v)
     layer = reformer.LSHAttention(bucket_size=qk.shape[1] // 2, n_hashes=1).eval()
     o = layer(qk, values, query_len=q.shape[2], input_attn_mask=visible)[0]
-    return o[..., :v.shape[3]].reshape(*q.shape[:3], -1)
+    return o[..., : v.shape[3]].reshape(*q.shape[:3], -1)

@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: MIT
 """Routing attention with one cluster that holds everything: softmax attention."""
+
 import torch
 from routing_transformer.routing_transformer import KmeansAttention as Layer
 
 from attest._torch import for_every_head
 from attest.adapters import adapter
 
-MEAN = ("Results are shorter by a factor 1 / (1 + 1e-5): KmeansAttention.forward divides the sum over the clusters that chose a query by "
-        "their number plus eps = 1e-5 (scatter_mean in routing_transformer.py). Values of 1 give 0.99999.")
+MEAN = (
+    "Results are shorter by a factor 1 / (1 + 1e-5): KmeansAttention.forward divides the sum over the clusters that chose a query by "
+    "their number plus eps = 1e-5 (scatter_mean in routing_transformer.py). Values of 1 give 0.99999."
+)
 
 
-@adapter("attention.scaled_dot_product", library="routing-transformer", like="torch", layout="bhnd", profiles=("f64", "f32"),
-         capabilities="m == d", explains={"f64": MEAN, "f32": MEAN})
+@adapter(
+    "attention.scaled_dot_product",
+    library="routing-transformer",
+    like="torch",
+    layout="bhnd",
+    profiles=("f64", "f32"),
+    capabilities="m == d",
+    explains={"f64": MEAN, "f32": MEAN},
+)
 def KmeansAttention(q, k, v):
     """routing_transformer.KmeansAttention with given means. Its scale is 1/sqrt(d); its masks are for whole tokens, not for pairs; causal
     order brings a learned key that every query sees (num_mem_kv in __init__)."""

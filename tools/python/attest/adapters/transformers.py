@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: MIT
 """Hugging Face transformers: the attention functions that most models share, rotary embeddings, ALiBi, sinusoids, and attention modules
 that are full attention in the case judged. A module's projections give the case's tensors, whatever they are asked for."""
+
 import types
 
 import torch
-from transformers import (BigBirdConfig, BloomConfig, CohereConfig, GPT2Config, LlamaConfig, LongformerConfig, MptConfig, ReformerConfig,
-                          T5Config)
+from transformers import (
+    BigBirdConfig,
+    BloomConfig,
+    CohereConfig,
+    GPT2Config,
+    LlamaConfig,
+    LongformerConfig,
+    MptConfig,
+    ReformerConfig,
+    T5Config,
+)
 from transformers.cache_utils import DynamicCache
 from transformers.integrations.sdpa_attention import sdpa_attention_forward as sdpa
 from transformers.masking_utils import bidirectional_mask_function, causal_mask_function, sdpa_mask
@@ -32,8 +42,10 @@ from attest.adapters import adapter
 
 ALL = ("f64", "f32", "bf16", "f16")
 WIDE = ("f64", "f32")
-HIDDEN_GRADIENT = ("values pass; a query that sees nothing gets the mean of all values, and its gradient flows to q and k as if it saw "
-                   "all: l + min is min, and softmax does not know (%s)")
+HIDDEN_GRADIENT = (
+    "values pass; a query that sees nothing gets the mean of all values, and its gradient flows to q and k as if it saw "
+    "all: l + min is min, and softmax does not know (%s)"
+)
 TABLE = "the table is float32 (%s)"
 ROUNDED_TABLE = "the table is rounded to 16 bits before it is added (%s)"
 
@@ -44,7 +56,6 @@ def _table(where):
 
 def _angles(where):
     return {"f64": f"frequencies, angles and their sines are float32 ({where})"}
-
 
 
 def _joined(x, heads):
@@ -72,16 +83,24 @@ def _additive(visible, dtype):
 ATTENTION = dict(library="transformers", like="torch", layout="bhnd", profiles=ALL, gradients=WIDE)
 
 
-@adapter("attention.scaled_dot_product", **ATTENTION, conventions={"empty_row": "mean"},
-         explains={"f64": "softmax in float32, in which the smallest float64 of the mask is -inf: a query that sees nothing gives NaN "
-                          "(models/llama/modeling_llama.py:197)",
-                   "f32": HIDDEN_GRADIENT % "models/llama/modeling_llama.py:195",
-                   "f16": "q . k is stored as binary16 before it is scaled, and overflows (models/llama/modeling_llama.py:193)"})
+@adapter(
+    "attention.scaled_dot_product",
+    **ATTENTION,
+    conventions={"empty_row": "mean"},
+    explains={
+        "f64": "softmax in float32, in which the smallest float64 of the mask is -inf: a query that sees nothing gives NaN "
+        "(models/llama/modeling_llama.py:197)",
+        "f32": HIDDEN_GRADIENT % "models/llama/modeling_llama.py:195",
+        "f16": "q . k is stored as binary16 before it is scaled, and overflows (models/llama/modeling_llama.py:193)",
+    },
+)
 def eager_attention_forward(q, k, v, *, mask=None, scale=None, causal=False):
     """eager_attention_forward of Llama, copied into most models; softmax in float32."""
     module = types.SimpleNamespace(num_key_value_groups=q.shape[1] // k.shape[1], training=False)
     hidden = _additive(_visible(q, k, mask, causal), q.dtype) if causal or mask is not None else None
-    return llama.eager_attention_forward(module, q, k, v, hidden, q.shape[-1] ** -0.5 if scale is None else scale)[0].transpose(1, 2)
+    return llama.eager_attention_forward(module, q, k, v, hidden, q.shape[-1] ** -0.5 if scale is None else scale)[
+        0
+    ].transpose(1, 2)
 
 
 @adapter("attention.scaled_dot_product", **ATTENTION, conventions={"empty_row": "zero", "hidden_nan": False})
@@ -93,10 +112,19 @@ def sdpa_attention_forward(q, k, v, *, mask=None, scale=None, causal=False):
     return sdpa(module, q, k, v, None if skip else _visible(q, k, mask, causal), scaling=scale)[0].transpose(1, 2)
 
 
-@adapter("attention.softmax_one", library="transformers", like="torch", layout="nd", profiles=ALL,
-         conventions={"hidden_nan": False}, gradients=WIDE,
-         explains=dict.fromkeys(("bf16", "f16"), "l - max is stored in 16 bits before its exponential is taken "
-                                                  "(models/gpt_oss/modeling_gpt_oss.py:249)"))
+@adapter(
+    "attention.softmax_one",
+    library="transformers",
+    like="torch",
+    layout="nd",
+    profiles=ALL,
+    conventions={"hidden_nan": False},
+    gradients=WIDE,
+    explains=dict.fromkeys(
+        ("bf16", "f16"),
+        "l - max is stored in 16 bits before its exponential is taken (models/gpt_oss/modeling_gpt_oss.py:249)",
+    ),
+)
 def gpt_oss_attention_sink(x, mask=None):
     """eager_attention_forward of GPT-OSS with sinks = 0 over keys and values that are the identity: the weights themselves."""
     module = types.SimpleNamespace(num_key_value_groups=1, sinks=torch.zeros(1, dtype=x.dtype), training=False)
@@ -105,8 +133,13 @@ def gpt_oss_attention_sink(x, mask=None):
     return sink_attention(module, x[None, None], identity, identity, hidden, 1.0)[0][0, :, 0]
 
 
-@adapter("attention.scaled_dot_product", **ATTENTION, conventions={"empty_row": "mean"}, capabilities="n == s; d == m",
-         explains=dict.fromkeys(WIDE, HIDDEN_GRADIENT % "models/big_bird/modeling_big_bird.py:192"))
+@adapter(
+    "attention.scaled_dot_product",
+    **ATTENTION,
+    conventions={"empty_row": "mean"},
+    capabilities="n == s; d == m",
+    explains=dict.fromkeys(WIDE, HIDDEN_GRADIENT % "models/big_bird/modeling_big_bird.py:192"),
+)
 def big_bird_original_full(q, k, v, *, mask=None, causal=False):
     """BigBirdSelfAttention, what attention_type = "original_full" runs; softmax in the given precision."""
     heads = q.shape[1]
@@ -116,15 +149,21 @@ def big_bird_original_full(q, k, v, *, mask=None, causal=False):
     return _split(module(module.query(None), hidden)[0], heads)
 
 
-@adapter("attention.scaled_dot_product", **{**ATTENTION, "profiles": WIDE}, capabilities="n == s; d == m; not causal",
-         explains={"f64": "softmax in float32 (models/longformer/modeling_longformer.py:575)"})
+@adapter(
+    "attention.scaled_dot_product",
+    **{**ATTENTION, "profiles": WIDE},
+    capabilities="n == s; d == m; not causal",
+    explains={"f64": "softmax in float32 (models/longformer/modeling_longformer.py:575)"},
+)
 def longformer(q, k, v, *, causal=False):
     """LongformerSelfAttention with a window that reaches every token from every other, tokens padded to a multiple of the window and
     the padding masked, as LongformerModel does. A window of 2 raises an error: a slice from 1 - 1 is not empty
     (_sliding_chunks_query_key_matmul, models/longformer/modeling_longformer.py:794). Too few cases of 16 bits fit to judge it."""
     batch, heads, n, d = q.shape
     window = max(2 * n, 4)
-    config = LongformerConfig(hidden_size=heads * d, num_attention_heads=heads, attention_window=[window], attention_probs_dropout_prob=0.0)
+    config = LongformerConfig(
+        hidden_size=heads * d, num_attention_heads=heads, attention_window=[window], attention_probs_dropout_prob=0.0
+    )
     module = LongformerSelfAttention(config, 0).eval()
     padded = [torch.nn.functional.pad(_joined(x, heads), (0, 0, 0, window - n)) for x in (q, k, v)]
     module.query, module.key, module.value = (Given(x.transpose(0, 1).clone()) for x in padded)
@@ -133,21 +172,35 @@ def longformer(q, k, v, *, causal=False):
     return _split(o[:, :n], heads)
 
 
-@adapter("attention.scaled_dot_product", **ATTENTION, capabilities="n == s; d == m",
-         explains={"bf16": "every case passes; exp(l - logsumexp(l)) with the logsumexp stored in 16 bits gives weights that do not sum to 1 "
-                           "(modeling_reformer.py, LocalSelfAttention.forward), which the law constant_value sees"})
+@adapter(
+    "attention.scaled_dot_product",
+    **ATTENTION,
+    capabilities="n == s; d == m",
+    explains={
+        "bf16": "every case passes; exp(l - logsumexp(l)) with the logsumexp stored in 16 bits gives weights that do not sum to 1 "
+        "(modeling_reformer.py, LocalSelfAttention.forward), which the law constant_value sees"
+    },
+)
 def reformer_local(q, k, v, *, causal=False):
     """Reformer's LocalSelfAttention with one chunk for all tokens; the softmax is exp(l - logsumexp(l)), a hidden logit -1e9, or -1e4 in
     binary16."""
     heads, n, d = q.shape[1:]
-    config = ReformerConfig(hidden_size=heads * d, num_attention_heads=heads, attention_head_size=d, local_attn_chunk_length=n,
-                            is_decoder=causal, local_attention_probs_dropout_prob=0.0)
+    config = ReformerConfig(
+        hidden_size=heads * d,
+        num_attention_heads=heads,
+        attention_head_size=d,
+        local_attn_chunk_length=n,
+        is_decoder=causal,
+        local_attention_probs_dropout_prob=0.0,
+    )
     module = LocalSelfAttention(config, 0).eval()
     module.query, module.key, module.value = (Given(_joined(x, heads)) for x in (q, k, v))
     return _split(module(module.query(None)).hidden_states, heads)
 
 
-@adapter("attention.scaled_dot_product", **ATTENTION, conventions={"scale": 1.0}, capabilities="d == m; n == s or not causal")
+@adapter(
+    "attention.scaled_dot_product", **ATTENTION, conventions={"scale": 1.0}, capabilities="d == m; n == s or not causal"
+)
 def t5(q, k, v, *, bias=None, causal=False):
     """T5Attention: products are not scaled, the bias is position_bias. The output projection is the identity."""
     heads, n, d = q.shape[1:]
@@ -172,15 +225,22 @@ def _earlier(k, v, n):
 ALIBI = dict(library="transformers", like="torch", layout="nd", profiles=ALL, gradients=WIDE)
 
 
-@adapter("positional.alibi", **ALIBI, conventions={"symmetric": False, "query_offset": 0}, capabilities="d == m; n <= s",
-         explains={"f64": "softmax in float32 (models/bloom/modeling_bloom.py:283)"})
+@adapter(
+    "positional.alibi",
+    **ALIBI,
+    conventions={"symmetric": False, "query_offset": 0},
+    capabilities="d == m; n <= s",
+    explains={"f64": "softmax in float32 (models/bloom/modeling_bloom.py:283)"},
+)
 def bloom(q, k, v):
     """BloomAttention with build_alibi_tensor: slope times key index, which is the same softmax. Keys before the queries come from the
     cache."""
     heads, n, d = q.shape
     s = k.shape[1]
-    module = BloomAttention(BloomConfig(hidden_size=heads * d, n_head=heads, attention_dropout=0.0, hidden_dropout=0.0), layer_idx=0).eval()
-    fused = torch.stack([q, k[:, s - n:], v[:, s - n:]], -2)  # heads, tokens, three, width
+    module = BloomAttention(
+        BloomConfig(hidden_size=heads * d, n_head=heads, attention_dropout=0.0, hidden_dropout=0.0), layer_idx=0
+    ).eval()
+    fused = torch.stack([q, k[:, s - n :], v[:, s - n :]], -2)  # heads, tokens, three, width
     module.query_key_value = Given(fused.transpose(0, 1).flatten(1)[None])
     module.dense = torch.nn.Identity()
     alibi = build_alibi_tensor(torch.ones(1, s, dtype=torch.long), heads, q.dtype)
@@ -189,8 +249,13 @@ def bloom(q, k, v):
     return _split(module(tokens, tokens, alibi, hidden, layer_past=_earlier(k, v, n))[0], heads)[0]
 
 
-@adapter("positional.alibi", **ALIBI, conventions={"symmetric": False, "query_offset": 0}, capabilities="d == m; n <= s",
-         explains={"f64": "softmax in float32 (models/mpt/modeling_mpt.py:127)"})
+@adapter(
+    "positional.alibi",
+    **ALIBI,
+    conventions={"symmetric": False, "query_offset": 0},
+    capabilities="d == m; n <= s",
+    explains={"f64": "softmax in float32 (models/mpt/modeling_mpt.py:127)"},
+)
 def mpt(q, k, v, *, scale=None):
     """MptAttention with build_mpt_alibi_tensor; keys before the queries come from the cache."""
     heads, n, d = q.shape
@@ -198,7 +263,7 @@ def mpt(q, k, v, *, scale=None):
     config = MptConfig(d_model=heads * d, n_heads=heads, max_seq_len=s)
     config.attn_config.softmax_scale = scale
     module = MptAttention(config, layer_idx=0).eval()
-    module.Wqkv = Given(torch.cat([_joined(x[None], heads) for x in (q, k[:, s - n:], v[:, s - n:])], -1))
+    module.Wqkv = Given(torch.cat([_joined(x[None], heads) for x in (q, k[:, s - n :], v[:, s - n :])], -1))
     module.out_proj = torch.nn.Identity()
     alibi = build_mpt_alibi_tensor(heads, s).to(q.dtype)
     tokens = q.new_zeros(1, n, heads * d)
@@ -209,32 +274,52 @@ ROTARY = dict(library="transformers", like="torch", layout="nd", profiles=ALL, g
 
 
 def _rope(config, x, base):
-    return config(hidden_size=x.shape[-1], num_attention_heads=1, head_dim=x.shape[-1],
-                  rope_parameters={"rope_type": "default", "rope_theta": base})
+    return config(
+        hidden_size=x.shape[-1],
+        num_attention_heads=1,
+        head_dim=x.shape[-1],
+        rope_parameters={"rope_type": "default", "rope_theta": base},
+    )
 
 
-@adapter("positional.rotary", **ROTARY, conventions={"pairing": "half"},
-         explains=_angles("models/llama/modeling_llama.py:111"))
+@adapter(
+    "positional.rotary",
+    **ROTARY,
+    conventions={"pairing": "half"},
+    explains=_angles("models/llama/modeling_llama.py:111"),
+)
 def llama_rotary(x, positions, *, base=10000.0):
     """LlamaRotaryEmbedding and apply_rotary_pos_emb, copied into most models; angles are float32."""
     cos, sin = llama.LlamaRotaryEmbedding(_rope(LlamaConfig, x, base))(x, positions[None])
     return llama.apply_rotary_pos_emb(x[None, None], x[None, None], cos, sin)[0][0, 0]
 
 
-@adapter("positional.rotary", **ROTARY, conventions={"pairing": "interleaved"},
-         explains=_angles("models/cohere/modeling_cohere.py:106"))
+@adapter(
+    "positional.rotary",
+    **ROTARY,
+    conventions={"pairing": "interleaved"},
+    explains=_angles("models/cohere/modeling_cohere.py:106"),
+)
 def cohere_rotary(x, positions, *, base=10000.0):
     """CohereRotaryEmbedding and its apply_rotary_pos_emb, float32 throughout."""
     cos, sin = cohere.CohereRotaryEmbedding(_rope(CohereConfig, x, base))(x, positions[None])
     return cohere.apply_rotary_pos_emb(x[None, None], x[None, None], cos, sin)[0][0, 0]
 
 
-@adapter("positional.rotary", **ROTARY, conventions={"pairing": "interleaved"},
-         explains=_angles("models/llama4/modeling_llama4.py:218"))
+@adapter(
+    "positional.rotary",
+    **ROTARY,
+    conventions={"pairing": "interleaved"},
+    explains=_angles("models/llama4/modeling_llama4.py:218"),
+)
 def llama4_rotary(x, positions, *, base=10000.0):
     """Llama4TextRotaryEmbedding and its apply_rotary_emb: complex numbers, float32 throughout."""
-    config = llama4.Llama4TextConfig(hidden_size=x.shape[-1], num_attention_heads=1, head_dim=x.shape[-1],
-                                     rope_parameters={"rope_type": "default", "rope_theta": base})
+    config = llama4.Llama4TextConfig(
+        hidden_size=x.shape[-1],
+        num_attention_heads=1,
+        head_dim=x.shape[-1],
+        rope_parameters={"rope_type": "default", "rope_theta": base},
+    )
     turns = llama4.Llama4TextRotaryEmbedding(config)(x, positions[None])
     return llama4.apply_rotary_emb(x[None, :, None], x[None, :, None], turns)[0][0, :, 0]
 
@@ -245,8 +330,12 @@ def _table_rows(table, positions, half):
     return rows[:, :half] * positions.sign()[:, None].to(rows.dtype), rows[:, half:]
 
 
-@adapter("positional.rotary", **ROTARY, conventions={"pairing": "interleaved", "base": 10000.0},
-         explains=_angles("models/gptj/modeling_gptj.py:50"))
+@adapter(
+    "positional.rotary",
+    **ROTARY,
+    conventions={"pairing": "interleaved", "base": 10000.0},
+    explains=_angles("models/gptj/modeling_gptj.py:50"),
+)
 def gptj_rotary(x, positions):
     """create_sinusoidal_positions and apply_rotary_pos_emb of GPT-J; the table is float32."""
     table = gptj.create_sinusoidal_positions(int(positions.abs().max()) + 1, x.shape[-1]).to(x.dtype)
@@ -254,8 +343,12 @@ def gptj_rotary(x, positions):
     return gptj.apply_rotary_pos_emb(x[None, :, None], sin[None], cos[None])[0, :, 0]
 
 
-@adapter("positional.rotary", **ROTARY, conventions={"pairing": "interleaved", "base": 10000.0},
-         explains=_angles("models/gptj/modeling_gptj.py:50"))
+@adapter(
+    "positional.rotary",
+    **ROTARY,
+    conventions={"pairing": "interleaved", "base": 10000.0},
+    explains=_angles("models/gptj/modeling_gptj.py:50"),
+)
 def roformer_rotary(x, positions):
     """apply_rotary_position_embeddings of RoFormer with the cosines and sines of GPT-J's table: its own is a Python loop over positions."""
     table = gptj.create_sinusoidal_positions(int(positions.abs().max()) + 1, x.shape[-1]).to(x.dtype)
@@ -266,9 +359,13 @@ def roformer_rotary(x, positions):
 SINUSOID = dict(library="transformers", like="torch", layout="nd", profiles=ALL)
 
 
-@adapter("positional.sinusoidal", **SINUSOID, conventions={"base": 10000.0, "layout": "half", "timescale": "paper"},
-         capabilities="start >= 0; start <= 5000",
-         explains=_table("models/marian/modeling_marian.py:89"))
+@adapter(
+    "positional.sinusoidal",
+    **SINUSOID,
+    conventions={"base": 10000.0, "layout": "half", "timescale": "paper"},
+    capabilities="start >= 0; start <= 5000",
+    explains=_table("models/marian/modeling_marian.py:89"),
+)
 def marian_sinusoidal(x, *, start=0):
     """MarianSinusoidalPositionalEmbedding; the same table is in Informer, FSMT, RoFormer ... It is built by a Python loop."""
     module = MarianSinusoidalPositionalEmbedding(start + x.shape[0], x.shape[-1])
@@ -276,9 +373,13 @@ def marian_sinusoidal(x, *, start=0):
     return x + module((1, x.shape[0]), start).to(x.dtype)
 
 
-@adapter("positional.sinusoidal", **SINUSOID, conventions={"base": 10000.0, "layout": "interleaved", "timescale": "paper"},
-         capabilities="start >= 0; start <= 5000",
-         explains=_table("models/distilbert/modeling_distilbert.py:75"))
+@adapter(
+    "positional.sinusoidal",
+    **SINUSOID,
+    conventions={"base": 10000.0, "layout": "interleaved", "timescale": "paper"},
+    capabilities="start >= 0; start <= 5000",
+    explains=_table("models/distilbert/modeling_distilbert.py:75"),
+)
 def distilbert_sinusoidal(x, *, start=0):
     """create_sinusoidal_embeddings of DistilBERT and XLM."""
     table = torch.empty(start + x.shape[0], x.shape[-1])
@@ -286,17 +387,25 @@ def distilbert_sinusoidal(x, *, start=0):
     return x + table[start:].to(x.dtype)
 
 
-@adapter("positional.sinusoidal", **SINUSOID, conventions={"base": 10000.0, "layout": "half", "timescale": "paper"},
-         capabilities="start >= 0",
-         explains=_table("models/ctrl/modeling_ctrl.py:317"))
+@adapter(
+    "positional.sinusoidal",
+    **SINUSOID,
+    conventions={"base": 10000.0, "layout": "half", "timescale": "paper"},
+    capabilities="start >= 0",
+    explains=_table("models/ctrl/modeling_ctrl.py:317"),
+)
 def ctrl_sinusoidal(x, *, start=0):
     """positional_encoding of CTRL, float32 as CTRLModel asks for it."""
     return x + positional_encoding(start + x.shape[0], x.shape[-1], torch.float32)[start:].to(x.dtype)
 
 
-@adapter("positional.sinusoidal", **SINUSOID, conventions={"base": 10000.0, "layout": "half", "timescale": "endpoint"},
-         capabilities="start >= 0; d > 2",
-         explains=_table("models/m2m_100/modeling_m2m_100.py:118"))
+@adapter(
+    "positional.sinusoidal",
+    **SINUSOID,
+    conventions={"base": 10000.0, "layout": "half", "timescale": "endpoint"},
+    capabilities="start >= 0; d > 2",
+    explains=_table("models/m2m_100/modeling_m2m_100.py:118"),
+)
 def m2m_100_sinusoidal(x, *, start=0):
     """M2M100SinusoidalPositionalEmbedding, tensor2tensor's time scale; Speech2Text, XGLM and others have it too. d == 2 divides by
     zero (get_embedding)."""
@@ -304,21 +413,41 @@ def m2m_100_sinusoidal(x, *, start=0):
     return x + table[start:].to(x.dtype)
 
 
-@adapter("attention.feed_forward", library="transformers", like="torch", layout="nd", profiles=ALL, gradients=WIDE,
-         explains={"f64": "values pass; the gradient of gelu_tanh holds 1 + tanh and 1 - tanh^2, which cancel below 0 (activations.py, "
-                          "NewGELUActivation)"})
+@adapter(
+    "attention.feed_forward",
+    library="transformers",
+    like="torch",
+    layout="nd",
+    profiles=ALL,
+    gradients=WIDE,
+    explains={
+        "f64": "values pass; the gradient of gelu_tanh holds 1 + tanh and 1 - tanh^2, which cancel below 0 (activations.py, "
+        "NewGELUActivation)"
+    },
+)
 def gpt2_mlp(x, w_1, w_2, b_1=None, b_2=None, *, activation="relu"):
     """GPT2MLP, whose weights are stored [input, output]; gelu_tanh is NewGELUActivation."""
     names = {"relu": "relu", "gelu_tanh": "gelu_new", "identity": "linear"}
     config = GPT2Config(n_embd=x.shape[-1], n_head=1, activation_function=names[activation], resid_pdrop=0.0)
     module = GPT2MLP(w_1.shape[-1], config).eval().to(x.dtype)
-    weights = {"c_fc.weight": w_1, "c_fc.bias": x.new_zeros(w_1.shape[-1]) if b_1 is None else b_1,
-               "c_proj.weight": w_2, "c_proj.bias": x.new_zeros(x.shape[-1]) if b_2 is None else b_2}
+    weights = {
+        "c_fc.weight": w_1,
+        "c_fc.bias": x.new_zeros(w_1.shape[-1]) if b_1 is None else b_1,
+        "c_proj.weight": w_2,
+        "c_proj.bias": x.new_zeros(x.shape[-1]) if b_2 is None else b_2,
+    }
     return torch.func.functional_call(module, weights, (x,))
 
 
-@adapter("attention.layer_norm", library="transformers", like="torch", layout="nd", profiles=ALL, gradients=WIDE,
-         explains={"f64": "float32 throughout (models/cohere/modeling_cohere.py:59)"})
+@adapter(
+    "attention.layer_norm",
+    library="transformers",
+    like="torch",
+    layout="nd",
+    profiles=ALL,
+    gradients=WIDE,
+    explains={"f64": "float32 throughout (models/cohere/modeling_cohere.py:59)"},
+)
 def cohere_layer_norm(x, gamma=None, *, eps=1e-5):
     """CohereLayerNorm: float32 throughout, no bias."""
     module = cohere.CohereLayerNorm(x.shape[-1], eps)

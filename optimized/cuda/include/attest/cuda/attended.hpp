@@ -4,8 +4,8 @@
 #include "attest/cuda/products.hpp"
 #include "attest/cuda/softmax_attention.hpp"
 
-/// What a block of softmax attention does with tiles: the logits of 64 queries and keys, the running maximum and sum of each query, and
-/// sums of rows by weights.
+/// What a block of softmax attention does with tiles: the logits of 64 queries and keys, the running maximum and sum of
+/// each query, and sums of rows by weights.
 
 namespace attest::cuda {
 
@@ -38,9 +38,9 @@ public:
   __device__ int queries() const { return queries_.count; }
   __device__ int keys() const { return keys_.count; }
 
-  /// This warp's products q_i . k_j become logits: -inf where there is no such query or key, or the one does not see the other. `first` is row 0
-  /// of the block's own side, `t` that of the other. What a call asks for is asked once for all elements: asked for each of them, a strip has the
-  /// code of every combination.
+  /// This warp's products q_i . k_j become logits: -inf where there is no such query or key, or the one does not see
+  /// the other. `first` is row 0 of the block's own side, `t` that of the other. What a call asks for is asked once for
+  /// all elements: asked for each of them, a strip has the code of every combination.
   template <Side side, Similarity similarity, class Factor>
   __device__ __forceinline__ void of_products(Strip<Factor, kTile / 8>& scores, int eights, int first, int t) const {
     const auto each = [&](auto&& change) { each_of<side>(scores, eights, first, t, change); };
@@ -52,7 +52,9 @@ public:
         l = __fmaf_rn(logits_.scale, l, -slope_ * static_cast<float>(away));
       });
     } else if (logits_.factors.data) {
-      each([&](int i, int j, float& l) { l = l <= 0 || !are_there(i, j) ? 0.0f : logits_.scale * l * factor(kFactor, i, j); });
+      each([&](int i, int j, float& l) {
+        l = l <= 0 || !are_there(i, j) ? 0.0f : logits_.scale * l * factor(kFactor, i, j);
+      });
     } else {
       if (table_)
         each([&](int i, int j, float& l) {
@@ -85,12 +87,15 @@ public:
   __device__ __forceinline__ void by_weights(Strip<Factor, kTile / 8>& products, int eights, int first, int t) const {
     if (!gradients_by_row_) return;
     each_of<side>(products, eights, first, t, [&](int i, int j, float& product) {
-      if (are_there(i, j)) product += gradients_by_row_[i * logits_.relative.gradients.place.row + logits_.relative.row_of(i, j)];
+      if (are_there(i, j))
+        product += gradients_by_row_[i * logits_.relative.gradients.place.row + logits_.relative.row_of(i, j)];
     });
   }
 
   /// The derivative of l_ij by scale q_i . k_j, where i sees j; where a product is not positive the logit is 0.
-  __device__ float slope(int i, int j, float l) const { return !logits_.factors.data ? 1.0f : l != 0 && l != -INFINITY ? factor(kFactor, i, j) : 0.0f; }
+  __device__ float slope(int i, int j, float l) const {
+    return !logits_.factors.data ? 1.0f : l != 0 && l != -INFINITY ? factor(kFactor, i, j) : 0.0f;
+  }
 
   enum FactorRow { kFactor, kByFirst, kBySecond };  // f, and the derivatives of ln f
   __device__ float factor(FactorRow row, int i, int j) const {
@@ -114,11 +119,14 @@ public:
 
 private:
   template <Side side, class Factor, class Change>
-  static __device__ __forceinline__ void each_of(Strip<Factor, kTile / 8>& strip, int eights, int first, int t, Change&& change) {
+  static __device__ __forceinline__ void each_of(Strip<Factor, kTile / 8>& strip, int eights, int first, int t,
+                                                 Change&& change) {
     strip.each(eights, [&](int row, int x, float& value) {
       const int own = first + strip_row() + row, other = t + x;
-      if constexpr (side == Side::queries) change(own, other, value);
-      else change(other, own, value);
+      if constexpr (side == Side::queries)
+        change(own, other, value);
+      else
+        change(other, own, value);
     });
   }
   __device__ bool are_there(int i, int j) const { return i < queries() && j < keys(); }
@@ -174,15 +182,19 @@ struct Seen {
   __device__ __forceinline__ TwoRows add(Strip<Factor, kScoreEights>& logits, int eights) {
     TwoRows highest = maximum;
     logits.each(eights, [&](int row, int, float l) {
-      if (row < 8) highest.top = fmaxf(highest.top, l);
-      else highest.bottom = fmaxf(highest.bottom, l);
+      if (row < 8)
+        highest.top = fmaxf(highest.top, l);
+      else
+        highest.bottom = fmaxf(highest.bottom, l);
     });
     highest = highest.map(row_maximum);
     TwoRows added{0, 0};
     logits.each(eights, [&](int row, int, float& l) {
       l = exponential(l, highest[row]);
-      if (row < 8) added.top += l;
-      else added.bottom += l;
+      if (row < 8)
+        added.top += l;
+      else
+        added.bottom += l;
     });
     const TwoRows keep{exponential(maximum.top, highest.top), exponential(maximum.bottom, highest.bottom)};
     maximum = highest;
@@ -191,13 +203,16 @@ struct Seen {
   }
 };
 
-/// factor x^n: a weight that is no exponential, from its logit, and its derivative. Called and not inlined: a strip has many elements.
+/// factor x^n: a weight that is no exponential, from its logit, and its derivative. Called and not inlined: a strip has
+/// many elements.
 __attribute__((noinline)) __device__ inline float times_power(float factor, float x, int n) {
 #pragma unroll 1
   for (int t = 0; t < n; ++t) factor *= x;
   return factor;
 }
-__device__ inline float power(const Logits& p, float l) { return l == -INFINITY ? 0.0f : times_power(l + p.offset, l + p.offset, p.power - 1); }
+__device__ inline float power(const Logits& p, float l) {
+  return l == -INFINITY ? 0.0f : times_power(l + p.offset, l + p.offset, p.power - 1);
+}
 __device__ inline float derivative_of_power(const Logits& p, float l) {
   return l == -INFINITY ? 0.0f : times_power(static_cast<float>(p.power), l + p.offset, p.power - 1);
 }
@@ -211,8 +226,10 @@ __device__ __forceinline__ TwoRows weigh(const Logits& p, Seen& seen, Strip<Fact
     TwoRows added{0, 0};
     logits.each(eights, [&](int row, int, float& l) {
       l = power(p, l);
-      if (row < 8) added.top += l;
-      else added.bottom += l;
+      if (row < 8)
+        added.top += l;
+      else
+        added.bottom += l;
     });
     seen.sum = {seen.sum.top + row_sum(added.top), seen.sum.bottom + row_sum(added.bottom)};
     return {1, 1};
@@ -221,8 +238,9 @@ __device__ __forceinline__ TwoRows weigh(const Logits& p, Seen& seen, Strip<Fact
 
 /// scores(i, j) += a_i . b_j, or |a_i - b_j|^2: differences of what is large and close would be lost in products.
 template <Similarity similarity, class T, class Factor>
-__device__ __forceinline__ void add_similarities(Strip<Factor, kScoreEights>& scores, const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b,
-                                                 int first, int rows, int first_key, int keys) {
+__device__ __forceinline__ void add_similarities(Strip<Factor, kScoreEights>& scores, const Tiles<Factor>& tiles,
+                                                 const Panel<T>& a, const Panel<T>& b, int first, int rows,
+                                                 int first_key, int keys) {
   if constexpr (similarity != Similarity::exp_distance) {
     add_scores<T, Factor>(scores, tiles, a, b, first, rows, first_key, keys);
   } else {
@@ -237,8 +255,8 @@ __device__ __forceinline__ void add_similarities(Strip<Factor, kScoreEights>& sc
   }
 }
 
-/// Which of 64 columns of the weights have one that is not 0, a word for each warp. What the others meet may be anything, NaN too, and
-/// counts as 0.
+/// Which of 64 columns of the weights have one that is not 0, a word for each warp. What the others meet may be
+/// anything, NaN too, and counts as 0.
 using Columns = std::uint64_t;
 
 /// Of this lane's weights.
@@ -253,8 +271,11 @@ __device__ __forceinline__ Columns columns_used(Strip<Factor, kScoreEights>& wei
 
 /// This warp's rows of the tile of weights.
 template <class Factor>
-__device__ __forceinline__ Columns store_weights(Strip<Factor, kScoreEights>& weights, const Tiles<Factor>& tiles, int eights) {
-  weights.each(eights, [&](int row, int x, float weight) { tiles.weights(strip_row() + row, x) = from_float<Stored<Factor>>(weight); });
+__device__ __forceinline__ Columns store_weights(Strip<Factor, kScoreEights>& weights, const Tiles<Factor>& tiles,
+                                                 int eights) {
+  weights.each(eights, [&](int row, int x, float weight) {
+    tiles.weights(strip_row() + row, x) = from_float<Stored<Factor>>(weight);
+  });
   return columns_used(weights, eights);
 }
 
@@ -266,7 +287,8 @@ __device__ __forceinline__ void tell_columns(Columns used, const Words& words) {
 }
 /// tile(r, begin + x) = 0 in rows that no warp uses.
 template <class Tile, class Words>
-__device__ __forceinline__ void clear_unused(const Tile& tile, const Words& words, int rows, int columns, int begin = 0) {
+__device__ __forceinline__ void clear_unused(const Tile& tile, const Words& words, int rows, int columns,
+                                             int begin = 0) {
   Columns all = 0;
   for (int w = 0; w < kWarps; ++w) all |= static_cast<Columns>(words(w));
   for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads)
@@ -275,8 +297,9 @@ __device__ __forceinline__ void clear_unused(const Tile& tile, const Words& word
 
 /// add(depth) where the weights meet `count` rows of `other` from `first` on, in a tile of its columns.
 template <class T, class Factor, class Words, class Add>
-__device__ __forceinline__ void with_values(const Tiles<Factor>& tiles, Columns used, const Words& words, bool hides, const Panel<T>& other, int first,
-                                            int count, int rows, const Span& span, Add&& add) {
+__device__ __forceinline__ void with_values(const Tiles<Factor>& tiles, Columns used, const Words& words, bool hides,
+                                            const Panel<T>& other, int first, int count, int rows, const Span& span,
+                                            Add&& add) {
   const int padded = round_up(count, 16);
   if (hides) tell_columns(used, words);
   fill_values<T>(tiles.values, other, first, count, padded, span);
@@ -291,24 +314,30 @@ __device__ __forceinline__ void with_values(const Tiles<Factor>& tiles, Columns 
 
 /// sum += weights other
 template <class T, class Factor, class Words>
-__device__ __forceinline__ void add_weighted(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, Columns used, const Words& words, bool hides,
-                                             const Panel<T>& other, int first, int count, int rows, const Span& span) {
+__device__ __forceinline__ void add_weighted(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, Columns used,
+                                             const Words& words, bool hides, const Panel<T>& other, int first,
+                                             int count, int rows, const Span& span) {
   with_values<T>(tiles, used, words, hides, other, first, count, rows, span, [&](int depth) {
-    sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.weights, strip_row()}, Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, depth, span.eights());
+    sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.weights, strip_row()},
+                     Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, depth, span.eights());
   });
 }
 
-/// sum_r += sum_t weights_rt (other_t - own_r), own_r from `first_own` on. Where the weight is 0 either may be anything.
+/// sum_r += sum_t weights_rt (other_t - own_r), own_r from `first_own` on. Where the weight is 0 either may be
+/// anything.
 template <class T, class Factor, class Words>
-__device__ __forceinline__ void add_weighted_differences(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, Columns used, const Words& words,
-                                                         bool hides, const Panel<T>& other, int first, int count, const Panel<T>& own, int first_own,
-                                                         int rows, const Span& span) {
+__device__ __forceinline__ void add_weighted_differences(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles,
+                                                         Columns used, const Words& words, bool hides,
+                                                         const Panel<T>& other, int first, int count,
+                                                         const Panel<T>& own, int first_own, int rows,
+                                                         const Span& span) {
   fill<T>(tiles.left, own, first_own, rows, round_up(rows, 16), span.first, round_up(span.columns, 8));
   with_values<T>(tiles, used, words, hides, other, first, count, rows, span, [&](int depth) {
 #pragma unroll 1
     for (int t = 0; t < depth; ++t)
       sum.each(span.eights(), [&](int r, int x, float& value) {
-        const float weight = number(tiles.weights, strip_row() + r, t), difference = number(tiles.values, t, x) - number(tiles.left, strip_row() + r, x);
+        const float weight = number(tiles.weights, strip_row() + r, t),
+                    difference = number(tiles.values, t, x) - number(tiles.left, strip_row() + r, x);
         if (weight != 0) value = __fmaf_rn(weight, difference, value);
       });
   });
@@ -328,17 +357,21 @@ __device__ float mean(const Panel<T>& v, int count, int column) {
   return __fdiv_rn(sum, static_cast<float>(count));
 }
 
-/// What this warp's queries get: weighted sums over the sum of the weights, or what the convention says where there are none.
+/// What this warp's queries get: weighted sums over the sum of the weights, or what the convention says where there are
+/// none.
 template <class T, class Factor, int Eights>
-__device__ __forceinline__ void store_attended(Strip<Factor, Eights>& sum, const Seen& seen, const Logits& p, const Panel<T>& values, int keys, const Answers& o,
-                                               const Chunk& chunk, int head, const Span& span) {
+__device__ __forceinline__ void store_attended(Strip<Factor, Eights>& sum, const Seen& seen, const Logits& p,
+                                               const Panel<T>& values, int keys, const Answers& o, const Chunk& chunk,
+                                               int head, const Span& span) {
   const Product answer{.answers = o};
   const bool averages = p.empty_row == EmptyRow::mean;
   sum.each(span.eights(), [&](int row, int x, float value) {
     const int i = strip_row() + row;
     if (i >= chunk.count || x >= span.columns || (averages && seen.sum[row] == 0)) return;
-    if (seen.sum[row] != 0) value = __fdiv_rn(value, seen.sum[row]);
-    else if (p.empty_row == EmptyRow::nan) value = __int_as_float(0x7fc00000);
+    if (seen.sum[row] != 0)
+      value = __fdiv_rn(value, seen.sum[row]);
+    else if (p.empty_row == EmptyRow::nan)
+      value = __int_as_float(0x7fc00000);
     store_answer<T>(answer, chunk, head, i, span.first + x, value, 1);
   });
   if (!averages) return;
@@ -346,7 +379,8 @@ __device__ __forceinline__ void store_attended(Strip<Factor, Eights>& sum, const
     const int i = strip_row() + row;
     if (i >= chunk.count || seen.sum[row] != 0) continue;
 #pragma unroll 1
-    for (int x = lane() % 4; x < span.columns; x += 4) store_answer<T>(answer, chunk, head, i, span.first + x, mean(values, keys, span.first + x), 1);
+    for (int x = lane() % 4; x < span.columns; x += 4)
+      store_answer<T>(answer, chunk, head, i, span.first + x, mean(values, keys, span.first + x), 1);
   }
 }
 
@@ -360,19 +394,23 @@ enum Statistic {
 
 /// delta += sum_j w_ij grad_a_ij, from weights and from their gradients; what was summed before is kept `keep` times.
 template <class Factor>
-__device__ __forceinline__ void add_delta(TwoRows& delta, const TwoRows& keep, Strip<Factor, kScoreEights>& weights, const Strip<Factor, kScoreEights>& gradients,
-                                          int eights) {
+__device__ __forceinline__ void add_delta(TwoRows& delta, const TwoRows& keep, Strip<Factor, kScoreEights>& weights,
+                                          const Strip<Factor, kScoreEights>& gradients, int eights) {
   TwoRows added{0, 0};
   weights.each_with(gradients, eights, [&](int row, int, float weight, float gradient) {
     const float term = weight == 0 ? 0.0f : weight * gradient;
-    if (row < 8) added.top += term;
-    else added.bottom += term;
+    if (row < 8)
+      added.top += term;
+    else
+      added.bottom += term;
   });
-  delta = {__fmaf_rn(delta.top, keep.top, row_sum(added.top)), __fmaf_rn(delta.bottom, keep.bottom, row_sum(added.bottom))};
+  delta = {__fmaf_rn(delta.top, keep.top, row_sum(added.top)),
+           __fmaf_rn(delta.bottom, keep.bottom, row_sum(added.bottom))};
 }
 
 /// Of this warp's queries.
-__device__ inline void store_statistics(const Seen& seen, const TwoRows& delta, const Logits& p, int keys, const Answers& out, const Chunk& chunk, int head) {
+__device__ inline void store_statistics(const Seen& seen, const TwoRows& delta, const Logits& p, int keys,
+                                        const Answers& out, const Chunk& chunk, int head) {
   if (lane() % 4 != 0) return;
   const float empty = p.empty_row == EmptyRow::nan    ? __int_as_float(0x7fc00000)
                       : p.empty_row == EmptyRow::mean ? __fdiv_rn(1.0f, static_cast<float>(keys))
@@ -395,7 +433,8 @@ __device__ void fill_known(const Tile& known, const Panel<T>& statistic, int fir
   }
 }
 
-/// answer_r = factor sum_t c_rt other_t, where r are the rows of one side and t those of the other, and c_rt is a_ij or grad_l_ij.
+/// answer_r = factor sum_t c_rt other_t, where r are the rows of one side and t those of the other, and c_rt is a_ij or
+/// grad_l_ij.
 struct Sums {
   Logits logits{};
   Rows statistics{};
@@ -419,7 +458,8 @@ void sum_up(Call& call, const Sums& sums);
 
 }  // namespace passes
 
-// The passes of bf16 tensors by products of warpgroups: where the device has them (Hopper), and room in its shared memory for values of `width`.
+// The passes of bf16 tensors by products of warpgroups: where the device has them (Hopper), and room in its shared
+// memory for values of `width`.
 bool attends_by_warpgroup(const Logits& logits, int width);
 void attend_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const Answers& o);
 void statistics_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const Rows& grad_o, const Answers& out);
@@ -435,15 +475,19 @@ struct NothingElse {
   __device__ void store(int) const {}
 };
 
-/// Products q_i . k_j, and those of grad_o_i . v_j, become c: this warp's rows of the chunk, and the other side's from t on. The queries' statistics
-/// begin in row `known_row`. `also` gets (row of the strip, i, j, c_ij, l_ij) of a query's keys.
+/// Products q_i . k_j, and those of grad_o_i . v_j, become c: this warp's rows of the chunk, and the other side's from
+/// t on. The queries' statistics begin in row `known_row`. `also` gets (row of the strip, i, j, c_ij, l_ij) of a
+/// query's keys.
 template <Similarity similarity, Side side, Coefficient coefficient, class T, class Factor, class Tile, class Also>
-__device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreEights>& scores, Strip<Factor, kScoreEights>& gradients, int eights, const Logits& p,
-                                                const LogitsOf<T>& logits, const Tile& known, int known_row, const Chunk& chunk, int t, Also&& also) {
+__device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreEights>& scores,
+                                                Strip<Factor, kScoreEights>& gradients, int eights, const Logits& p,
+                                                const LogitsOf<T>& logits, const Tile& known, int known_row,
+                                                const Chunk& chunk, int t, Also&& also) {
   constexpr bool by_query = side == Side::queries, is_power = similarity == Similarity::power;
   const int first = static_cast<int>(chunk.first);
   logits.template of_products<side, similarity>(scores, eights, first, t);
-  if constexpr (similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient) logits.template by_weights<side>(gradients, eights, first, t);
+  if constexpr (similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient)
+    logits.template by_weights<side>(gradients, eights, first, t);
   scores.each_with(gradients, eights, [&](int row, int x, float& score, float gradient) {
     const int r = strip_row() + row, query = known_row + (by_query ? r : x);
     const int i = by_query ? first + r : t + x, j = by_query ? t + x : first + r;
@@ -458,12 +502,15 @@ __device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreEights>& sco
       c = maximum == -INFINITY ? inverse : exponential(l, maximum) * inverse;
     }
     if constexpr (by_query) also.add(row, i, j, c, l);
-    score = similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient ? c * logits.slope(i, j, l) : c;
+    score = similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient
+                ? c * logits.slope(i, j, l)
+                : c;
   });
 }
 /// The gradients of this warp's logits, for `count` keys from t on.
 template <class T, class Factor>
-__device__ __forceinline__ void store_logit_gradients(Strip<Factor, kScoreEights>& gradients, int eights, const Answers& to, const Chunk& chunk, int head, int t,
+__device__ __forceinline__ void store_logit_gradients(Strip<Factor, kScoreEights>& gradients, int eights,
+                                                      const Answers& to, const Chunk& chunk, int head, int t,
                                                       int count) {
   const Product answer{.answers = to};
   gradients.each(eights, [&](int row, int x, float gradient) {

@@ -14,13 +14,10 @@
 
 /// The host's side of a kernel: what a call brings, and the table that a plugin exports.
 
-/// Every pair of what tensors are stored in and what products take. Products of float16 run as tf32: sums and weights leave its range.
-/// units.cmake reads this list, too.
-#define ATTEST_CUDA_FORMATS(instantiate)        \
-  instantiate(float, float)                     \
-  instantiate(float, Tf32)                      \
-  instantiate(__nv_bfloat16, __nv_bfloat16)     \
-  instantiate(__half, Tf32)
+/// Every pair of what tensors are stored in and what products take. Products of float16 run as tf32: sums and weights
+/// leave its range. units.cmake reads this list, too.
+#define ATTEST_CUDA_FORMATS(instantiate) \
+  instantiate(float, float) instantiate(float, Tf32) instantiate(__nv_bfloat16, __nv_bfloat16) instantiate(__half, Tf32)
 
 namespace attest::cuda {
 
@@ -28,8 +25,9 @@ struct Grid {
   Index x, y, z;
 };
 
-/// One call: tensors and parameters by name, in layout bhnd, or thd where it brings "offsets.SIZE"; a workspace; and launches. The code that
-/// launches also says how much workspace it takes: a Call that measures hands out no memory and launches nothing.
+/// One call: tensors and parameters by name, in layout bhnd, or thd where it brings "offsets.SIZE"; a workspace; and
+/// launches. The code that launches also says how much workspace it takes: a Call that measures hands out no memory and
+/// launches nothing.
 class Call {
 public:
   enum class Purpose { run, measure };
@@ -41,8 +39,8 @@ public:
 
   int heads() const { return heads_ * own_; }
 
-  /// For an equation with heads of its own, before anything else is asked: heads() are then those of the call times `own`, and tensors
-  /// that have the axis [own heads] in front of their own shape are asked for by `of_own_heads`.
+  /// For an equation with heads of its own, before anything else is asked: heads() are then those of the call times
+  /// `own`, and tensors that have the axis [own heads] in front of their own shape are asked for by `of_own_heads`.
   void split_heads(int own) { own_ = own; }
 
   /// The sequences of a size's tokens, which are those of the input `name`, in chunks.
@@ -142,13 +140,21 @@ public:
 
   double real(const char* name) const { return parameter(name).real; }
   /// The same, or what the equation's page says where the call does not give it.
-  double real(const char* name, double unless_given) const { return parameter(name).given ? parameter(name).real : unless_given; }
+  double real(const char* name, double unless_given) const {
+    return parameter(name).given ? parameter(name).real : unless_given;
+  }
   Index integer(const char* name) const { return parameter(name).integer; }
-  Index integer(const char* name, Index unless_given) const { return parameter(name).given ? parameter(name).integer : unless_given; }
+  Index integer(const char* name, Index unless_given) const {
+    return parameter(name).given ? parameter(name).integer : unless_given;
+  }
   std::string_view choice(const char* name) const { return parameter(name).text; }
   Map map(const char* name) const {
     const std::string_view kind = choice(name);
-    return kind == "elu_plus_one" ? Map::elu_plus_one : kind == "relu" ? Map::relu : kind == "exp" ? Map::exp : kind == "gelu_tanh" ? Map::gelu_tanh : Map::identity;
+    return kind == "elu_plus_one" ? Map::elu_plus_one
+           : kind == "relu"       ? Map::relu
+           : kind == "exp"        ? Map::exp
+           : kind == "gelu_tanh"  ? Map::gelu_tanh
+                                  : Map::identity;
   }
 
   /// Room for `count` values in the call's workspace.
@@ -157,26 +163,36 @@ public:
     const std::size_t begin = used_;
     used_ += (static_cast<std::size_t>(count) * sizeof(V) + 255) / 256 * 256;
     if (measures_) return nullptr;
-    if (used_ > call_.workspace_size) throw std::invalid_argument("the workspace has " + std::to_string(call_.workspace_size) + " bytes, fewer than its size was said to be");
+    if (used_ > call_.workspace_size)
+      throw std::invalid_argument("the workspace has " + std::to_string(call_.workspace_size) +
+                                  " bytes, fewer than its size was said to be");
     return reinterpret_cast<V*>(static_cast<char*>(call_.workspace) + begin);
   }
   std::size_t used() const { return used_; }
 
   /// [tokens, width] of floats in the workspace for every head, or for `sharing` heads together.
   Answers workspace_rows(const Sequences& tokens, int width, int sharing = 1) {
-    const Index all = tokens.offsets ? tokens.length : tokens.length * tokens.count, row = static_cast<Index>(heads() / sharing) * width;
-    Place place{.sequence = tokens.offsets ? 0 : tokens.length * row, .head = width, .row = row, .column = 1, .sharing = sharing};
+    const Index all = tokens.offsets ? tokens.length : tokens.length * tokens.count,
+                row = static_cast<Index>(heads() / sharing) * width;
+    Place place{.sequence = tokens.offsets ? 0 : tokens.length * row,
+                .head = width,
+                .row = row,
+                .column = 1,
+                .sharing = sharing};
     return {workspace<float>(all * row), true, place, width};
   }
 
   template <class... Parameters, class... Arguments>
-  void launch(void (*kernel)(Parameters...), Grid grid, int threads, std::size_t shared_bytes, Arguments&&... arguments) {
+  void launch(void (*kernel)(Parameters...), Grid grid, int threads, std::size_t shared_bytes,
+              Arguments&&... arguments) {
     if (measures_ || grid.x == 0 || grid.y == 0 || grid.z == 0) return;
     if (grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
-      throw std::invalid_argument("a call of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
-                                  " blocks; at most 2147483647 x 65535 x 65535");
-    cuda::launch(kernel, dim3(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z)), static_cast<unsigned>(threads),
-                 shared_bytes, static_cast<Stream>(call_.stream), std::forward<Arguments>(arguments)...);
+      throw std::invalid_argument("a call of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " +
+                                  std::to_string(grid.z) + " blocks; at most 2147483647 x 65535 x 65535");
+    cuda::launch(kernel,
+                 dim3(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z)),
+                 static_cast<unsigned>(threads), shared_bytes, static_cast<Stream>(call_.stream),
+                 std::forward<Arguments>(arguments)...);
   }
 
 private:
@@ -184,7 +200,9 @@ private:
   static V* data(const DLTensor& tensor) {
     return reinterpret_cast<V*>(static_cast<char*>(tensor.data) + tensor.byte_offset);
   }
-  static int width(const DLTensor& tensor, int own = 0) { return tensor.ndim == 2 + own ? 1 : static_cast<int>(tensor.shape[tensor.ndim - 1]); }
+  static int width(const DLTensor& tensor, int own = 0) {
+    return tensor.ndim == 2 + own ? 1 : static_cast<int>(tensor.shape[tensor.ndim - 1]);
+  }
   static const DLTensor* required(const DLTensor* tensor, const char* name) {
     if (!tensor) throw std::invalid_argument(std::string("the call has no tensor '") + name + "'");
     return tensor;
@@ -194,25 +212,34 @@ private:
     throw std::invalid_argument(std::string("the call has no parameter '") + name + "'");
   }
   int sharing(const DLTensor& tensor) const { return heads_ / static_cast<int>(tensor.shape[1]); }
-  /// [sequences, heads, tokens, width], [sequences, heads, width] or [sequences, heads] of one token, or packed [tokens, heads, width].
+  /// [sequences, heads, tokens, width], [sequences, heads, width] or [sequences, heads] of one token, or packed
+  /// [tokens, heads, width].
   Place of_tokens(const DLTensor& t) const {
-    if (packed_) return {.head = t.strides[1], .row = t.strides[0], .column = t.strides[2], .sharing = sharing(t), .own = own_};
+    if (packed_)
+      return {.head = t.strides[1], .row = t.strides[0], .column = t.strides[2], .sharing = sharing(t), .own = own_};
     return of_sequences(t);
   }
   Place of_numbers(const DLTensor& t) const {
     if (packed_) return {.head = t.strides[1], .row = t.strides[0], .sharing = sharing(t), .own = own_};
     return {.sequence = t.strides[0], .head = t.strides[1], .row = t.strides[2], .sharing = sharing(t), .own = own_};
   }
-  /// What follows the heads, and the axis of own heads if there is one, is a row and a column, a column alone, or nothing.
+  /// What follows the heads, and the axis of own heads if there is one, is a row and a column, a column alone, or
+  /// nothing.
   Place of_sequences(const DLTensor& t, int own_axes = 0) const {
     const int first = 2 + own_axes;
-    Place place{.sequence = t.strides[0], .head = t.strides[1], .sharing = sharing(t), .own = own_, .own_head = own_axes ? t.strides[2] : 0};
+    Place place{.sequence = t.strides[0],
+                .head = t.strides[1],
+                .sharing = sharing(t),
+                .own = own_,
+                .own_head = own_axes ? t.strides[2] : 0};
     if (t.ndim > first) place.column = t.strides[t.ndim - 1];
     if (t.ndim > first + 1) place.row = t.strides[t.ndim - 2];
     return place;
   }
-  State state(const DLTensor* matrix, const DLTensor* last, bool bordered, int rows, int columns, int own_axes = 0) const {
-    State state{.rows = rows, .columns = columns + bordered, .border = bordered ? State::Border::column : State::Border::none};
+  State state(const DLTensor* matrix, const DLTensor* last, bool bordered, int rows, int columns,
+              int own_axes = 0) const {
+    State state{
+        .rows = rows, .columns = columns + bordered, .border = bordered ? State::Border::column : State::Border::none};
     if (matrix) {
       state.matrix = data<float>(*matrix);
       state.place = of_sequences(*matrix, own_axes);
@@ -231,7 +258,9 @@ private:
   std::size_t used_ = 0;
 };
 
-inline Rows read_back(const Answers& written) { return {.data = written.data, .wide = written.wide, .place = written.place, .stored = written.width}; }
+inline Rows read_back(const Answers& written) {
+  return {.data = written.data, .wide = written.wide, .place = written.place, .stored = written.width};
+}
 
 namespace detail {
 
@@ -273,12 +302,13 @@ inline constexpr DLDeviceType kDevice = kDLCUDA;
 
 /// What a kernel says of itself.
 struct About {
-  std::string can{};            // capabilities
+  std::string can{};  // capabilities
   const char* layout = "bhnd";
   bool tf32 = true;  // floats may be multiplied as tf32 too, which is another kernel
 };
 
-/// An equation's rows of the plugin's table. A kernel is a struct with `template <class T, class Factor> static void run(Call&)`.
+/// An equation's rows of the plugin's table. A kernel is a struct with `template <class T, class Factor> static void
+/// run(Call&)`.
 class Kernels {
 public:
   explicit Kernels(const char* equation) : equation_(equation) {}
@@ -297,7 +327,8 @@ private:
   template <class Kernel>
   Kernels&& add(const char* form, const char* reading, const About& about) && {
     row<Kernel, float, float>(form, reading, about, about.can);
-    if (about.tf32) row<Kernel, float, Tf32>(form, reading, about, about.can + (about.can.empty() ? "" : "; ") + "profile == 'tf32'");
+    if (about.tf32)
+      row<Kernel, float, Tf32>(form, reading, about, about.can + (about.can.empty() ? "" : "; ") + "profile == 'tf32'");
     row<Kernel, __nv_bfloat16, __nv_bfloat16>(form, reading, about, about.can);
     row<Kernel, __half, Tf32>(form, reading, about, about.can);
     return std::move(*this);
@@ -305,7 +336,8 @@ private:
   template <class Kernel, class T, class Factor>
   void row(const char* form, const char* reading, const About& about, const std::string& can) {
     static std::set<std::string> texts;  // for as long as the plugin: the table points to them
-    rows_.push_back({equation_, form, reading, detail::dtype<T>, kDevice, about.layout, texts.insert(can).first->c_str(), detail::workspace<Kernel, T, Factor>,
+    rows_.push_back({equation_, form, reading, detail::dtype<T>, kDevice, about.layout,
+                     texts.insert(can).first->c_str(), detail::workspace<Kernel, T, Factor>,
                      detail::run<Kernel, T, Factor>});
   }
 

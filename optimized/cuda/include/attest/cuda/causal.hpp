@@ -22,11 +22,14 @@ void answer(Call& call, const Product& product) {
   } else {
     Rows values = product.c;
     values.ones = values.ones || product.division.wanted;
-    answer_from<T, Factor>(call, product, states_of<T, Factor>(call, product.b, values, product.order, product.tokens, product.initial, product.final));
+    answer_from<T, Factor>(
+        call, product,
+        states_of<T, Factor>(call, product.b, values, product.order, product.tokens, product.initial, product.final));
   }
 }
 
-/// What the backward pass of causal linear attention reads and writes. Of mapped rows the gradients are those before the map.
+/// What the backward pass of causal linear attention reads and writes. Of mapped rows the gradients are those before
+/// the map.
 struct Backward {
   Rows phi_q{}, phi_k{}, v{}, grad_o{};
   Sequences tokens{};
@@ -42,13 +45,33 @@ template <Algorithm algorithm, class T, class Factor>
 void through_numerator(Call& call, const Backward& x, const Rows& G, const Rows& values, const State* states) {
   Rows without_e = G;
   without_e.stored = x.v.stored;
-  Product grad_phi_q{.a = G, .b = values, .c = x.phi_k, .order = Order::past, .tokens = x.tokens, .initial = x.initial.transposed(), .answers = x.grad_phi_q,
+  Product grad_phi_q{.a = G,
+                     .b = values,
+                     .c = x.phi_k,
+                     .order = Order::past,
+                     .tokens = x.tokens,
+                     .initial = x.initial.transposed(),
+                     .answers = x.grad_phi_q,
                      .sloped = where_mapped(x.phi_q)};
-  Product grad_phi_k{.a = values, .b = G, .c = x.phi_q, .order = Order::future, .tokens = x.tokens, .initial = x.grad_final.transposed(),
-                     .final = x.grad_initial.transposed(), .answers = x.grad_phi_k, .sloped = where_mapped(x.phi_k)};
-  Product grad_v{.a = x.phi_k, .b = x.phi_q, .c = without_e, .order = Order::future, .tokens = x.tokens, .initial = x.grad_final, .answers = x.grad_v};
+  Product grad_phi_k{.a = values,
+                     .b = G,
+                     .c = x.phi_q,
+                     .order = Order::future,
+                     .tokens = x.tokens,
+                     .initial = x.grad_final.transposed(),
+                     .final = x.grad_initial.transposed(),
+                     .answers = x.grad_phi_k,
+                     .sloped = where_mapped(x.phi_k)};
+  Product grad_v{.a = x.phi_k,
+                 .b = x.phi_q,
+                 .c = without_e,
+                 .order = Order::future,
+                 .tokens = x.tokens,
+                 .initial = x.grad_final,
+                 .answers = x.grad_v};
   if constexpr (algorithm == Algorithm::parallel) {
-    const State past = states ? *states : states_of<T, Factor>(call, x.phi_k, values, Order::past, x.tokens, x.initial, {});
+    const State past =
+        states ? *states : states_of<T, Factor>(call, x.phi_k, values, Order::past, x.tokens, x.initial, {});
     const State future = states_of<T, Factor>(call, x.phi_q, G, Order::future, x.tokens, x.grad_final, x.grad_initial);
     answer_from<T, Factor>(call, grad_phi_q, past.transposed());
     answer_from<T, Factor>(call, grad_phi_k, future.transposed());
@@ -60,13 +83,20 @@ void through_numerator(Call& call, const Backward& x, const Rows& G, const Rows&
   }
 }
 
-/// All of it: the sums of the forward pass again, what the division makes of grad_o, and the gradients of the numerator.
+/// All of it: the sums of the forward pass again, what the division makes of grad_o, and the gradients of the
+/// numerator.
 template <Algorithm algorithm, class T, class Factor>
 void backward(Call& call, const Backward& x) {
   Rows values = x.v;
   values.ones = true;
   const Answers sums = call.workspace_rows(x.tokens, values.width());
-  const Product forward{.a = x.phi_q, .b = x.phi_k, .c = values, .order = Order::past, .tokens = x.tokens, .initial = x.initial, .answers = sums};
+  const Product forward{.a = x.phi_q,
+                        .b = x.phi_k,
+                        .c = values,
+                        .order = Order::past,
+                        .tokens = x.tokens,
+                        .initial = x.initial,
+                        .answers = sums};
   State states;
   if constexpr (algorithm == Algorithm::parallel) {
     states = states_of<T, Factor>(call, x.phi_k, values, Order::past, x.tokens, x.initial, {});
@@ -97,18 +127,19 @@ void causal_value(Call& call, const Sequences& tokens) {
 template <Algorithm algorithm, class T, class Factor>
 void causal_gradient(Call& call, const Sequences& tokens) {
   const Rows phi_k = call.rows("phi_k"), v = call.rows("v");
-  backward<algorithm, T, Factor>(call, {.phi_q = call.rows("phi_q"),
-                                        .phi_k = phi_k,
-                                        .v = v,
-                                        .grad_o = call.rows("cotangent.o"),
-                                        .tokens = tokens,
-                                        .initial = call.initial("S", "Z", phi_k.width(), v.width()),
-                                        .grad_final = call.initial("cotangent.S", "cotangent.Z", phi_k.width(), v.width()),
-                                        .grad_initial = call.final("gradient.S", "gradient.Z", phi_k.width(), v.width()),
-                                        .eps = static_cast<float>(call.real("eps")),
-                                        .grad_phi_q = call.answers("gradient.phi_q"),
-                                        .grad_phi_k = call.answers("gradient.phi_k"),
-                                        .grad_v = call.answers("gradient.v")});
+  backward<algorithm, T, Factor>(call,
+                                 {.phi_q = call.rows("phi_q"),
+                                  .phi_k = phi_k,
+                                  .v = v,
+                                  .grad_o = call.rows("cotangent.o"),
+                                  .tokens = tokens,
+                                  .initial = call.initial("S", "Z", phi_k.width(), v.width()),
+                                  .grad_final = call.initial("cotangent.S", "cotangent.Z", phi_k.width(), v.width()),
+                                  .grad_initial = call.final("gradient.S", "gradient.Z", phi_k.width(), v.width()),
+                                  .eps = static_cast<float>(call.real("eps")),
+                                  .grad_phi_q = call.answers("gradient.phi_q"),
+                                  .grad_phi_k = call.answers("gradient.phi_k"),
+                                  .grad_v = call.answers("gradient.v")});
 }
 
 }  // namespace attest::cuda

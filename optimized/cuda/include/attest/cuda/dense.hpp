@@ -5,7 +5,8 @@
 
 #include "attest/cuda/call.hpp"
 
-/// Dense layers, y = x w + b for all tokens, and their gradients. Like every tensor of a call, weights are those of a sequence and head.
+/// Dense layers, y = x w + b for all tokens, and their gradients. Like every tensor of a call, weights are those of a
+/// sequence and head.
 
 namespace attest::cuda {
 
@@ -44,13 +45,14 @@ struct Dense {
   Rows bias{}, sloped{}, addend{};
   int last_diagonal = INT_MAX;  // where column - i is more, y is 0
   Answers y{};
-  int summed = 1;              // y is the sum over so many heads of x and w: those of the equation in a head of the call
+  int summed = 1;  // y is the sum over so many heads of x and w: those of the equation in a head of the call
   bool one_after_other = false;  // each head's sum by itself, then their sum
 };
 template <class T, class Factor>
 void dense(Call& call, const Dense& layer);
 
-/// grad_w = sum_i x_i^T grad_y_i and grad_bias = sum_i grad_y_i over the tokens of a sequence. Answers without width are not wanted.
+/// grad_w = sum_i x_i^T grad_y_i and grad_bias = sum_i grad_y_i over the tokens of a sequence. Answers without width
+/// are not wanted.
 struct DenseGradient {
   Sequences tokens{};
   Rows x{}, grad_y{};
@@ -69,7 +71,13 @@ struct FeedForward {
 
   /// With the weights and the activation that a call brings, under these names on every page.
   static FeedForward of(const Call& call, const Sequences& tokens, const Rows& x) {
-    return {tokens, x, weights(call, "w_1"), weights(call, "w_2"), bias(call, "b_1"), bias(call, "b_2"), call.map("activation")};
+    return {tokens,
+            x,
+            weights(call, "w_1"),
+            weights(call, "w_2"),
+            bias(call, "b_1"),
+            bias(call, "b_2"),
+            call.map("activation")};
   }
 
   /// u = x w_1 + b_1, read as act(u).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/// The one header that a kernel (.cu) includes. nvcc compiles it against CUDA, any other compiler against the emulation:
-/// optimized/cuda/emulation/README.md is the page of both.
+/// The one header that a kernel (.cu) includes. nvcc compiles it against CUDA, any other compiler against the
+/// emulation: optimized/cuda/emulation/README.md is the page of both.
 
 #if defined(ATTEST_CUDA_EMULATION)
 #include "attest/cuda/emulated/types.hpp"

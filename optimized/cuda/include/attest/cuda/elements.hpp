@@ -4,7 +4,8 @@
 #include "attest/cuda/call.hpp"
 #include "attest/cuda/tiles.hpp"
 
-/// What element-wise kernels are made of: neighbouring elements of a row that move in one access of 16 bytes where the tensor lies so.
+/// What element-wise kernels are made of: neighbouring elements of a row that move in one access of 16 bytes where the
+/// tensor lies so.
 
 namespace attest::cuda {
 
@@ -43,7 +44,8 @@ struct Piece {
 private:
   template <class Value>
   __device__ void store_apart(Value* to, const Answers& answers, int column) const {
-    for (int x = 0; x < size && column + x < answers.width; ++x) to[x * answers.place.column] = from_float<Value>(values[x]);
+    for (int x = 0; x < size && column + x < answers.width; ++x)
+      to[x * answers.place.column] = from_float<Value>(values[x]);
   }
 };
 
@@ -51,7 +53,8 @@ private:
 template <class T, class Visit>
 __device__ void each_piece(const Chunk& chunk, int width, Visit&& visit) {
   const int pieces = static_cast<int>(divide_up(width, Piece<T>::size));
-  for (int i = static_cast<int>(threadIdx.x); i < chunk.count * pieces; i += kThreads) visit(i / pieces, i % pieces * Piece<T>::size);
+  for (int i = static_cast<int>(threadIdx.x); i < chunk.count * pieces; i += kThreads)
+    visit(i / pieces, i % pieces * Piece<T>::size);
 }
 
 /// Blocks for all chunks of all heads.

@@ -40,8 +40,14 @@ enum class Mistake {
 
 /// Thrown by launch(): what a kernel did wrong, and where. what() is the sentence for people.
 struct Report : Error {
-  Report(Mistake kind, uint3 block_index, uint3 thread_index, std::string source, unsigned source_line, const std::string& text)
-      : Error(text), mistake(kind), block(block_index), thread(thread_index), file(std::move(source)), line(source_line) {}
+  Report(Mistake kind, uint3 block_index, uint3 thread_index, std::string source, unsigned source_line,
+         const std::string& text)
+      : Error(text),
+        mistake(kind),
+        block(block_index),
+        thread(thread_index),
+        file(std::move(source)),
+        line(source_line) {}
   Mistake mistake;
   uint3 block, thread;
   std::string file;

@@ -15,7 +15,8 @@ __device__ inline float sigma(float x) {
   return (x < 0 ? e : 1.0f) / (1 + e);
 }
 
-/// What a head mixes by: sigma(beta) and 1 - sigma(beta) = sigma(-beta), which stays positive where the first has become 1.
+/// What a head mixes by: sigma(beta) and 1 - sigma(beta) = sigma(-beta), which stays positive where the first has
+/// become 1.
 struct GateWeights {
   float memory, local;
 
@@ -35,7 +36,8 @@ __global__ __launch_bounds__(kThreads) void mix(Sequences tokens, Rows beta, Row
   each_piece<T>(chunk, a.width, [&](int row, int column) {
     auto piece = Piece<T>::of(memory, row, column);
     const auto other = Piece<T>::of(local, row, column);
-    for (int i = 0; i < Piece<T>::size; ++i) piece.values[i] = __fmaf_rn(weights.memory, piece.values[i], weights.local * other.values[i]);
+    for (int i = 0; i < Piece<T>::size; ++i)
+      piece.values[i] = __fmaf_rn(weights.memory, piece.values[i], weights.local * other.values[i]);
     piece.store(a, chunk, head, row, column);
   });
 }
@@ -53,8 +55,9 @@ __device__ inline float block_sum(float mine) {
 
 /// The shares of grad_a, and one number of each block: the sum of grad_a (a_mem - a_dot) over its elements.
 template <class T>
-__global__ __launch_bounds__(kThreads) void share_gradient(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot, Rows grad_a, Answers grad_mem,
-                                                  Answers grad_dot, float* sums) {
+__global__ __launch_bounds__(kThreads) void share_gradient(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot,
+                                                           Rows grad_a, Answers grad_mem, Answers grad_dot,
+                                                           float* sums) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const auto weights = GateWeights::of(Panel<T>(beta, chunk, head));
@@ -77,7 +80,8 @@ __global__ __launch_bounds__(kThreads) void share_gradient(Sequences tokens, Row
 
 /// grad_beta = sigma(beta) (1 - sigma(beta)) times the sum over all blocks of a sequence and head.
 template <class T>
-__global__ __launch_bounds__(kThreads) void join_shares(Sequences tokens, Rows beta, const float* sums, Answers grad_beta) {
+__global__ __launch_bounds__(kThreads) void join_shares(Sequences tokens, Rows beta, const float* sums,
+                                                        Answers grad_beta) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
   const Chunk first = tokens.chunk_of(sequence, 0);
   const Index begin = head * tokens.slots() + tokens.slot_of(sequence), chunks = tokens.chunks_of(sequence);
@@ -86,20 +90,23 @@ __global__ __launch_bounds__(kThreads) void join_shares(Sequences tokens, Rows b
   sum = block_sum(sum);
   const auto weights = GateWeights::of(Panel<T>(beta, first, head));
   if (threadIdx.x != 0) return;
-  static_cast<T*>(grad_beta.data)[grad_beta.place.at(sequence, head, 0, 0)] = from_float<T>(weights.memory * weights.local * sum);
+  static_cast<T*>(grad_beta.data)[grad_beta.place.at(sequence, head, 0, 0)] =
+      from_float<T>(weights.memory * weights.local * sum);
 }
 
 /// a = sigma(beta) a_mem + (1 - sigma(beta)) a_dot. `tokens` has kGateRows in a chunk.
 template <class T>
-void gate(Call& call, const Sequences& tokens, const Rows& beta, const Rows& a_mem, const Rows& a_dot, const Answers& a) {
+void gate(Call& call, const Sequences& tokens, const Rows& beta, const Rows& a_mem, const Rows& a_dot,
+          const Answers& a) {
   call.launch(mix<T>, of_chunks(call, tokens), kThreads, 0, tokens, beta, a_mem, a_dot, a);
 }
 
 template <class T>
-void gate_backward(Call& call, const Sequences& tokens, const Rows& beta, const Rows& a_mem, const Rows& a_dot, const Rows& grad_a,
-                   const Answers& grad_mem, const Answers& grad_dot, const Answers& grad_beta) {
+void gate_backward(Call& call, const Sequences& tokens, const Rows& beta, const Rows& a_mem, const Rows& a_dot,
+                   const Rows& grad_a, const Answers& grad_mem, const Answers& grad_dot, const Answers& grad_beta) {
   float* sums = call.workspace<float>(tokens.slots() * call.heads());
-  call.launch(share_gradient<T>, of_chunks(call, tokens), kThreads, 0, tokens, beta, a_mem, a_dot, grad_a, grad_mem, grad_dot, sums);
+  call.launch(share_gradient<T>, of_chunks(call, tokens), kThreads, 0, tokens, beta, a_mem, a_dot, grad_a, grad_mem,
+              grad_dot, sums);
   call.launch(join_shares<T>, {tokens.count, 1, call.heads()}, kThreads, 0, tokens, beta, sums, grad_beta);
 }
 

@@ -11,7 +11,8 @@ namespace attest::cuda {
 struct Moments {
   float mean, rest, inverse;
 
-  /// Two passes: the mean, then what is left of x beside it. Its sum corrects both moments (Chan, Golub and LeVeque 1983, eq. 1.7).
+  /// Two passes: the mean, then what is left of x beside it. Its sum corrects both moments (Chan, Golub and LeVeque
+  /// 1983, eq. 1.7).
   template <class T>
   __device__ static Moments of(const Panel<T>& x, int row, float eps) {
     const int d = x.width();
@@ -21,15 +22,19 @@ struct Moments {
     __syncwarp();
     const float mean = __fdiv_rn(warp_sum(sum), count);
     float left = 0, squares = 0;
-    each_of_row<T>(d, row, [&](int, float value) {
-      const float off = value - mean;
-      left += off;
-      squares = __fmaf_rn(off, off, squares);
-    }, x);
+    each_of_row<T>(
+        d, row,
+        [&](int, float value) {
+          const float off = value - mean;
+          left += off;
+          squares = __fmaf_rn(off, off, squares);
+        },
+        x);
     __syncwarp();
     left = warp_sum(left);
     squares = warp_sum(squares);
-    const float rest = __fdiv_rn(left, count), variance = fmaxf(0.0f, __fdiv_rn(__fmaf_rn(-left, rest, squares), count));
+    const float rest = __fdiv_rn(left, count),
+                variance = fmaxf(0.0f, __fdiv_rn(__fmaf_rn(-left, rest, squares), count));
     return {mean, rest, __fdiv_rn(1.0f, __fsqrt_rn(variance + eps))};
   }
   __device__ float normalised(float x) const { return (x - mean - rest) * inverse; }
@@ -75,7 +80,8 @@ __global__ __launch_bounds__(kThreads) void normalise(Normalisation p) {
   });
 }
 
-/// grad_x = (g - mean(g) - n mean(g n)) / sqrt(v + eps), g = gamma grad_y and n the normalised token: a warp for each token.
+/// grad_x = (g - mean(g) - n mean(g n)) / sqrt(v + eps), g = gamma grad_y and n the normalised token: a warp for each
+/// token.
 template <class T>
 __global__ __launch_bounds__(kThreads) void token_gradients(Normalisation p) {
   const Chunk chunk = p.tokens.chunk_at(blockIdx.x);
@@ -85,23 +91,29 @@ __global__ __launch_bounds__(kThreads) void token_gradients(Normalisation p) {
   const Feature<T> gamma(p.gamma, chunk, head, 1);
   const auto moments = Moments::of(x, row, p.eps);
   float sum = 0, along = 0;
-  each_of_row<T>(x.width(), row, [&](int column, float value, float given) {
-    const float g = gamma(column) * given;
-    sum += g;
-    along = __fmaf_rn(g, moments.normalised(value), along);
-  }, x, grad_y);
+  each_of_row<T>(
+      x.width(), row,
+      [&](int column, float value, float given) {
+        const float g = gamma(column) * given;
+        sum += g;
+        along = __fmaf_rn(g, moments.normalised(value), along);
+      },
+      x, grad_y);
   __syncwarp();
-  const float count = static_cast<float>(x.width()), mean = __fdiv_rn(warp_sum(sum), count), mean_along = __fdiv_rn(warp_sum(along), count);
+  const float count = static_cast<float>(x.width()), mean = __fdiv_rn(warp_sum(sum), count),
+              mean_along = __fdiv_rn(warp_sum(along), count);
   each_piece_of_row<T>(x.width(), [&](int column) {
     auto piece = Piece<T>::of(x, row, column);
     const auto given = Piece<T>::of(grad_y, row, column);
 #pragma unroll
     for (int i = 0; i < Piece<T>::size; ++i)
-      piece.values[i] = moments.inverse * (__fmaf_rn(gamma(column + i), given.values[i], -mean) - moments.normalised(piece.values[i]) * mean_along);
+      piece.values[i] = moments.inverse * (__fmaf_rn(gamma(column + i), given.values[i], -mean) -
+                                           moments.normalised(piece.values[i]) * mean_along);
     piece.store(p.out, chunk, head, row, column);
   });
   if (p.moments.width == 0) return;
-  float* to = static_cast<float*>(p.moments.data) + p.moments.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, 0);
+  float* to = static_cast<float*>(p.moments.data) +
+              p.moments.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, 0);
   if (lane() == 0) to[0] = moments.mean;
   if (lane() == 1) to[1] = moments.rest;
   if (lane() == 2) to[2] = moments.inverse;

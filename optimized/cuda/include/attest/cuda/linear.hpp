@@ -8,19 +8,21 @@
 ///
 ///     answer_i = state^T a_i + sum_j (a_i . b_j) c_j,      state = initial + sum_j b_j c_j^T
 ///
-/// where j runs over the tokens of i's chunk up to i (Order::past) or from i on (Order::future) in the sum, and over the chunks before
-/// or behind it in the state. With a, b, c = phi_q, phi_k, [v | 1] it is the numerator beside the denominator; with G = grad_o / d and
-/// e = -(grad_o . o) / d the gradients are the same thing three times (Katharopoulos et al. 2020, eq. 13 to 15, corrected, with one
-/// more column for the denominator):
+/// where j runs over the tokens of i's chunk up to i (Order::past) or from i on (Order::future) in the sum, and over
+/// the chunks before or behind it in the state. With a, b, c = phi_q, phi_k, [v | 1] it is the numerator beside the
+/// denominator; with G = grad_o / d and e = -(grad_o . o) / d the gradients are the same thing three times
+/// (Katharopoulos et al. 2020, eq. 13 to 15, corrected, with one more column for the denominator):
 ///
-///     grad_phi_q: a, b, c = [G | e], [v | 1], phi_k, past      grad_phi_k: [v | 1], [G | e], phi_q, future      grad_v: phi_k, phi_q, G, future
+///     grad_phi_q: a, b, c = [G | e], [v | 1], phi_k, past      grad_phi_k: [v | 1], [G | e], phi_q, future grad_v:
+///     phi_k, phi_q, G, future
 ///
 /// All functions are templates over the type T of tensors in memory and the type Factor of products; units/
 /// instantiates them for every format.
 
 namespace attest::cuda {
 
-/// Of a state alone: `outside` reads that of the chunk, which holds other chunks' tokens, and `all` the one of the sequence.
+/// Of a state alone: `outside` reads that of the chunk, which holds other chunks' tokens, and `all` the one of the
+/// sequence.
 enum class Order { past, future, outside, all };
 
 /// How a sum over tokens becomes an answer.
@@ -46,7 +48,8 @@ struct Product {
   bool negated = false;  // answers with the other sign
   Rows sloped{};         // where there is data: answers are multiplied by the slope of its map
   Rows addend{};         // where there is data: added to them, element by element
-  Answers news{};        // chunk by chunk, where there is data: targets_j - the state's answer to b_j is written here first, for c to read
+  Answers news{};  // chunk by chunk, where there is data: targets_j - the state's answer to b_j is written here first,
+                   // for c to read
   Rows targets{};
 };
 
@@ -55,7 +58,8 @@ inline Rows where_mapped(const Rows& rows) { return rows.map == Map::identity ? 
 
 /// One answer, divided, sloped, joined with the addend and stored. `column` counts from the answers' first.
 template <class T>
-__device__ void store_answer(const Product& p, const Chunk& chunk, int head, Index row, int column, float sum, float denominator) {
+__device__ void store_answer(const Product& p, const Chunk& chunk, int head, Index row, int column, float sum,
+                             float denominator) {
   if (p.division.wanted) {
     denominator += p.division.eps;
     sum = denominator == 0 ? (p.division.nan_of_zero ? __int_as_float(0x7fc00000) : 0.0f) : __fdiv_rn(sum, denominator);
@@ -70,10 +74,11 @@ __device__ void store_answer(const Product& p, const Chunk& chunk, int head, Ind
     static_cast<T*>(p.answers.data)[at] = from_float<T>(sum);
 }
 
-/// What stands before every chunk (behind it, where the order is from the end): b_j c_j^T summed over chunks, the totals added up in the
-/// order of the tokens. Order::all gives one state per sequence, with everything in it.
+/// What stands before every chunk (behind it, where the order is from the end): b_j c_j^T summed over chunks, the
+/// totals added up in the order of the tokens. Order::all gives one state per sequence, with everything in it.
 template <class T, class Factor>
-State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Sequences& tokens, const State& initial, const State& final);
+State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Sequences& tokens, const State& initial,
+                const State& final);
 
 /// The answers, from the states before all chunks; Order::all: from one state per sequence.
 template <class T, class Factor>
@@ -87,7 +92,8 @@ void read_state(Call& call, Product product, const State& state) {
 }
 
 /// Totals become what stands before every chunk, in place; `final` and `whole` get everything, where they have data.
-void add_up_states(Call& call, const State& states, const Sequences& tokens, Order order, const State& initial, const State& final, const State& whole);
+void add_up_states(Call& call, const State& states, const Sequences& tokens, Order order, const State& initial,
+                   const State& final, const State& whole);
 
 /// to = from; 0 where that is not there.
 void copy_state(Call& call, int sequences, const State& from, const State& to);

@@ -89,7 +89,10 @@ __device__ T operand(T x) {
   return x;
 }
 template <class T>
-requires(!std::is_same_v<T, float>) __device__ T operand(float x) { return to_operand<T>(x); }
+  requires(!std::is_same_v<T, float>)
+__device__ T operand(float x) {
+  return to_operand<T>(x);
+}
 
 }  // namespace detail
 
@@ -134,7 +137,8 @@ __device__ MatrixB<T> load_b_transposed(const Tile& tile, int column, int depth)
   }
 }
 
-/// A result as the next product's left operand, rounded: columns 0-7 from `left`, 8-15 from `right`. Nothing moves between lanes.
+/// A result as the next product's left operand, rounded: columns 0-7 from `left`, 8-15 from `right`. Nothing moves
+/// between lanes.
 template <class T>
 __device__ MatrixA<T> operand_a(const Accumulator& left, const Accumulator& right) {
   static_assert(sizeof(T) == 2, "the layouts fit for 16-bit operands only");

@@ -60,16 +60,27 @@ struct MultiHead {
   Rows attend(Call& call, const Projections& p) const {
     const OwnHeads own(call, heads());
     const Answers o = call.workspace_rows(queries, p.v.stored);
-    if (!linear) attend_online<T, Factor>(call, logits(p), p.v, o);
-    else if (causal) answer<Algorithm::parallel, T, Factor>(call, {.a = p.q, .b = p.k, .c = p.v, .tokens = queries, .division = {.wanted = true}, .answers = o});
-    else noncausal(p).attend<T, Factor>(call, {.wanted = true}, o);
+    if (!linear)
+      attend_online<T, Factor>(call, logits(p), p.v, o);
+    else if (causal)
+      answer<Algorithm::parallel, T, Factor>(
+          call, {.a = p.q, .b = p.k, .c = p.v, .tokens = queries, .division = {.wanted = true}, .answers = o});
+    else
+      noncausal(p).attend<T, Factor>(call, {.wanted = true}, o);
     return read_back(o);
   }
 
-  /// o = sum_h found_h w_o[h] + residual: the concatenation times w_o, or each head's share by itself and then their sum.
+  /// o = sum_h found_h w_o[h] + residual: the concatenation times w_o, or each head's share by itself and then their
+  /// sum.
   template <class T, class Factor>
   void mix(Call& call, const Rows& found, const Rows& residual, const Answers& o, bool one_after_other = false) const {
-    dense<T, Factor>(call, {.tokens = queries, .x = found, .w = w_o, .addend = residual, .y = o, .summed = heads(), .one_after_other = one_after_other});
+    dense<T, Factor>(call, {.tokens = queries,
+                            .x = found,
+                            .w = w_o,
+                            .addend = residual,
+                            .y = o,
+                            .summed = heads(),
+                            .one_after_other = one_after_other});
   }
 
   /// The gradients by q, k and v of every head.
@@ -79,12 +90,19 @@ struct MultiHead {
     const Answers grad_found = call.workspace_rows(queries, p.v.stored);
     dense<T, Factor>(call, {.tokens = queries, .x = shared(grad_o), .w = w_o.transposed(), .y = grad_found});
     const Rows given = read_back(grad_found);
-    const Answers q = call.workspace_rows(queries, p.q.stored), k = call.workspace_rows(keys, p.k.stored), v = call.workspace_rows(keys, p.v.stored);
+    const Answers q = call.workspace_rows(queries, p.q.stored), k = call.workspace_rows(keys, p.k.stored),
+                  v = call.workspace_rows(keys, p.v.stored);
     if (!linear)
       attend_backward<T, Factor>(call, logits(p), {.v = p.v, .grad_o = given, .grad_q = q, .grad_k = k, .grad_v = v});
     else if (causal)
-      cuda::backward<Algorithm::parallel, T, Factor>(
-          call, {.phi_q = p.q, .phi_k = p.k, .v = p.v, .grad_o = given, .tokens = queries, .grad_phi_q = q, .grad_phi_k = k, .grad_v = v});
+      cuda::backward<Algorithm::parallel, T, Factor>(call, {.phi_q = p.q,
+                                                            .phi_k = p.k,
+                                                            .v = p.v,
+                                                            .grad_o = given,
+                                                            .tokens = queries,
+                                                            .grad_phi_q = q,
+                                                            .grad_phi_k = k,
+                                                            .grad_v = v});
     else
       noncausal(p).backward<T, Factor>(call, 0, given, q, k, v);
     return {read_back(q), read_back(k), read_back(v)};
@@ -92,19 +110,23 @@ struct MultiHead {
 
   /// grad_x = sum_h grad_h w[h]^T + addend, from the gradients by one of the projections.
   template <class T, class Factor>
-  void token_gradient(Call& call, const Sequences& tokens, const Rows& grad, const Weights& w, const Rows& addend, const Answers& grad_x) const {
-    dense<T, Factor>(call, {.tokens = tokens, .x = grad, .w = w.transposed(), .addend = addend, .y = grad_x, .summed = heads()});
+  void token_gradient(Call& call, const Sequences& tokens, const Rows& grad, const Weights& w, const Rows& addend,
+                      const Answers& grad_x) const {
+    dense<T, Factor>(
+        call, {.tokens = tokens, .x = grad, .w = w.transposed(), .addend = addend, .y = grad_x, .summed = heads()});
   }
   /// grad_w[h] = sum_i x_i^T grad_i, where either may be the same for all heads, to the output of this name.
   template <class T, class Factor>
   void weight_gradient(Call& call, const Sequences& tokens, const Rows& x, const Rows& grad, const char* name) const {
     const OwnHeads own(call, heads());
-    dense_gradient<T, Factor>(call, {.tokens = tokens, .x = x, .grad_y = grad, .grad_w = call.answers_of_own_heads(name)});
+    dense_gradient<T, Factor>(call,
+                              {.tokens = tokens, .x = x, .grad_y = grad, .grad_w = call.answers_of_own_heads(name)});
   }
 
 private:
   Logits logits(const Projections& p) const {
-    return {.q = p.q, .k = p.k, .queries = queries, .keys = keys, .scale = scale, .causal = causal, .mask = shared(mask)};
+    return {
+        .q = p.q, .k = p.k, .queries = queries, .keys = keys, .scale = scale, .causal = causal, .mask = shared(mask)};
   }
   Noncausal noncausal(const Projections& p) const {
     Rows values = p.v;

@@ -32,7 +32,7 @@ struct Waves {
 struct Turns {
   Frequencies frequencies;
   Numbers<const Index> positions{};
-  Index start = 0;  // of the first token, where no positions are given
+  Index start = 0;      // of the first token, where no positions are given
   bool halves = false;  // pairs (m, d/2 + m); else (2m, 2m + 1)
 
   /// Cosines, then sines of every token's angles in the workspace, for all heads.
@@ -48,7 +48,8 @@ __device__ inline void turn(float& a, float& b, float cosine, float sine) {
 
 /// Every pair turned by its angle, or back by it. Interleaved pairs lie in one piece, the halves of others in two.
 template <class T>
-__global__ __launch_bounds__(kThreads) void rotate(Sequences tokens, bool halves, float direction, Rows table, Rows x, Answers y) {
+__global__ __launch_bounds__(kThreads) void rotate(Sequences tokens, bool halves, float direction, Rows table, Rows x,
+                                                   Answers y) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), pairs = y.width / 2;
   const Panel<T> from(x, chunk, head), by(table, chunk, head);
@@ -70,7 +71,8 @@ __global__ __launch_bounds__(kThreads) void rotate(Sequences tokens, bool halves
     auto a = Piece<T>::of(from, row, column), b = Piece<T>::of(from, row, column + pairs);
 #pragma unroll
     for (int i = 0; i < Piece<T>::size; ++i)
-      if (column + i < pairs) turn(a.values[i], b.values[i], by(row, column + i), direction * by(row, pairs + column + i));
+      if (column + i < pairs)
+        turn(a.values[i], b.values[i], by(row, column + i), direction * by(row, pairs + column + i));
     a.store(first, chunk, head, row, column);
     b.store(y, chunk, head, row, column + pairs);
   });
@@ -78,7 +80,8 @@ __global__ __launch_bounds__(kThreads) void rotate(Sequences tokens, bool halves
 
 /// y_i = x_i + table_(start + i). Without a table y is x.
 template <class T>
-__global__ __launch_bounds__(kThreads) void add_positions(Sequences tokens, Index start, Rows x, Rows table, Answers y) {
+__global__ __launch_bounds__(kThreads) void add_positions(Sequences tokens, Index start, Rows x, Rows table,
+                                                          Answers y) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const Panel<T> from(x, chunk, head), positions(table, {chunk.sequence, 0, start + chunk.first, chunk.count}, head);

@@ -8,7 +8,8 @@
 
 namespace attest::cuda {
 
-/// The columns of answers that a block works on; with a division the denominator is in column 0 of one eight more, in front.
+/// The columns of answers that a block works on; with a division the denominator is in column 0 of one eight more, in
+/// front.
 struct Span {
   int first, columns;
   bool divides;
@@ -75,7 +76,8 @@ __device__ inline float state_at(const State& state, int sequence, int head, int
 
 /// tile(r, .) = rows first + r of a state, in the span's columns.
 template <class Tile>
-__device__ void fill_state(const Tile& tile, const State& state, int sequence, int head, int first, int rows, const Span& span) {
+__device__ void fill_state(const Tile& tile, const State& state, int sequence, int head, int first, int rows,
+                           const Span& span) {
   const int columns = 8 * span.eights();
   for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads) {
     const int r = i / columns, x = i % columns;
@@ -83,11 +85,11 @@ __device__ void fill_state(const Tile& tile, const State& state, int sequence, i
   }
 }
 
-/// add(depth, eights of keys) for every tile of columns of a and b: left(i, .) = a_i and right(j, .) = b_j, for up to 64 rows of a from
-/// `first` on and of b from `first_key` on.
+/// add(depth, eights of keys) for every tile of columns of a and b: left(i, .) = a_i and right(j, .) = b_j, for up to
+/// 64 rows of a from `first` on and of b from `first_key` on.
 template <class T, class Factor, class Add>
-__device__ __forceinline__ void each_depth(const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b, int first, int rows, int first_key,
-                                           int keys, Add&& add) {
+__device__ __forceinline__ void each_depth(const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b, int first,
+                                           int rows, int first_key, int keys, Add&& add) {
   const int padded = round_up(keys, 16);
   for (int k = 0; k < a.width(); k += kTile) {
     const int depth = a.width() - k < kTile ? round_up(a.width() - k, 16) : kTile;
@@ -101,18 +103,20 @@ __device__ __forceinline__ void each_depth(const Tiles<Factor>& tiles, const Pan
 
 /// scores(i, j) += a_i . b_j
 template <class T, class Factor>
-__device__ __forceinline__ void add_scores(Strip<Factor, kTile / 8>& scores, const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b,
-                                           int first, int rows, int first_key, int keys) {
+__device__ __forceinline__ void add_scores(Strip<Factor, kTile / 8>& scores, const Tiles<Factor>& tiles,
+                                           const Panel<T>& a, const Panel<T>& b, int first, int rows, int first_key,
+                                           int keys) {
   each_depth<T, Factor>(tiles, a, b, first, rows, first_key, keys, [&](int depth, int eights) {
-    scores.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, RightTransposed<typename Tiles<Factor>::Tile>{tiles.right}, depth,
-                        eights);
+    scores.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()},
+                        RightTransposed<typename Tiles<Factor>::Tile>{tiles.right}, depth, eights);
   });
 }
 
 /// sum += (a_i . b_j) c_j over the tokens j of the chunk that the order lets i see. `rows` tokens i from `first` on.
 template <class T, class Factor>
-__device__ __forceinline__ void add_chunk(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b, const Panel<T>& c,
-                          Order order, int first, int rows, int count, const Span& span) {
+__device__ __forceinline__ void add_chunk(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a,
+                                          const Panel<T>& b, const Panel<T>& c, Order order, int first, int rows,
+                                          int count, const Span& span) {
   const int begin = order == Order::past ? 0 : first / kTile * kTile, end = order == Order::past ? first + rows : count;
   for (int j = begin; j < end; j += kTile) {
     const int keys = end - j < kTile ? end - j : kTile, padded = round_up(keys, 16);
@@ -127,23 +131,26 @@ __device__ __forceinline__ void add_chunk(Strip<Factor, kEights>& sum, const Til
     fill_values<T>(tiles.values, c, j, keys, padded, span);
     wait_for_tiles();
     if (strip_is_in(rows))
-      sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.weights, strip_row()}, Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.eights());
+      sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.weights, strip_row()},
+                       Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.eights());
     __syncthreads();
   }
 }
 
-/// sum += state^T a_i. stage(k, depth) makes rows k ... of the state ready and says in which tile they lie and where they begin; last(x)
-/// is the state's last row, in columns of the tile: where a has a column of ones it is added as it is, for times 1 is no product.
+/// sum += state^T a_i. stage(k, depth) makes rows k ... of the state ready and says in which tile they lie and where
+/// they begin; last(x) is the state's last row, in columns of the tile: where a has a column of ones it is added as it
+/// is, for times 1 is no product.
 template <class T, class Factor, class Stage, class Last>
-__device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a, int first,
-                                          int rows, const Span& span, Stage&& stage, Last&& last) {
+__device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a,
+                                          int first, int rows, const Span& span, Stage&& stage, Last&& last) {
   const Panel<T> factors = a.without_ones();
   for (int k = 0; k < factors.width(); k += kTile) {
     const int depth = factors.width() - k < kTile ? round_up(factors.width() - k, 16) : kTile;
     fill<T>(tiles.left, factors, first, rows, round_up(rows, 16), k, depth);
     const auto state = stage(k, depth);
     wait_for_tiles();
-    if (strip_is_in(rows)) sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, state, depth, span.eights());
+    if (strip_is_in(rows))
+      sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, state, depth, span.eights());
     __syncthreads();
   }
   if (!a.ones()) return;
@@ -155,14 +162,15 @@ __device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Til
 
 /// sum's column of ones = the b_j alone, in true float: times 1 is no product for which they might be rounded.
 template <class T, class Factor>
-__device__ __forceinline__ void sum_alone(Strip<Factor, kEights>& sum, const Panel<T>& b, const Panel<T>& c, int row, int count,
-                                          const Span& span) {
+__device__ __forceinline__ void sum_alone(Strip<Factor, kEights>& sum, const Panel<T>& b, const Panel<T>& c, int row,
+                                          int count, const Span& span) {
   const int ones = span.ones(c);
   float total = 0;  // half a warp has every second token
 #pragma unroll 4
   for (int j = lane() / 16; j < count; j += 2) total += c.hidden(j) ? 0.0f : b(j, row + strip_row() + lane() % 16);
   total += __shfl_xor_sync(0xffffffffu, total, 16);
-  const float top = __shfl_sync(0xffffffffu, total, Accumulator::row(0)), bottom = __shfl_sync(0xffffffffu, total, Accumulator::row(0) + 8);
+  const float top = __shfl_sync(0xffffffffu, total, Accumulator::row(0)),
+              bottom = __shfl_sync(0xffffffffu, total, Accumulator::row(0) + 8);
   sum.each(span.eights(), [&](int r, int column, float& value) {
     if (column == ones) value = r < 8 ? top : bottom;
   });
@@ -170,7 +178,8 @@ __device__ __forceinline__ void sum_alone(Strip<Factor, kEights>& sum, const Pan
 
 /// sum = b_j c_j^T over the tokens of a chunk, for 64 columns of b from `row` on.
 template <class T, class Factor>
-__device__ __forceinline__ void outer(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& b, const Panel<T>& c, int row, int count, const Span& span) {
+__device__ __forceinline__ void outer(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& b,
+                                      const Panel<T>& c, int row, int count, const Span& span) {
   const int rows = b.width() - row < kTile ? b.width() - row : kTile;
   for (int j = 0; j < count; j += kTile) {
     const int tokens = count - j < kTile ? count - j : kTile, padded = round_up(tokens, 16);
@@ -178,7 +187,8 @@ __device__ __forceinline__ void outer(Strip<Factor, kEights>& sum, const Tiles<F
     fill_values<T>(tiles.values, c, j, tokens, padded, span);
     wait_for_tiles();
     if (strip_is_in(rows))
-      sum.multiply_add(LeftTransposed<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.eights());
+      sum.multiply_add(LeftTransposed<typename Tiles<Factor>::Tile>{tiles.left, strip_row()},
+                       Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.eights());
     __syncthreads();
   }
   if constexpr (!std::is_same_v<Factor, float>)
@@ -187,14 +197,16 @@ __device__ __forceinline__ void outer(Strip<Factor, kEights>& sum, const Tiles<F
 
 /// The answers of a strip.
 template <class T, class Factor>
-__device__ __forceinline__ void store_answers(Strip<Factor, kEights>& sum, const Product& p, const Chunk& chunk, int head, int first, int rows, const Span& span) {
+__device__ __forceinline__ void store_answers(Strip<Factor, kEights>& sum, const Product& p, const Chunk& chunk,
+                                              int head, int first, int rows, const Span& span) {
   if (!strip_is_in(rows)) return;
   // The lane that holds column 0 is the first of the four that share a row.
   const float top = __shfl_sync(0xffffffffu, sum.eights[0].values[0], lane() / 4 * 4);
   const float bottom = __shfl_sync(0xffffffffu, sum.eights[0].values[2], lane() / 4 * 4);
   sum.each(span.eights(), [&](int row, int x, float value) {
     const int i = strip_row() + row, column = x - span.begin();
-    if (i < rows && column >= 0 && column < span.columns) store_answer<T>(p, chunk, head, first + i, span.first + column, value, row < 8 ? top : bottom);
+    if (i < rows && column >= 0 && column < span.columns)
+      store_answer<T>(p, chunk, head, first + i, span.first + column, value, row < 8 ? top : bottom);
   });
 }
 

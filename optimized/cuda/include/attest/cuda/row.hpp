@@ -9,7 +9,8 @@ namespace attest::cuda {
 
 /// The sum of what the lanes have, for each of them, in an order that does not change.
 __device__ inline float warp_sum(float mine) {
-  for (int distance = 16; distance > 0; distance /= 2) mine = __fadd_rn(mine, __shfl_xor_sync(0xffffffffu, mine, distance));
+  for (int distance = 16; distance > 0; distance /= 2)
+    mine = __fadd_rn(mine, __shfl_xor_sync(0xffffffffu, mine, distance));
   return mine;
 }
 

@@ -38,7 +38,8 @@ Rows project(Call& call, const Sequences& rows, const Rows& x, const Rows& w, co
 
 /// a^T b, where both have as many rows.
 template <class T, class Factor>
-void multiply_columns(Call& call, const Sequences& rows, const Rows& a, const Rows& b, const Answers& answers, float factor = 1, const Rows& addend = {}) {
+void multiply_columns(Call& call, const Sequences& rows, const Rows& a, const Rows& b, const Answers& answers,
+                      float factor = 1, const Rows& addend = {}) {
   const int height = static_cast<int>(rows.length);
   dense<T, Factor>(call, {.tokens = {.length = a.stored, .count = rows.count, .chunk = kTile},
                           .x = Weights{a, height}.transposed().rows,

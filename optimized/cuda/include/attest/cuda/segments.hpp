@@ -25,7 +25,8 @@ struct Segments {
   Index offset = 0;     // of the first token
 
   /// What does not depend on where queries, keys and values come from; `input` has the tokens.
-  Segments(const Call& call, const char* input) : tokens(call.sequences("n", input, kTile)), segments(tokens), turned(call.choice("position") != "none") {
+  Segments(const Call& call, const char* input)
+      : tokens(call.sequences("n", input, kTile)), segments(tokens), turned(call.choice("position") != "none") {
     const Index longest = std::max<Index>(tokens.length, 1);
     segments.chunk = static_cast<int>(std::min(call.integer("segment", longest), longest));
   }
@@ -41,7 +42,9 @@ struct Segments {
     return rows;
   }
   /// What queries read in the memory from before their segment.
-  Product read(const Answers& answers) const { return {.a = phi(q), .order = Order::outside, .tokens = segments, .answers = answers}; }
+  Product read(const Answers& answers) const {
+    return {.a = phi(q), .order = Order::outside, .tokens = segments, .answers = answers};
+  }
   Product retrieve(const Answers& answers) const {
     Product p = read(answers);
     p.division = division;
@@ -49,8 +52,8 @@ struct Segments {
   }
 };
 
-/// The local branch: queries and keys as they are, or turned by their positions in the workspace, and softmax attention, causal inside
-/// each segment.
+/// The local branch: queries and keys as they are, or turned by their positions in the workspace, and softmax
+/// attention, causal inside each segment.
 template <class T>
 struct Local {
   Sequences tokens;  // of blocks that turn
@@ -59,10 +62,17 @@ struct Local {
 
   Local(Call& call, const Segments& x)
       : tokens(x.tokens),
-        logits{.q = x.q, .k = x.k, .queries = x.tokens, .keys = x.tokens, .scale = x.scale, .causal = true, .segment = x.segments.chunk} {
+        logits{.q = x.q,
+               .k = x.k,
+               .queries = x.tokens,
+               .keys = x.tokens,
+               .scale = x.scale,
+               .causal = true,
+               .segment = x.segments.chunk} {
     if (!x.turned) return;
     tokens.chunk = kPositionRows;
-    turns = Turns{.frequencies = {std::log2(10000.0), x.q.stored / 2.0}, .start = x.offset}.table(call, tokens, x.q.stored);
+    turns =
+        Turns{.frequencies = {std::log2(10000.0), x.q.stored / 2.0}, .start = x.offset}.table(call, tokens, x.q.stored);
     for (Rows* rows : {&logits.q, &logits.k}) {
       const Answers turned = call.workspace_rows(tokens, rows->stored);
       call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, false, 1.0f, turns, *rows, turned);
@@ -71,7 +81,8 @@ struct Local {
   }
   /// The gradient by what was turned becomes that by what was there before.
   void turn_back(Call& call, const Answers& x) const {
-    if (turns.data) call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, false, -1.0f, turns, read_back(x), x);
+    if (turns.data)
+      call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, false, -1.0f, turns, read_back(x), x);
   }
 };
 

@@ -14,11 +14,11 @@ namespace attest::cuda {
 struct Softmax {
   Sequences rows;  // "tokens" are rows
   Rows x{};
-  Rows mask{};      // bytes: 0 hides
+  Rows mask{};       // bytes: 0 hides
   bool one = false;  // 1 in the denominator
   EmptyRow empty = EmptyRow::zero;
   Rows grad_a{}, grad_lse{};
-  Answers out{};     // a, or the gradient of x
+  Answers out{};  // a, or the gradient of x
   Answers lse{};
 
   static Softmax of(const Call& call, const Rows& x, const Answers& out) {
@@ -71,12 +71,14 @@ struct Visible {
 
   __device__ static Visible of(const Softmax& p, const Chunk& chunk, int head, int row) {
     const auto* all = static_cast<const std::uint8_t*>(p.mask.data);
-    return {all ? all + p.mask.place.at(chunk.sequence, head, chunk.first + row, 0) : nullptr, p.mask.place.column, p.x.stored};
+    return {all ? all + p.mask.place.at(chunk.sequence, head, chunk.first + row, 0) : nullptr, p.mask.place.column,
+            p.x.stored};
   }
   __device__ bool operator()(int column) const { return column < width && (!bytes || bytes[column * stride]); }
 };
 
-/// The sums over what is visible in a row: one pass with a running maximum. visit(sums, column) adds a piece to those of its lane.
+/// The sums over what is visible in a row: one pass with a running maximum. visit(sums, column) adds a piece to those
+/// of its lane.
 template <class T, class Visit>
 __device__ Exponentials exponentials(int width, bool one, Visit&& visit) {
   Exponentials sums;
@@ -107,7 +109,8 @@ __global__ __launch_bounds__(kThreads) void softmax_weights(Softmax p) {
   each_piece_of_row<T>(width, [&](int column) {
     auto piece = Piece<T>::of(x, row, column);
 #pragma unroll
-    for (int i = 0; i < Piece<T>::size; ++i) piece.values[i] = visible(column + i) ? sums.weight_of(piece.values[i]) : hidden;
+    for (int i = 0; i < Piece<T>::size; ++i)
+      piece.values[i] = visible(column + i) ? sums.weight_of(piece.values[i]) : hidden;
     piece.store(p.out, chunk, head, row, column);
   });
   if (p.lse.data && lane() == 0)
@@ -131,13 +134,16 @@ __global__ __launch_bounds__(kThreads) void softmax_gradient(Softmax p) {
   });
   const float mean = sums.sum == 0 ? 0.0f : __fdiv_rn(sums.weighted, sums.sum);
   float by_lse = 0;
-  if (p.grad_lse.data) by_lse = to_float(static_cast<const T*>(p.grad_lse.data)[p.grad_lse.place.at(chunk.sequence, head, 0, chunk.first + row)]);
+  if (p.grad_lse.data)
+    by_lse = to_float(
+        static_cast<const T*>(p.grad_lse.data)[p.grad_lse.place.at(chunk.sequence, head, 0, chunk.first + row)]);
   each_piece_of_row<T>(width, [&](int column) {
     auto piece = Piece<T>::of(x, row, column);
     const auto given = Piece<T>::of(grad_a, row, column);
 #pragma unroll
     for (int i = 0; i < Piece<T>::size; ++i)
-      piece.values[i] = visible(column + i) ? sums.weight_of(piece.values[i]) * (given.values[i] - mean + by_lse) : 0.0f;
+      piece.values[i] =
+          visible(column + i) ? sums.weight_of(piece.values[i]) * (given.values[i] - mean + by_lse) : 0.0f;
     piece.store(p.out, chunk, head, row, column);
   });
 }

@@ -5,8 +5,8 @@
 
 #include "attest/cuda/empty_row.hpp"
 
-/// Softmax attention tile by tile, forward and backward. Nothing of the size of queries times keys is kept: a block takes the scores of 64
-/// queries and 64 keys again wherever it needs them.
+/// Softmax attention tile by tile, forward and backward. Nothing of the size of queries times keys is kept: a block
+/// takes the scores of 64 queries and 64 keys again wherever it needs them.
 
 namespace attest::cuda {
 
@@ -17,7 +17,8 @@ enum class Similarity {
   power,         // (scale q_i . k_j + offset)^power, of either sign
 };
 
-/// What depends on the place of a key beside its query, clipped: key j has row r_ij = max(-c, min(c, j - i - offset)) + c of 2c + 1.
+/// What depends on the place of a key beside its query, clipped: key j has row r_ij = max(-c, min(c, j - i - offset)) +
+/// c of 2c + 1.
 struct Relative {
   int c = 0, offset = 0;
   Rows scores{};     // [n, 2c + 1] of floats: what is added to q_i . k_j
@@ -29,9 +30,10 @@ struct Relative {
   }
 };
 
-/// l_ij = scale q_i . k_j + bias_ij - slope |i + past - j|, and -inf where query i does not see key j. The last query stands query_offset
-/// behind the last key: past = s - n + query_offset. What else may change a score belongs here, beside the bias, and into LogitsOf, which
-/// every kernel asks. Of another similarity than exp_product scale, mask and causal order are all that may be asked for.
+/// l_ij = scale q_i . k_j + bias_ij - slope |i + past - j|, and -inf where query i does not see key j. The last query
+/// stands query_offset behind the last key: past = s - n + query_offset. What else may change a score belongs here,
+/// beside the bias, and into LogitsOf, which every kernel asks. Of another similarity than exp_product scale, mask and
+/// causal order are all that may be asked for.
 struct Logits {
   Rows q{}, k{};
   Sequences queries{}, keys{};
@@ -45,11 +47,15 @@ struct Logits {
   Rows bias{};          // [n, s]
   Rows slopes{};        // a number; not together with a bias
   bool by_key = false;  // + slope j in place of the distance: the weights of keys that are not ahead are the same
-  Rows factors{};       // floats by |i - j|: f, which multiplies products that are positive (others become 0), and two derivatives of ln f
+  Rows factors{};       // floats by |i - j|: f, which multiplies products that are positive (others become 0), and two
+                        // derivatives of ln f
   Relative relative{};
   EmptyRow empty_row = EmptyRow::zero;
 
-  bool only_masked() const { return !bias.data && !slopes.data && !factors.data && !relative.scores.data && !relative.gradients.data && segment == 0; }
+  bool only_masked() const {
+    return !bias.data && !slopes.data && !factors.data && !relative.scores.data && !relative.gradients.data &&
+           segment == 0;
+  }
 
   /// Whether a key may be hidden from all queries, so that nothing of it may be read.
   __host__ __device__ bool hides() const { return mask.data || bias.data; }
@@ -59,24 +65,29 @@ struct Logits {
 Logits scaled_products_of(const Call& call);
 Logits logits_of(const Call& call, EmptyRow empty_row);
 
-/// o_i = sum_j a_ij v_j, a = softmax(l) or what else the similarity says: keys in one pass, with the running maximum and sum of each query.
+/// o_i = sum_j a_ij v_j, a = softmax(l) or what else the similarity says: keys in one pass, with the running maximum
+/// and sum of each query.
 template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o);
 
-/// Softmax in two passes: the maximum and sum of each query, then the sum over keys. Where weights_by_row [n, 2c + 1] has data, the weights
-/// of each relative row are summed, too.
+/// Softmax in two passes: the maximum and sum of each query, then the sum over keys. Where weights_by_row [n, 2c + 1]
+/// has data, the weights of each relative row are summed, too.
 template <class T, class Factor>
-void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o, const Answers& weights_by_row = {});
+void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o,
+                            const Answers& weights_by_row = {});
 
 /// grad_v_j = sum_i a_ij grad_o_i, and with grad_l_ij = a_ij (grad_o_i . v_j - sum_r a_ir grad_o_i . v_r)
-/// grad_q_i = scale sum_j grad_l_ij k_j and grad_k_j = scale sum_i grad_l_ij q_i. Of a distance the differences k_j - q_i and q_i - k_j
-/// are summed; of a power a_ij is the sum's inverse times its derivative, and the maps of q and k add their slopes.
+/// grad_q_i = scale sum_j grad_l_ij k_j and grad_k_j = scale sum_i grad_l_ij q_i. Of a distance the differences k_j -
+/// q_i and q_i - k_j are summed; of a power a_ij is the sum's inverse times its derivative, and the maps of q and k add
+/// their slopes.
 struct AttentionBackward {
   Rows v{}, grad_o{};
   Answers grad_q{}, grad_k{}, grad_v{};
   Answers grad_logits{};  // [n, s], where there is data
-  Answers grad_logits_by_row{}, weights_by_row{};  // [n, 2c + 1] of floats: their sums over the keys of each relative row
-  Answers grad_of_factors{};  // [n, 2] of floats: what each query adds to the gradients by the two numbers that f depends on
+  Answers grad_logits_by_row{},
+      weights_by_row{};       // [n, 2c + 1] of floats: their sums over the keys of each relative row
+  Answers grad_of_factors{};  // [n, 2] of floats: what each query adds to the gradients by the two numbers that f
+                              // depends on
 };
 template <class T, class Factor>
 void attend_backward(Call& call, const Logits& logits, const AttentionBackward& backward);

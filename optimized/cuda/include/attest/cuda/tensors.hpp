@@ -22,7 +22,8 @@ struct Chunk {
   int count;
 };
 
-/// The sequences of a call, cut into chunks. Of equal length, or packed behind each other: then only the device knows where each begins.
+/// The sequences of a call, cut into chunks. Of equal length, or packed behind each other: then only the device knows
+/// where each begins.
 struct Sequences {
   const Index* offsets = nullptr;  // [count + 1] in packed tensors
   Index length = 0;                // of each sequence; of all together in packed tensors
@@ -30,12 +31,18 @@ struct Sequences {
   int chunk = 1;  // tokens per chunk
 
   /// Chunks of all sequences; in packed tensors a few of them may turn out empty.
-  __host__ __device__ Index slots() const { return offsets ? length / chunk + count : divide_up(length, chunk) * count; }
+  __host__ __device__ Index slots() const {
+    return offsets ? length / chunk + count : divide_up(length, chunk) * count;
+  }
 
   __device__ Index origin_of(int sequence) const { return offsets ? offsets[sequence] : 0; }
-  __device__ Index length_of(int sequence) const { return offsets ? offsets[sequence + 1] - offsets[sequence] : length; }
+  __device__ Index length_of(int sequence) const {
+    return offsets ? offsets[sequence + 1] - offsets[sequence] : length;
+  }
   /// Packed sequences lie at least one slot apart more than their chunks need: floor(x) + 1 >= ceil(x).
-  __device__ Index slot_of(int sequence) const { return offsets ? offsets[sequence] / chunk + sequence : divide_up(length, chunk) * sequence; }
+  __device__ Index slot_of(int sequence) const {
+    return offsets ? offsets[sequence] / chunk + sequence : divide_up(length, chunk) * sequence;
+  }
   __device__ Index chunks_of(int sequence) const { return divide_up(length_of(sequence), chunk); }
 
   __device__ Chunk chunk_of(int sequence, Index number) const {
@@ -126,11 +133,13 @@ struct Numbers {
   V* data = nullptr;
   Place place{};
 
-  __device__ V& at(const Chunk& chunk, int head, Index row) const { return data[place.at(chunk.sequence, head, chunk.origin + chunk.first + row, 0)]; }
+  __device__ V& at(const Chunk& chunk, int head, Index row) const {
+    return data[place.at(chunk.sequence, head, chunk.origin + chunk.first + row, 0)];
+  }
 };
 
-/// [rows, columns] for every sequence and head, always float. The last row or column may lie in a tensor of its own: S and Z.
-/// What is not there is zeros to read, and is not written.
+/// [rows, columns] for every sequence and head, always float. The last row or column may lie in a tensor of its own: S
+/// and Z. What is not there is zeros to read, and is not written.
 struct State {
   enum class Border { none, row, column };
 
@@ -152,8 +161,10 @@ struct State {
   }
   /// Null where it is not there.
   __device__ float* at(int sequence, int head, int row, int column) const {
-    if (border == Border::row && row == rows - 1) return last ? last + last_place.at(sequence, head, column, 0) : nullptr;
-    if (border == Border::column && column == columns - 1) return last ? last + last_place.at(sequence, head, row, 0) : nullptr;
+    if (border == Border::row && row == rows - 1)
+      return last ? last + last_place.at(sequence, head, column, 0) : nullptr;
+    if (border == Border::column && column == columns - 1)
+      return last ? last + last_place.at(sequence, head, row, 0) : nullptr;
     return matrix ? matrix + place.at(sequence, head, row, column) : nullptr;
   }
 };
@@ -166,7 +177,9 @@ public:
       : rows_(rows),
         ones_(rows.ones),
         begin_(rows.place.at(chunk.sequence, head, chunk.origin + chunk.first, 0)),
-        visible_(rows.visible ? rows.visible + rows.visible_place.at(chunk.sequence, head, chunk.origin + chunk.first, 0) : nullptr) {}
+        visible_(rows.visible
+                     ? rows.visible + rows.visible_place.at(chunk.sequence, head, chunk.origin + chunk.first, 0)
+                     : nullptr) {}
 
   __device__ int width() const { return rows_.stored + ones_; }
   __device__ bool ones() const { return ones_; }
@@ -193,7 +206,8 @@ public:
   template <int Count>
   __device__ const T* run(Index row, int column) const {
     if (rows_.wide && sizeof(T) != sizeof(float)) return nullptr;
-    if (rows_.map != Map::identity || rows_.place.column != 1 || column + Count > rows_.stored || hidden(row)) return nullptr;
+    if (rows_.map != Map::identity || rows_.place.column != 1 || column + Count > rows_.stored || hidden(row))
+      return nullptr;
     const T* at = static_cast<const T*>(rows_.data) + begin_ + row * rows_.place.row + column;
     return reinterpret_cast<std::uintptr_t>(at) % (Count * sizeof(T)) == 0 ? at : nullptr;
   }

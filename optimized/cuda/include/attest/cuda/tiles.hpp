@@ -3,16 +3,17 @@
 
 #include "attest/cuda/tensors.hpp"
 
-/// Tiles in shared memory and their products. A kernel is a template over the type T that tensors are stored in and the type
-/// Factor that products take: float (true float), Tf32 or __nv_bfloat16 (tensor cores, summed in float).
+/// Tiles in shared memory and their products. A kernel is a template over the type T that tensors are stored in and the
+/// type Factor that products take: float (true float), Tf32 or __nv_bfloat16 (tensor cores, summed in float).
 
 namespace attest::cuda {
 
 inline constexpr int kThreads = 128, kWarps = kThreads / 32;
-inline constexpr int kTile = 64;       // rows of a tile: 16 for each warp; and what a product advances by
+inline constexpr int kTile = 64;         // rows of a tile: 16 for each warp; and what a product advances by
 inline constexpr int kWide = kTile + 8;  // columns of a tile of results: one eight more, so that [values | 1] fits
 inline constexpr int kEights = kWide / 8;
-inline constexpr int kPitch = kTile + 8, kWidePitch = kWide + 8;  // in shared memory, so that rows begin in different banks
+inline constexpr int kPitch = kTile + 8,
+                     kWidePitch = kWide + 8;  // in shared memory, so that rows begin in different banks
 
 /// What a factor is in shared memory. Tf32 is rounded on its way into the product.
 template <class Factor>
@@ -27,12 +28,17 @@ template <class Factor>
 using Stored = typename StoredAs<Factor>::Type;
 
 /// How many tiles of results cover `width` columns, and where one of them begins and how wide it is.
-__host__ __device__ constexpr int wide_tiles(int width) { return width <= kWide ? 1 : (width - kWide + kTile - 1) / kTile + 1; }
-__device__ inline int wide_columns(int tile, int width) { return tile + 1 == wide_tiles(width) ? width - tile * kTile : kTile; }
+__host__ __device__ constexpr int wide_tiles(int width) {
+  return width <= kWide ? 1 : (width - kWide + kTile - 1) / kTile + 1;
+}
+__device__ inline int wide_columns(int tile, int width) {
+  return tile + 1 == wide_tiles(width) ? width - tile * kTile : kTile;
+}
 
 /// tile(r, x ...) = panel(row, column ...), 16 bytes of the tile; zeros where the row is not `there`.
 template <class T, class Tile>
-__device__ __forceinline__ void fill_piece(const Tile& tile, int r, int x, const Panel<T>& panel, bool there, int row, int column) {
+__device__ __forceinline__ void fill_piece(const Tile& tile, int r, int x, const Panel<T>& panel, bool there, int row,
+                                           int column) {
   using Value = typename Tile::Value;
   constexpr int piece = 16 / static_cast<int>(sizeof(Value));
   if constexpr (std::is_same_v<T, Value>) {
@@ -43,10 +49,11 @@ __device__ __forceinline__ void fill_piece(const Tile& tile, int r, int x, const
   for (int e = 0; e < piece; ++e) tile(r, x + e) = from_float<Value>(there ? panel(row, column + e) : 0.0f);
 }
 
-/// tile(r, begin + x) = panel(first + r, column + x) for r < count and x within the panel, else 0; r < rows and x < columns.
-/// Copies that are as they stand in memory are on their way when this returns: wait_for_tiles().
+/// tile(r, begin + x) = panel(first + r, column + x) for r < count and x within the panel, else 0; r < rows and x <
+/// columns. Copies that are as they stand in memory are on their way when this returns: wait_for_tiles().
 template <class T, class Tile>
-__device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int count, int rows, int column, int columns, int begin = 0) {
+__device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int count, int rows, int column, int columns,
+                     int begin = 0) {
   using Value = typename Tile::Value;
   constexpr int piece = 16 / static_cast<int>(sizeof(Value));
   const int pieces = columns / piece;
@@ -55,9 +62,11 @@ __device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int cou
     fill_piece<T>(tile, r, begin + x, panel, r < count, first + r, column + x);
   }
 }
-/// The same where the rows of eight columns lie behind each other: eight threads take eight rows, whose 128 bytes are in all the banks.
+/// The same where the rows of eight columns lie behind each other: eight threads take eight rows, whose 128 bytes are
+/// in all the banks.
 template <class T>
-__device__ void fill(const CoreTile<T>& tile, const Panel<T>& panel, int first, int count, int column, int columns, int begin = 0) {
+__device__ void fill(const CoreTile<T>& tile, const Panel<T>& panel, int first, int count, int column, int columns,
+                     int begin = 0) {
   const int eights = columns / 8;
   for (int i = static_cast<int>(threadIdx.x); i < tile.rows() * eights; i += kThreads) {
     const int r = i / 8 / eights * 8 + i % 8, x = i / 8 % eights * 8;
@@ -131,8 +140,8 @@ struct RightTransposed {
   }
 };
 
-/// 16 rows of a product, of one warp, in registers (whoever takes one by reference must be inlined): 8 * Eights columns in float. Which of
-/// them a lane holds is what Accumulator says, for float products too.
+/// 16 rows of a product, of one warp, in registers (whoever takes one by reference must be inlined): 8 * Eights columns
+/// in float. Which of them a lane holds is what Accumulator says, for float products too.
 template <class Factor, int Eights>
 struct Strip {
   Accumulator eights[Eights];
@@ -172,7 +181,8 @@ struct Strip {
     for (int e = 0; e < Eights; ++e) {
       if (e >= count) continue;
 #pragma unroll
-      for (int i = 0; i < Accumulator::size; ++i) visit(Accumulator::row(i), 8 * e + Accumulator::column(i), eights[e].values[i]);
+      for (int i = 0; i < Accumulator::size; ++i)
+        visit(Accumulator::row(i), 8 * e + Accumulator::column(i), eights[e].values[i]);
     }
   }
   /// ... and what it holds of another strip in the same place.

@@ -5,11 +5,12 @@
 
 #include "attest/cuda/matrix.hpp"
 
-/// Products by a warpgroup, the four warps of 128 threads: sum (64 x 8 Eights, float) += a (64 x 16) b (16 x 8 Eights), operands bf16 (wgmma,
-/// compute capability 9.0). Each warp has 16 rows of the sum and of an `a` in registers, laid out as in matrix.hpp; b lies in shared memory,
-/// and a may. The products run beside the program:
+/// Products by a warpgroup, the four warps of 128 threads: sum (64 x 8 Eights, float) += a (64 x 16) b (16 x 8 Eights),
+/// operands bf16 (wgmma, compute capability 9.0). Each warp has 16 rows of the sum and of an `a` in registers, laid out
+/// as in matrix.hpp; b lies in shared memory, and a may. The products run beside the program:
 ///
-///     fence_proxies();               // each thread, when it has written its part of the tiles and its copies have landed
+///     fence_proxies();               // each thread, when it has written its part of the tiles and its copies have
+///     landed
 ///     __syncthreads();
 ///     warpgroup_fence(sum);          // these registers are what the products are to find
 ///     multiply_add(sum, a, b);       // any number of them
@@ -18,7 +19,8 @@
 
 namespace attest::cuda {
 
-/// What lies side by side in an operand's tile: elements along K, or along M or N. The PTX ISA's number for them is 0 or 1.
+/// What lies side by side in an operand's tile: elements along K, or along M or N. The PTX ISA's number for them is 0
+/// or 1.
 enum class Major { k, mn };
 
 /// An operand in shared memory.
@@ -28,11 +30,14 @@ struct Described {
 
   /// From another place along M or N, or along K, on: multiples of 8.
   __device__ Described from(int row) const { return {bits + static_cast<unsigned>(row / 8) * (bits >> 32 & 0x3fff)}; }
-  __device__ Described deeper(int depth) const { return {bits + static_cast<unsigned>(depth / 8) * (bits >> 16 & 0x3fff)}; }
+  __device__ Described deeper(int depth) const {
+    return {bits + static_cast<unsigned>(depth / 8) * (bits >> 16 & 0x3fff)};
+  }
 };
 
-/// A tile whose core matrices, 8 rows of 16 bytes, each lie in 128 bytes behind each other, and those of the same columns behind each other:
-/// what a product reads without a swizzle, by rows and by columns. tile(i, j) is element ((j / 8) rows + i) 8 + j % 8.
+/// A tile whose core matrices, 8 rows of 16 bytes, each lie in 128 bytes behind each other, and those of the same
+/// columns behind each other: what a product reads without a swizzle, by rows and by columns. tile(i, j) is element ((j
+/// / 8) rows + i) 8 + j % 8.
 template <class T>
 class CoreTile;
 
@@ -48,8 +53,8 @@ namespace attest::cuda {
 
 namespace detail {
 
-/// The matrix descriptor of the PTX ISA, without swizzle. All in bytes: where it starts, the way to the next core matrix along K (`leading`)
-/// and to the next one along M or N (`stride`).
+/// The matrix descriptor of the PTX ISA, without swizzle. All in bytes: where it starts, the way to the next core
+/// matrix along K (`leading`) and to the next one along M or N (`stride`).
 __device__ inline std::uint64_t descriptor(unsigned start, unsigned leading, unsigned stride) {
   const auto field = [](unsigned bytes) -> std::uint64_t { return bytes >> 4 & 0x3fff; };
   return field(start) | field(leading) << 16 | field(stride) << 32;
@@ -62,12 +67,14 @@ inline constexpr unsigned kCoreMatrix = 128;
 /// a(i, k) = tile(row + i, column + k), or b(k, j) = tile(row + j, column + k). Row and column are multiples of 8.
 template <class T>
 __device__ Described<Major::k> by_rows(const CoreTile<T>& tile, int row, int column) {
-  return {detail::descriptor(shared_address(&tile(row, column)), static_cast<unsigned>(tile.rows()) * 16, detail::kCoreMatrix)};
+  return {detail::descriptor(shared_address(&tile(row, column)), static_cast<unsigned>(tile.rows()) * 16,
+                             detail::kCoreMatrix)};
 }
 /// b(k, j) = tile(row + k, column + j).
 template <class T>
 __device__ Described<Major::mn> by_columns(const CoreTile<T>& tile, int row, int column) {
-  return {detail::descriptor(shared_address(&tile(row, column)), detail::kCoreMatrix, static_cast<unsigned>(tile.rows()) * 16)};
+  return {detail::descriptor(shared_address(&tile(row, column)), detail::kCoreMatrix,
+                             static_cast<unsigned>(tile.rows()) * 16)};
 }
 
 }  // namespace attest::cuda

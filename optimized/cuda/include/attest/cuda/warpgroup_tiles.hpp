@@ -3,8 +3,9 @@
 
 #include "attest/cuda/attended.hpp"
 
-/// Softmax attention by products of warpgroups: the scores of 64 rows of one side and 64 of the other stay in registers, where they become
-/// weights, or gradients, and the left operand of the next product, while the next 64 rows are on their way to shared memory.
+/// Softmax attention by products of warpgroups: the scores of 64 rows of one side and 64 of the other stay in
+/// registers, where they become weights, or gradients, and the left operand of the next product, while the next 64 rows
+/// are on their way to shared memory.
 
 namespace attest::cuda {
 
@@ -18,23 +19,29 @@ struct KeptTile {
   int columns;
 
   __device__ KeptTile(DynamicShared& memory, int columns_) : tile(memory, kTile, columns_), columns(columns_) {}
-  __device__ void fill(const Panel<Bf16>& panel, int first, int count) const { cuda::fill(tile, panel, first, count, 0, columns); }
+  __device__ void fill(const Panel<Bf16>& panel, int first, int count) const {
+    cuda::fill(tile, panel, first, count, 0, columns);
+  }
 };
 /// 64 rows of the other side, some being multiplied and some on their way, one beside the other.
 struct StagedTile {
   CoreTile<Bf16> tile;
   int columns;  // of one stage
 
-  __device__ StagedTile(DynamicShared& memory, int columns_) : tile(memory, kTile, kStages * columns_), columns(columns_) {}
+  __device__ StagedTile(DynamicShared& memory, int columns_)
+      : tile(memory, kTile, kStages * columns_), columns(columns_) {}
   __device__ void fill(int stage, const Panel<Bf16>& panel, int first, int count, int column = 0) const {
     cuda::fill(tile, panel, first, count, column, columns, stage * columns);
   }
 };
 __host__ __device__ constexpr int depth_of(int width) { return round_up(width, 16); }
-constexpr std::size_t bytes_of(int kept, int staged) { return sizeof(Bf16) * kTile * static_cast<std::size_t>(kept + kStages * staged); }
+constexpr std::size_t bytes_of(int kept, int staged) {
+  return sizeof(Bf16) * kTile * static_cast<std::size_t>(kept + kStages * staged);
+}
 
 /// scores = a b^T is under way.
-__device__ __forceinline__ void start_scores(Strip<Bf16, kScoreEights>& scores, const KeptTile& a, const StagedTile& b, int stage, int depth) {
+__device__ __forceinline__ void start_scores(Strip<Bf16, kScoreEights>& scores, const KeptTile& a, const StagedTile& b,
+                                             int stage, int depth) {
   const auto left = by_rows(a.tile, 0, 0), right = by_rows(b.tile, 0, stage * b.columns);
   warpgroup_fence(scores.eights);
   int k = 0;
@@ -46,10 +53,12 @@ __device__ __forceinline__ void start_scores(Strip<Bf16, kScoreEights>& scores, 
   warpgroup_commit();
 }
 
-/// sum += weights b, in the columns of b from `column` on. Rows of b that no query has a weight for may hold anything, where `hides` says so.
+/// sum += weights b, in the columns of b from `column` on. Rows of b that no query has a weight for may hold anything,
+/// where `hides` says so.
 template <int Eights, class Words>
-__device__ __forceinline__ void add_weighted_rows(Strip<Bf16, Eights>& sum, Strip<Bf16, kScoreEights>& weights, const StagedTile& b, int stage, int column,
-                                                  const Words& words, bool hides) {
+__device__ __forceinline__ void add_weighted_rows(Strip<Bf16, Eights>& sum, Strip<Bf16, kScoreEights>& weights,
+                                                  const StagedTile& b, int stage, int column, const Words& words,
+                                                  bool hides) {
   if (hides) {
     tell_columns(columns_used(weights, kScoreEights), words);
     __syncthreads();
@@ -62,7 +71,8 @@ __device__ __forceinline__ void add_weighted_rows(Strip<Bf16, Eights>& sum, Stri
   for (int s = 0; s < kTile / 16; ++s) factors[s] = operand_a<Bf16>(weights.eights[2 * s], weights.eights[2 * s + 1]);
   warpgroup_fence(sum.eights, factors);
 #pragma unroll
-  for (int s = 0; s < kTile / 16; ++s) multiply_add(sum.eights, factors[s], by_columns(b.tile, 16 * s, stage * b.columns + column));
+  for (int s = 0; s < kTile / 16; ++s)
+    multiply_add(sum.eights, factors[s], by_columns(b.tile, 16 * s, stage * b.columns + column));
   warpgroup_commit();
   warpgroup_wait(sum.eights);
 }

@@ -21,7 +21,8 @@ RowMajor<T> features(const std::string& map, const View<const T, 2>& x) {
   const bool everywhere = map == "exp";
   each_tile(phi.rows(), [&](Index first, Index count) {
     for (Index t = first; t < first + count; ++t)
-      for (Index a = 0; a < phi.cols(); ++a) phi(t, a) = everywhere || phi(t, a) <= 0 ? std::exp(phi(t, a)) : phi(t, a) + 1;
+      for (Index a = 0; a < phi.cols(); ++a)
+        phi(t, a) = everywhere || phi(t, a) <= 0 ? std::exp(phi(t, a)) : phi(t, a) + 1;
   });
   return phi;
 }
@@ -39,7 +40,8 @@ void divide_rows(Rows&& numerator, const Denominators& denominator, const std::s
 
 /// phi memory / (phi z + eps) for a few rows.
 template <class T, class Phi>
-RowMajor<T> retrieve(const Phi& phi, const RowMajor<T>& memory, const Column<T>& z, T eps, const std::string& zero_denominator) {
+RowMajor<T> retrieve(const Phi& phi, const RowMajor<T>& memory, const Column<T>& z, T eps,
+                     const std::string& zero_denominator) {
   RowMajor<T> answer = phi * memory;
   const Column<T> denominator = (phi * z).array() + eps;
   divide_rows<T>(answer, denominator, zero_denominator);

@@ -105,8 +105,7 @@ int over_heads(const attest_call* call, F&& kernel) {
 
 template <class T>
 attest_kernel kernel(const char* equation, const char* form, int (*run)(const attest_call*)) {
-  return {equation, form,   "value", {kDLFloat, sizeof(T) * 8, 1}, kDLCPU, "bhnd", "hidden_nan == true",
-          nullptr,  run};
+  return {equation, form, "value", {kDLFloat, sizeof(T) * 8, 1}, kDLCPU, "bhnd", "hidden_nan == true", nullptr, run};
 }
 
 /// Every kernel of this backend; generated from specs/.

@@ -26,8 +26,10 @@ RowMajor<T> positioned(const In<T>& in, const View<const T, 2>& x) {
   each_tile(turned.rows(), [&](Index first, Index count) {
     for (Index t = first; t < first + count; ++t)
       for (Index a = 0; a + 1 < d; a += 2) {  // C2
-        const double angle = static_cast<double>(in.offset + t) * std::pow(10000.0, -static_cast<double>(a) / static_cast<double>(d));
-        const T c = static_cast<T>(std::cos(angle)), s = static_cast<T>(std::sin(angle)), x0 = turned(t, a), x1 = turned(t, a + 1);
+        const double angle =
+            static_cast<double>(in.offset + t) * std::pow(10000.0, -static_cast<double>(a) / static_cast<double>(d));
+        const T c = static_cast<T>(std::cos(angle)), s = static_cast<T>(std::sin(angle)), x0 = turned(t, a),
+                x1 = turned(t, a + 1);
         turned(t, a) = c * x0 - s * x1;
         turned(t, a + 1) = s * x0 + c * x1;
       }
@@ -102,7 +104,8 @@ struct Head {
     RowMajor<T> u = v.middleRows(first_of(s), count_of(s));
     if (in.update == "delta") {
       each_tile(u.rows(), [&](Index first, Index count) {
-        u.middleRows(first, count) -= retrieve(phi.middleRows(first, count), state.memory, state.z, T(0), in.zero_denominator);
+        u.middleRows(first, count) -=
+            retrieve(phi.middleRows(first, count), state.memory, state.z, T(0), in.zero_denominator);
       });
     }
     add(state, phi, u);
@@ -115,7 +118,9 @@ void loop(const In<T>& in, const Out<T>& out) {
   const Head<T> head(in);
   auto state = carried(in.memory, in.z, head.d, head.m);
   for (Index s = 0; s < head.segments; ++s) {
-    each_tile(head.count_of(s), [&](Index from, Index count) { head.answer(out, state, head.first_of(s), head.first_of(s) + from, count); });
+    each_tile(head.count_of(s), [&](Index from, Index count) {
+      head.answer(out, state, head.first_of(s), head.first_of(s) + from, count);
+    });
     head.store(state, s);
   }
   write(state, out.memory, out.z);

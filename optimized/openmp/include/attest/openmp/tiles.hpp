@@ -10,7 +10,8 @@ namespace attest::openmp {
 /// Rows or columns that one thread works on at a time.
 constexpr Index kTile = 32;
 
-/// tile(first, count) for every tile of n, in parallel. Tiles never share a sum, so the number of threads changes no bit.
+/// tile(first, count) for every tile of n, in parallel. Tiles never share a sum, so the number of threads changes no
+/// bit.
 template <class F>
 void each_tile(Index n, F&& tile) {
 #pragma omp parallel for schedule(dynamic) if (n > kTile)

@@ -21,7 +21,8 @@ inline Number biased(const Row& bias, Index a, const Number& x) { return bias ? 
 
 /// act(x w_1 + b_1) for one token.
 inline Vector hidden(const In& in, const Row& x) {
-  return tabulate(in.w_1.extent(1), [&](Index t) { return activated(in, biased(in.b_1, t, dot(x, in.w_1.column(t)))); });
+  return tabulate(in.w_1.extent(1),
+                  [&](Index t) { return activated(in, biased(in.b_1, t, dot(x, in.w_1.column(t)))); });
 }
 
 /// y_i = act(x_i w_1 + b_1) w_2 + b_2      [Vaswani et al. 2017, eq. 2]
@@ -39,8 +40,8 @@ Matrix convolved(const Matrix& x, Index channels_out, Index width, const Row& bi
   for (Index o = 0; o < channels_out; ++o)
     for (Index t = 0; t < y.extent(1); ++t)
       y(o, t) = biased(bias, o, sum(x.extent(0) * width, [&](Index s) {
-        return x(s / width, t + s % width) * w(s % width, s / width, o);
-      }));
+                         return x(s / width, t + s % width) * w(s % width, s / width, o);
+                       }));
   return y;
 }
 

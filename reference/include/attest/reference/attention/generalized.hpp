@@ -15,7 +15,8 @@ using Keys = std::vector<Index>;
 
 /// S_i in ascending order.
 inline Keys visible(const In& in, Index i) {
-  const scaled_dot_product::In same{.q = in.q, .k = in.k, .v = in.v, .mask = in.mask, .bias = {}, .scale = {}, .causal = in.causal};
+  const scaled_dot_product::In same{
+      .q = in.q, .k = in.k, .v = in.v, .mask = in.mask, .bias = {}, .scale = {}, .causal = in.causal};
   return scaled_dot_product::visible(same, i);
 }
 
@@ -87,13 +88,15 @@ inline Vector shifted(const Vector& l) {
 
 /// w_ij = sim(q_i, k_j)      [Katharopoulos et al. 2020, eq. 3]
 inline void weights(const In& in, const Out& out) {
-  each_row(in, out, [&](Index i, const Keys& keys) { return over(keys, [&](Index j) { return similarity(in, i, j); }); });
+  each_row(in, out,
+           [&](Index i, const Keys& keys) { return over(keys, [&](Index j) { return similarity(in, i, j); }); });
 }
 
 /// The same where sim is no exponential; else w_ij = e^(l_ij - m), which has the same quotient.
 inline void stable(const In& in, const Out& out) {
   if (!is_exponential(in)) return weights(in, out);
-  each_row(in, out, [&](Index i, const Keys& keys) { return shifted(over(keys, [&](Index j) { return exponent(in, i, j); })); });
+  each_row(in, out,
+           [&](Index i, const Keys& keys) { return shifted(over(keys, [&](Index j) { return exponent(in, i, j); })); });
 }
 
 /// w_ij = e^(ln sim - m) over the keys where sim is not 0
@@ -118,12 +121,14 @@ inline void rbf_as_softmax(const In& in, const Out& out) {
   });
 }
 
-/// w_ij = phi(q_i) . phi(k_j), phi the features of linear.polynomial_feature_map: (q.k + c)^2 = (sum_a y_a(q) y_a(k))^2, y = [x, sqrt(c)]
+/// w_ij = phi(q_i) . phi(k_j), phi the features of linear.polynomial_feature_map: (q.k + c)^2 = (sum_a y_a(q)
+/// y_a(k))^2, y = [x, sqrt(c)]
 inline void polynomial_features(const In& in, const Out& out) {
   const Index width = in.q.extent(1) + (in.offset > 0 ? 1 : 0);
   const auto phi = [&](View<const Number, 2> x, Index i) {
     Matrix features(1, width * width);
-    linear::polynomial_feature_map::direct({.x = x.rows(i, 1), .layout = "full", .constant = in.offset}, {.phi = features.view()});
+    linear::polynomial_feature_map::direct({.x = x.rows(i, 1), .layout = "full", .constant = in.offset},
+                                           {.phi = features.view()});
     return tabulate(width * width, [&](Index a) { return features(0, a); });
   };
   each_row(in, out, [&](Index i, const Keys& keys) {

@@ -20,8 +20,14 @@ inline Matrix projected(View<const Number, 2> x, View<const Number, 2> w) {
 /// Attention of one head over its projections, under the mask and the order that all heads share.
 inline Matrix attended(const In& in, const Matrix& q, const Matrix& k, const Matrix& v) {
   Matrix head(q.extent(0), v.extent(1));
-  scaled_dot_product::max_shift(
-      {.q = q.view(), .k = k.view(), .v = v.view(), .mask = in.mask, .bias = {}, .scale = in.scale, .causal = in.causal}, {.o = head.view()});
+  scaled_dot_product::max_shift({.q = q.view(),
+                                 .k = k.view(),
+                                 .v = v.view(),
+                                 .mask = in.mask,
+                                 .bias = {},
+                                 .scale = in.scale,
+                                 .causal = in.causal},
+                                {.o = head.view()});
   return head;
 }
 
@@ -76,12 +82,18 @@ inline Matrix columns_of_head(const Matrix& x, Index h, Index width) {
 
 /// All heads projected at once, then split.
 inline void packed(const In& in, const Out& out) {
-  const auto project = [](View<const Number, 2> x, View<const Number, 3> w) { return projected(x, packed_weights(w).view()); };
+  const auto project = [](View<const Number, 2> x, View<const Number, 3> w) {
+    return projected(x, packed_weights(w).view());
+  };
   const Matrix q = project(in.x_q, in.w_q), k = project(in.x_k, in.w_k), v = project(in.x_v, in.w_v);
   const Index d = in.w_q.extent(2), m = in.w_v.extent(2);
-  output(in, concatenated(in, [&](Index h) {
-    return attended(in, columns_of_head(q, h, d), columns_of_head(k, h, d), columns_of_head(v, h, m));
-  }), out);
+  output(in,
+         concatenated(in,
+                      [&](Index h) {
+                        return attended(in, columns_of_head(q, h, d), columns_of_head(k, h, d),
+                                        columns_of_head(v, h, m));
+                      }),
+         out);
 }
 
 /// o = sum_h head_h W_O[h]

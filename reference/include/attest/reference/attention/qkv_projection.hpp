@@ -28,7 +28,8 @@ inline Matrix side_by_side(const In& in) {
   const auto [f, d] = in.w_q.extents();
   Matrix w(f, 2 * d + in.w_v.extent(1));
   for (Index r = 0; r < w.extent(0); ++r)
-    for (Index t = 0; t < w.extent(1); ++t) w(r, t) = t < d ? in.w_q(r, t) : t < 2 * d ? in.w_k(r, t - d) : in.w_v(r, t - 2 * d);
+    for (Index t = 0; t < w.extent(1); ++t)
+      w(r, t) = t < d ? in.w_q(r, t) : t < 2 * d ? in.w_k(r, t - d) : in.w_v(r, t - 2 * d);
   return w;
 }
 

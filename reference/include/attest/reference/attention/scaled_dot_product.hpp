@@ -17,7 +17,8 @@ std::vector<Index> visible(const I& in, Index i) {
   const Index n = in.q.extent(0), s = in.k.extent(0);
   std::vector<Index> keys;
   for (Index j = 0; j < s; ++j)
-    if ((!in.causal || j <= i + (s - n)) && (!in.mask || in.mask(i, j)) && (!in.bias || !hides(in.bias(i, j)))) keys.push_back(j);
+    if ((!in.causal || j <= i + (s - n)) && (!in.mask || in.mask(i, j)) && (!in.bias || !hides(in.bias(i, j))))
+      keys.push_back(j);
   return keys;
 }
 
@@ -28,7 +29,9 @@ Number scale_of(const I& in) {
 }
 
 /// Whether those rows, in ascending order, follow each other.
-inline bool consecutive(const std::vector<Index>& rows) { return rows.empty() || rows.back() - rows.front() + 1 == static_cast<Index>(rows.size()); }
+inline bool consecutive(const std::vector<Index>& rows) {
+  return rows.empty() || rows.back() - rows.front() + 1 == static_cast<Index>(rows.size());
+}
 
 /// q . k_j for those keys.
 inline Vector products(const Row& q, const View<const Number, 2>& k, const std::vector<Index>& keys) {
@@ -42,9 +45,9 @@ template <class I>
 Vector logits(const I& in, const Number& scale, Index i, const std::vector<Index>& keys) {
   const Vector q_k = stage("products", products(in.q[i], in.k, keys));
   return stage("logits", tabulate(q_k.extent(), [&](Index t) {
-    const Number l = scale * q_k(t);
-    return in.bias ? l + in.bias(i, keys[static_cast<std::size_t>(t)]) : l;
-  }));
+                 const Number l = scale * q_k(t);
+                 return in.bias ? l + in.bias(i, keys[static_cast<std::size_t>(t)]) : l;
+               }));
 }
 
 /// Those rows of x, without a copy when they are consecutive.
@@ -84,7 +87,9 @@ inline void empty_row(const In& in, const Out& out, Index i) {
   const auto [s, m] = in.v.extents();
   const auto equal = tabulate(s, [count = s](Index) { return 1 / Number(count); });
   for (Index c = 0; c < m; ++c)
-    out.o(i, c) = in.empty_row == "nan" ? Number(std::nan("")) : in.empty_row == "mean" ? dot(equal, in.v.column(c)) : Number(0);
+    out.o(i, c) = in.empty_row == "nan"    ? Number(std::nan(""))
+                  : in.empty_row == "mean" ? dot(equal, in.v.column(c))
+                                           : Number(0);
 }
 
 /// Every form: `row(i, keys, l, v)` fills out.o[i] from the logits and the values of the visible keys.
@@ -146,7 +151,8 @@ struct Partial {
 
 inline Partial partial(const Vector& l, const Rows& v, Index first, Index count) {
   const Number m = pivot_max(count, [&](Index t) { return l(first + t); });
-  const auto e = stage("exponentials", tabulate(count, [&](Index t) { return exp(stage("exponent", l(first + t) - m)); }));
+  const auto e =
+      stage("exponentials", tabulate(count, [&](Index t) { return exp(stage("exponent", l(first + t) - m)); }));
   return {m, stage("denominator", sum(e)), stage("accumulator", product(e, v.rows(first, count)))};
 }
 

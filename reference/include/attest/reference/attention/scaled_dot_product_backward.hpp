@@ -16,7 +16,7 @@ using scaled_dot_product::visible;
 /// grad_q, grad_k, grad_v and grad_bias from the weights A and the gradients of the logits, both zero where invisible.
 /// What a query does not see is not read.
 inline void products(const In& in, const Matrix& A, const Matrix& grad_l, const std::vector<std::vector<Index>>& keys,
-              const Out& out) {
+                     const Out& out) {
   const auto [n, d] = in.q.extents();
   const Index s = in.v.extent(0);
   const Number scale = scale_of(in);
@@ -27,14 +27,16 @@ inline void products(const In& in, const Matrix& A, const Matrix& grad_l, const 
   for (const Index i : wanted(out.grad_q)) {
     const auto& mine = keys[static_cast<std::size_t>(i)];
     const Rows k(in.k, mine);
-    const auto g = tabulate(static_cast<Index>(mine.size()), [&](Index t) { return grad_l(i, mine[static_cast<std::size_t>(t)]); });
+    const auto g = tabulate(static_cast<Index>(mine.size()),
+                            [&](Index t) { return grad_l(i, mine[static_cast<std::size_t>(t)]); });
     const auto grad_q = product(g, k);
     for (Index a = 0; a < d; ++a) out.grad_q(i, a) = scale * grad_q(a);
   }
   for (const Index j : wanted(out.grad_k)) {
     const auto& mine = queries[static_cast<std::size_t>(j)];
     const Rows q(in.q, mine), grad_o(in.grad_o, mine);
-    const auto g = tabulate(static_cast<Index>(mine.size()), [&](Index t) { return grad_l(mine[static_cast<std::size_t>(t)], j); });
+    const auto g = tabulate(static_cast<Index>(mine.size()),
+                            [&](Index t) { return grad_l(mine[static_cast<std::size_t>(t)], j); });
     const auto w = tabulate(g.extent(), [&](Index t) { return A(mine[static_cast<std::size_t>(t)], j); });
     const auto grad_k = product(g, q);
     for (Index a = 0; a < d; ++a) out.grad_k(j, a) = scale * grad_k(a);
@@ -57,7 +59,8 @@ void each_row(const In& in, const Out& out, W&& weights, D&& delta) {
     const auto& mine = keys.back();
     if (mine.empty()) continue;
     const auto a = weights(logits(in, scale, i, mine));
-    const auto grad_a = tabulate(a.extent(), [&](Index t) { return dot(in.grad_o[i], in.v[mine[static_cast<std::size_t>(t)]]); });
+    const auto grad_a =
+        tabulate(a.extent(), [&](Index t) { return dot(in.grad_o[i], in.v[mine[static_cast<std::size_t>(t)]]); });
     const Number shared = delta(i, mine, a, grad_a);
     for (Index t = 0; t < a.extent(); ++t) {
       A(i, mine[static_cast<std::size_t>(t)]) = a(t);
@@ -104,8 +107,15 @@ inline void tape(const In& in, const Out& out) {
   // A bias of zero stands in for an absent one, so that its gradient exists.
   const Matrix bias = tape.variables(Matrix(in.bias, n, s));
   Matrix o(n, in.v.extent(1));
-  scaled_dot_product::max_shift({.q = q, .k = k, .v = v, .mask = in.mask, .bias = bias, .scale = in.scale, .causal = in.causal,
-                                 .empty_row = "zero", .block = in.block},
+  scaled_dot_product::max_shift({.q = q,
+                                 .k = k,
+                                 .v = v,
+                                 .mask = in.mask,
+                                 .bias = bias,
+                                 .scale = in.scale,
+                                 .causal = in.causal,
+                                 .empty_row = "zero",
+                                 .block = in.block},
                                 {.o = o.view()});
   for (Index i = 0; i < n; ++i)
     for (Index c = 0; c < o.extent(1); ++c) tape.seed(o(i, c), in.grad_o(i, c));

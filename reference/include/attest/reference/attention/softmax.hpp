@@ -35,7 +35,8 @@ void each_row(const In& in, const Out& out, F&& fill) {
       out.lse(r) = Number(-kInfinity);
       continue;
     }
-    const auto x = tabulate(static_cast<Index>(keys.size()), [&](Index t) { return in.x(r, keys[static_cast<std::size_t>(t)]); });
+    const auto x =
+        tabulate(static_cast<Index>(keys.size()), [&](Index t) { return in.x(r, keys[static_cast<std::size_t>(t)]); });
     auto [a, lse] = fill(x);
     for (Index t = 0; t < x.extent(); ++t) out.a(r, keys[static_cast<std::size_t>(t)]) = a(t);
     out.lse(r) = lse;

@@ -10,7 +10,9 @@ using In = attest::spec::attention::softmax_one::In<Number>;
 using Out = attest::spec::attention::softmax_one::Out<Number>;
 
 /// S_r, in ascending order.
-inline std::vector<Index> visible(const In& in, Index r) { return softmax::visible(softmax::In{.x = in.x, .mask = in.mask}, r); }
+inline std::vector<Index> visible(const In& in, Index r) {
+  return softmax::visible(softmax::In{.x = in.x, .mask = in.mask}, r);
+}
 
 /// What every form does with a row: zero weights where invisible, `weights(logits)` elsewhere.
 template <class F>
@@ -18,7 +20,8 @@ void each_row(const In& in, const Out& out, F&& weights) {
   const Index s = in.x.extent(1);
   for (const Index r : wanted(out.a)) {
     const auto keys = visible(in, r);
-    const auto a = weights(tabulate(static_cast<Index>(keys.size()), [&](Index t) { return in.x(r, keys[static_cast<std::size_t>(t)]); }));
+    const auto a = weights(
+        tabulate(static_cast<Index>(keys.size()), [&](Index t) { return in.x(r, keys[static_cast<std::size_t>(t)]); }));
     for (Index j = 0; j < s; ++j) out.a(r, j) = Number(0);
     for (Index t = 0; t < a.extent(); ++t) out.a(r, keys[static_cast<std::size_t>(t)]) = a(t);
   }

@@ -10,9 +10,7 @@ using In = attest::spec::infini::gate::In<Number>;
 using Out = attest::spec::infini::gate::Out<Number>;
 
 /// g x + (1 - g) y
-inline Number mixed(const Number& g, const Number& x, const Number& y) {
-  return g * x + (1 - g) * y;
-}
+inline Number mixed(const Number& g, const Number& x, const Number& y) { return g * x + (1 - g) * y; }
 
 template <class F>
 void each_element(const In& in, const Out& out, F&& mix) {

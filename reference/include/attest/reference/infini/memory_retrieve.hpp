@@ -42,7 +42,8 @@ Number denominator(Row phi, const Z& z, double eps) {
 template <class M, class Z>
 Vector read(Row phi, const M& memory, const Z& z, double eps, const std::string& zero_denominator) {
   const Number below = stage("denominator", denominator(phi, z, eps));
-  return tabulate(memory.extent(1), [&](Index b) { return ratio(dot(phi, memory.column(b)), below, zero_denominator); });
+  return tabulate(memory.extent(1),
+                  [&](Index b) { return ratio(dot(phi, memory.column(b)), below, zero_denominator); });
 }
 
 /// a_i = phi(q_i)^T memory / (phi(q_i)^T z)      [Munkhdalai et al. 2024, eq. 3]

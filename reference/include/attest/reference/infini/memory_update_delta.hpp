@@ -13,7 +13,8 @@ using memory_update_linear::carried;
 using memory_update_linear::State;
 
 /// v_t - r_t: what the old state does not already answer to the key.      (C1 through `read`)
-inline Matrix news(View<const Number, 2> phi, View<const Number, 2> v, const State& old, double eps, const std::string& zero_denominator) {
+inline Matrix news(View<const Number, 2> phi, View<const Number, 2> v, const State& old, double eps,
+                   const std::string& zero_denominator) {
   Matrix u(v.extent(0), v.extent(1));
   for (Index t = 0; t < v.extent(0); ++t) {
     const auto r = memory_retrieve::read(phi[t], old.memory, old.z, eps, zero_denominator);
@@ -66,7 +67,8 @@ inline Affine composed(const Affine& first, const Affine& second) {
 
 /// A = I - sum_t phi_t phi_t^T / (phi_t^T z),  B = phi^T v
 template <class Z>
-Affine segment_map(View<const Number, 2> phi, View<const Number, 2> v, const Z& z, double eps, const std::string& zero_denominator) {
+Affine segment_map(View<const Number, 2> phi, View<const Number, 2> v, const Z& z, double eps,
+                   const std::string& zero_denominator) {
   const auto [n, d] = phi.extents();
   Matrix A(d, d), B(d, v.extent(1)), weighted(n, d);
   for (Index t = 0; t < n; ++t) {
@@ -86,7 +88,8 @@ inline void affine_scan(const In& in, const Out& out) {
   auto state = carried(in);
   const auto map = segment_map(phi.view(), in.v, state.z, in.eps, in.zero_denominator);
   state.memory = map(state.memory);
-  for (Index a = 0; a < phi.extent(1); ++a) state.z(a) = state.z(a) + sum(phi.extent(0), [&](Index t) { return phi(t, a); });
+  for (Index a = 0; a < phi.extent(1); ++a)
+    state.z(a) = state.z(a) + sum(phi.extent(0), [&](Index t) { return phi(t, a); });
   state.write(out);
 }
 

@@ -21,7 +21,8 @@ inline Matrix product(View<const Number, 2> x, View<const Number, 2> w) {
 }
 
 /// One head's queries, keys, values, gate and memory.
-inline segment_attention::In head_input(const In& in, Index g, View<const Number, 2> q, View<const Number, 2> k, View<const Number, 2> v) {
+inline segment_attention::In head_input(const In& in, Index g, View<const Number, 2> q, View<const Number, 2> k,
+                                        View<const Number, 2> v) {
   segment_attention::In head;
   head.q = q, head.k = k, head.v = v, head.beta = in.beta[g];
   if (in.memory) head.memory = in.memory[g];
@@ -91,7 +92,8 @@ inline void packed(const In& in, const Out& out) {
     return y.view().columns(g * width, width);
   };
   std::vector<Matrix> a;
-  for (Index g = 0; g < h; ++g) a.push_back(head_output(in, g, head_input(in, g, slice(q, g), slice(k, g), slice(v, g)), out));
+  for (Index g = 0; g < h; ++g)
+    a.push_back(head_output(in, g, head_input(in, g, slice(q, g), slice(k, g), slice(v, g)), out));
   project(in, a, out);
 }
 

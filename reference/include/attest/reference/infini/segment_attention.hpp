@@ -127,8 +127,8 @@ inline void parallel_delta(const In& in, const Out& out) {
   prefix_scan(before, [](const State& x, const State& y) { return x + y; });
   std::vector<Affine> maps;
   head.each_segment([&](Index first, Index count) {
-    maps.push_back(memory_update_delta::segment_map(head.phi_k.view().rows(first, count), in.v.rows(first, count), before[maps.size()].z,
-                                                    0, in.zero_denominator));
+    maps.push_back(memory_update_delta::segment_map(head.phi_k.view().rows(first, count), in.v.rows(first, count),
+                                                    before[maps.size()].z, 0, in.zero_denominator));
   });
   prefix_scan(maps, [](const Affine& x, const Affine& y) { return memory_update_delta::composed(x, y); });
   for (std::size_t s = 0; s < before.size(); ++s) before[s].memory = s == 0 ? start.memory : maps[s - 1](start.memory);

@@ -85,7 +85,8 @@ inline void sharded(const In& in, const Out& out) {
   State total(in.phi_k.extent(1), in.v.extent(1));
   for (Index first = 0; first < keys.count(); first += in.shard) {  // C1
     const Index count = std::min(in.shard, keys.count() - first);
-    total = causal::combined(std::move(total), stored(keys.phi_k.view().rows(first, count), keys.v.view().rows(first, count)));
+    total = causal::combined(std::move(total),
+                             stored(keys.phi_k.view().rows(first, count), keys.v.view().rows(first, count)));
   }
   read_all(in, total, out);
 }

@@ -25,9 +25,7 @@ inline void parallel_masked(const In& in, const Out& out) {
 
 /// S_i = S_{i-1} + phi_k_i v_i^T,  Z_i = Z_{i-1} + phi_k_i,  o_i = phi_q_i^T S_i / (phi_q_i^T Z_i)
 ///                                                              [Katharopoulos et al. 2020, eq. 10 to 12]
-inline void recurrent(const In& in, const Out& out) {
-  causal_chunked::each_token(in, out);
-}
+inline void recurrent(const In& in, const Out& out) { causal_chunked::each_token(in, out); }
 
 /// The rows of every chunk in order: `use(first, count)`; the last one is shorter.
 template <class I, class F>
@@ -76,7 +74,8 @@ inline void scan(const In& in, const Out& out) {
     state.back().add(in.phi_k[i], in.v[i]);
   }
   state = prefix_sums(std::move(state));
-  for (const Index i : wanted(out.o)) causal_step::read(in, state[static_cast<std::size_t>(i + 1)], in.phi_q[i], out.o[i]);
+  for (const Index i : wanted(out.o))
+    causal_step::read(in, state[static_cast<std::size_t>(i + 1)], in.phi_q[i], out.o[i]);
   state.back().write(out);
 }
 

@@ -21,7 +21,8 @@ struct Division {
   std::string zero_denominator = "zero";
 };
 
-/// What the denominators make of grad_o: G_i = grad_o_i / d_i and e_i = -(grad_o_i . o_i) / d_i, beside phi_q_i . Z_i and o_i.
+/// What the denominators make of grad_o: G_i = grad_o_i / d_i and e_i = -(grad_o_i . o_i) / d_i, beside phi_q_i . Z_i
+/// and o_i.
 struct Normalised {
   Vector d, e;
   Matrix o, G;
@@ -52,7 +53,7 @@ inline Normalised normalised(const In& in) {
 /// The gradients of the numerator at G.
 inline void through_numerator(const In& in, const Matrix& G, const Out& out) {
   numerator::two_sweeps({.phi_q = in.phi_q, .phi_k = in.phi_k, .v = in.v, .grad_o = G.view()},
-                           {.grad_phi_q = out.grad_phi_q, .grad_phi_k = out.grad_phi_k, .grad_v = out.grad_v});
+                        {.grad_phi_q = out.grad_phi_q, .grad_phi_k = out.grad_phi_k, .grad_v = out.grad_v});
 }
 
 /// grad_phi_q_i += e_i Z_i
@@ -83,10 +84,9 @@ inline void add_up(const In& in, const Normalised& x, const Out& out) {
   keys_through_denominator(in, x.e, out);
 }
 
-/// The gradients of the numerator at G [Katharopoulos et al. 2020, eq. 13 to 15, corrected], then the denominator's share.
-inline void closed(const In& in, const Out& out) {
-  add_up(in, normalised(in), out);
-}
+/// The gradients of the numerator at G [Katharopoulos et al. 2020, eq. 13 to 15, corrected], then the denominator's
+/// share.
+inline void closed(const In& in, const Out& out) { add_up(in, normalised(in), out); }
 
 /// The denominator is one more column of the numerator: values [v | 1] with cotangents [G | e].
 inline void augmented(const In& in, const Out& out) {
@@ -99,7 +99,7 @@ inline void augmented(const In& in, const Out& out) {
       G(i, b) = b < m ? x.G(i, b) : x.e(i);
     }
   numerator::masked_matrices({.phi_q = in.phi_q, .phi_k = in.phi_k, .v = V.view(), .grad_o = G.view()},
-                                {.grad_phi_q = out.grad_phi_q, .grad_phi_k = out.grad_phi_k, .grad_v = grad_V.view()});
+                             {.grad_phi_q = out.grad_phi_q, .grad_phi_k = out.grad_phi_k, .grad_v = grad_V.view()});
   for (Index i = 0; i < n; ++i)
     for (Index b = 0; b < m; ++b) out.grad_v(i, b) = grad_V(i, b);
 }

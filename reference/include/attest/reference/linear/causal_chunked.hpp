@@ -13,10 +13,11 @@ using Out = attest::spec::linear::causal_chunked::Out<Number>;
 using causal_step::ratio;
 using causal_step::State;
 
-/// o_i = (phi_q_i^T S + sum_{j <= i} P_ij v_j) / (phi_q_i^T Z + sum_{j <= i} P_ij), S and Z from before these tokens, the first of which is row `first` of o
+/// o_i = (phi_q_i^T S + sum_{j <= i} P_ij v_j) / (phi_q_i^T Z + sum_{j <= i} P_ij), S and Z from before these tokens,
+/// the first of which is row `first` of o
 template <class I>
-void read_chunk(const I& in, const State& before, View<const Number, 2> phi_q, View<const Number, 2> phi_k, View<const Number, 2> v,
-                View<Number, 2> o, Index first = 0) {
+void read_chunk(const I& in, const State& before, View<const Number, 2> phi_q, View<const Number, 2> phi_k,
+                View<const Number, 2> v, View<Number, 2> o, Index first = 0) {
   for (Index i = 0; i < v.extent(0); ++i) {
     if (!is_wanted(o, first + i)) continue;
     const auto p = tabulate(i + 1, [&](Index j) { return dot(phi_q[i], phi_k[j]); });
@@ -53,9 +54,7 @@ void each_token(const I& in, const O& out) {
   state.write(out);
 }
 
-inline void steps(const In& in, const Out& out) {
-  each_token(in, out);
-}
+inline void steps(const In& in, const Out& out) { each_token(in, out); }
 
 /// V = [v | 1] and T = [S | Z]: w_i = phi_q_i^T T + sum_{j <= i} P_ij V_j ends in the denominator, T' = T + phi_k^T V.
 inline void augmented(const In& in, const Out& out) {
@@ -69,9 +68,8 @@ inline void augmented(const In& in, const Out& out) {
   const View<const Number, 2> values = std::as_const(V).view();
   for (const Index i : wanted(out.o)) {
     const auto p = tabulate(i + 1, [&](Index j) { return dot(in.phi_q[i], in.phi_k[j]); });
-    const auto w = tabulate(m + 1, [&](Index b) {
-      return dot(in.phi_q[i], state.column(b)) + dot(p, values.rows(0, i + 1).column(b));
-    });
+    const auto w = tabulate(
+        m + 1, [&](Index b) { return dot(in.phi_q[i], state.column(b)) + dot(p, values.rows(0, i + 1).column(b)); });
     for (Index b = 0; b < m; ++b) out.o(i, b) = ratio(in, w(b), w(m));
   }
   for (Index a = 0; a < c; ++a)

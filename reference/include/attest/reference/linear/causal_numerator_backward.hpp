@@ -67,7 +67,8 @@ inline void masked_matrices(const In& in, const Out& out) {
 }
 
 /// cp(a, b, c)_i = a_i^T sum_{j <= i} b_j c_j^T
-inline void causal_product(View<const Number, 2> a, View<const Number, 2> b, View<const Number, 2> c, View<Number, 2> result) {
+inline void causal_product(View<const Number, 2> a, View<const Number, 2> b, View<const Number, 2> c,
+                           View<Number, 2> result) {
   Matrix state(b.extent(1), c.extent(1));
   for (Index i = 0; i < a.extent(0); ++i) {
     add_outer(state, b[i], c[i]);
@@ -100,8 +101,9 @@ inline void chunked(const In& in, const Out& out) {
     const auto phi_k = in.phi_k.rows(first, count), v = in.v.rows(first, count);
     look_ahead(G, v, phi_q,
                [&](Index i, Index a, Number inside) { out.grad_phi_k(first + i, a) = dot(R[a], v[i]) + inside; });
-    look_ahead(phi_q, phi_k, G,
-               [&](Index i, Index b, Number inside) { out.grad_v(first + i, b) = dot(R.column(b), phi_k[i]) + inside; });
+    look_ahead(phi_q, phi_k, G, [&](Index i, Index b, Number inside) {
+      out.grad_v(first + i, b) = dot(R.column(b), phi_k[i]) + inside;
+    });
     add_product(R, phi_q, G);
   }
 }

@@ -9,7 +9,8 @@ namespace attest::reference::linear::polynomial_feature_map {
 using In = attest::spec::linear::polynomial_feature_map::In<Number>;
 using Out = attest::spec::linear::polynomial_feature_map::Out<Number>;
 
-/// The features of every row: `square(x_a)`, `cross(x_a, x_b)` and, with a constant, `linear(x_a)` and `constant` itself.
+/// The features of every row: `square(x_a)`, `cross(x_a, x_b)` and, with a constant, `linear(x_a)` and `constant`
+/// itself.
 template <class S, class X, class L>
 void each_feature(const In& in, const Out& out, S&& square, X&& cross, L&& linear, const Number& constant) {
   const Index d = in.x.extent(1), with = in.constant > 0 ? 1 : 0;  // C1
@@ -20,7 +21,11 @@ void each_feature(const In& in, const Out& out, S&& square, X&& cross, L&& linea
     if (in.layout == "full") {  // C2, C3
       for (Index a = 0; a < d + with; ++a)
         for (Index b = 0; b < d + with; ++b)
-          phi(at++) = a == d && b == d ? constant : a == d ? linear(x(b)) : b == d ? linear(x(a)) : a == b ? square(x(a)) : cross(x(a), x(b));
+          phi(at++) = a == d && b == d ? constant
+                      : a == d         ? linear(x(b))
+                      : b == d         ? linear(x(a))
+                      : a == b         ? square(x(a))
+                                       : cross(x(a), x(b));
       continue;
     }
     for (Index a = 0; a < d; ++a) phi(at++) = square(x(a));  // C4, C5
@@ -41,15 +46,17 @@ inline Number product(const In& in, const Number& x, const Number& y) {
 inline void direct(const In& in, const Out& out) {
   const Number weight = sqrt(Number(in.layout == "full" ? in.constant : 2 * in.constant));
   each_feature(
-      in, out, [](const Number& x) { return x * x; }, [&](const Number& x, const Number& y) { return product(in, x, y); },
-      [&](const Number& x) { return weight * x; }, Number(in.constant));
+      in, out, [](const Number& x) { return x * x; },
+      [&](const Number& x, const Number& y) { return product(in, x, y); }, [&](const Number& x) { return weight * x; },
+      Number(in.constant));
 }
 
 /// y = [x, sqrt c]: (x . y + c)^2 is the square of a plain dot product of such vectors, and c no case of its own.
 inline void homogenised(const In& in, const Out& out) {
   const Number last = sqrt(Number(in.constant));
   each_feature(
-      in, out, [](const Number& x) { return x * x; }, [&](const Number& x, const Number& y) { return product(in, x, y); },
+      in, out, [](const Number& x) { return x * x; },
+      [&](const Number& x, const Number& y) { return product(in, x, y); },
       [&](const Number& x) { return product(in, x, last); }, last * last);
 }
 

@@ -26,7 +26,8 @@ inline Vector mean(const Vector& l, View<const Number, 2> v, const std::vector<I
   return tabulate(v.extent(1), [&](Index c) { return dot(a, values.column(c)); });
 }
 
-/// o = g o_mem + (1 - g) o_loc; `retrieve(scores)` names the memories that a query reads.      [Wu et al. 2022, section 3]
+/// o = g o_mem + (1 - g) o_loc; `retrieve(scores)` names the memories that a query reads.      [Wu et al. 2022, section
+/// 3]
 template <class F>
 void attend(const In& in, const Out& out, F&& retrieve) {
   const Index n = in.q.extent(0), r = in.memory_k.extent(0), m = in.v.extent(1), c = out.memory_k.extent(0);
@@ -42,8 +43,9 @@ void attend(const In& in, const Out& out, F&& retrieve) {
     const auto q = direction(in, in.q[i]);
     const auto scores = tabulate(r, [&](Index j) { return dot(q, direction(in, in.memory_k[j])); });
     const auto found = retrieve(scores);
-    const auto retrieved = mean(
-        tabulate(static_cast<Index>(found.size()), [&](Index t) { return scale * scores(found[static_cast<std::size_t>(t)]); }), in.memory_v, found);
+    const auto retrieved = mean(tabulate(static_cast<Index>(found.size()),
+                                         [&](Index t) { return scale * scores(found[static_cast<std::size_t>(t)]); }),
+                                in.memory_v, found);
     for (Index e = 0; e < m; ++e) out.o(i, e) = g * retrieved(e) + closed * local(e);
   }
   // The sequence is remembered after it was answered: the last c rows of [memory; sequence].   C2

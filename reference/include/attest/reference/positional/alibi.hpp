@@ -27,18 +27,12 @@ inline Number formula_slope(Index h, Index heads) {
   return h < c ? power_slope(h, c) : power_slope(2 * (h - c), 2 * c);
 }
 
-inline Number slope(const In& in, Index h) {
-  return in.slopes ? in.slopes(h) : formula_slope(h, in.q.extent(0));
-}
+inline Number slope(const In& in, Index h) { return in.slopes ? in.slopes(h) : formula_slope(h, in.q.extent(0)); }
 
 /// How far query i stands behind key 0.
-inline Index position(const In& in, Index i) {
-  return i + in.k.extent(1) - in.q.extent(1) + in.query_offset;
-}
+inline Index position(const In& in, Index i) { return i + in.k.extent(1) - in.q.extent(1) + in.query_offset; }
 
-inline bool visible(const In& in, Index i, Index j) {
-  return in.symmetric || j <= position(in, i);
-}
+inline bool visible(const In& in, Index i, Index j) { return in.symmetric || j <= position(in, i); }
 
 /// One head as plain attention without bias.
 inline plain::In head(const In& in, Index h) {

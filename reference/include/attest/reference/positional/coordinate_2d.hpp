@@ -28,13 +28,9 @@ void add(const In& in, const Out& out, F&& encoding) {
       }
 }
 
-inline Wave wave(const In& in, Index p, Index m) {
-  return sinusoidal::wave(Number(p) * frequency(in, m));
-}
+inline Wave wave(const In& in, Index p, Index m) { return sinusoidal::wave(Number(p) * frequency(in, m)); }
 
-inline Wave sum_of(const Wave& a, const Wave& b) {
-  return {a.sine + b.sine, a.cosine + b.cosine};
-}
+inline Wave sum_of(const Wave& a, const Wave& b) { return {a.sine + b.sine, a.cosine + b.cosine}; }
 
 /// sin(p w_m) + sin(t w_m), cos(p w_m) + cos(t w_m)      [Dehghani et al. 2019, eq. 6 and 7]
 inline void direct(const In& in, const Out& out) {

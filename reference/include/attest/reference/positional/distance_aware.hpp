@@ -12,19 +12,13 @@ using In = attest::spec::positional::distance_aware::In<Number>;
 using Out = attest::spec::positional::distance_aware::Out<Number>;
 
 /// max(u, 0). The 0 is u - u, because a computed u is as uncertain on this side of the corner as on the other.
-inline Number relu(const Number& u) {
-  return positive(u) ? u : u - u;
-}
+inline Number relu(const Number& u) { return positive(u) ? u : u - u; }
 
 /// ln(1 + e^x), without an exponential that overflows
-inline Number softplus(const Number& x) {
-  return positive(x) ? x + log(1 + exp(-x)) : log(1 + exp(x));
-}
+inline Number softplus(const Number& x) { return positive(x) ? x + log(1 + exp(-x)) : log(1 + exp(x)); }
 
 /// R_ij = alpha |i - j|
-inline Number weighted_distance(const In& in, Index i, Index j) {
-  return in.alpha() * Number(Index{std::abs(i - j)});
-}
+inline Number weighted_distance(const In& in, Index i, Index j) { return in.alpha() * Number(Index{std::abs(i - j)}); }
 
 /// Every form: the factors f(i, j), and logits logit(i, q_i . k row, f_i row) of all keys of a query.
 template <class F, class L>
@@ -50,8 +44,7 @@ void with_factor(const In& in, const Out& out, F&& factor) {
 /// (1 + e^beta) / (1 + e^(beta - R))
 inline void direct(const In& in, const Out& out) {
   const Number largest = 1 + exp(in.beta());
-  with_factor(in, out,
-              [&](Index i, Index j) { return largest / (1 + exp(in.beta() - weighted_distance(in, i, j))); });
+  with_factor(in, out, [&](Index i, Index j) { return largest / (1 + exp(in.beta() - weighted_distance(in, i, j))); });
 }
 
 /// (1 + e^beta) sigma(R - beta)

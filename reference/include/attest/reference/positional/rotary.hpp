@@ -53,9 +53,12 @@ void each_pair(const In& in, const Out& out, F&& rotate) {
     }
 }
 
-/// y_a = x_a cos(p theta_m) - x_b sin(p theta_m), y_b = x_a sin(p theta_m) + x_b cos(p theta_m)   [Su et al. 2021, eq. 15]
+/// y_a = x_a cos(p theta_m) - x_b sin(p theta_m), y_b = x_a sin(p theta_m) + x_b cos(p theta_m)   [Su et al. 2021, eq.
+/// 15]
 inline void pairs(const In& in, const Out& out) {
-  each_pair(in, out, [&](Index i, Index m, const Number& a, const Number& b) { return turned(turn(in, in.positions(i), m), a, b); });
+  each_pair(in, out, [&](Index i, Index m, const Number& a, const Number& b) {
+    return turned(turn(in, in.positions(i), m), a, b);
+  });
 }
 
 /// y_i = R_p x_i with the whole block-diagonal matrix

@@ -12,7 +12,9 @@ using Out = attest::spec::positional::shaw_relative::Out<Number>;
 
 /// The given offset, or s - n.
 template <class I>
-Index offset_of(const I& in) { return in.offset ? *in.offset : in.k.extent(0) - in.q.extent(0); }
+Index offset_of(const I& in) {
+  return in.offset ? *in.offset : in.k.extent(0) - in.q.extent(0);
+}
 
 /// r_ij = max(-c, min(c, j - i - offset)) + c
 template <class I>
@@ -52,9 +54,9 @@ inline Number score_at(const In& in, Index i, Index j, Index r) {
 template <class R>
 Number mean_at(const In& in, Index c, const std::vector<Index>& keys, const Vector& a, R&& row) {
   return dot(a, tabulate(a.extent(), [&](Index t) {
-    const Index j = keys[static_cast<std::size_t>(t)];
-    return Number(in.v(j, c) + in.p_v(row(j), c));
-  }));
+               const Index j = keys[static_cast<std::size_t>(t)];
+               return Number(in.v(j, c) + in.p_v(row(j), c));
+             }));
 }
 
 /// The values' half of the definition.
@@ -64,7 +66,8 @@ inline auto values(const In& in) {
   };
 }
 
-/// o_i = sum_j a_ij (v_j + p_v[r_ij]),  a_i = softmax_j scale q_i . (k_j + p_k[r_ij])      [Shaw et al. 2018, eq. 3 and 4]
+/// o_i = sum_j a_ij (v_j + p_v[r_ij]),  a_i = softmax_j scale q_i . (k_j + p_k[r_ij])      [Shaw et al. 2018, eq. 3 and
+/// 4]
 inline void pairwise(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, Index j) { return score_at(in, i, j, row_of(in, i, j)); }, values(in));
 }
@@ -80,36 +83,41 @@ inline Matrix against(View<const Number, 2> q, View<const Number, 2> table) {
 /// q_i . k_j + (q p_k^T)_{i, r_ij}      [Shaw et al. 2018, eq. 5]
 inline void split_logits(const In& in, const Out& out) {
   const Matrix by_distance = against(in.q, in.p_k);
-  each_row(in, out, [&](Index i, Index j) { return dot(in.q[i], in.k[j]) + by_distance(i, row_of(in, i, j)); }, values(in));
+  each_row(
+      in, out, [&](Index i, Index j) { return dot(in.q[i], in.k[j]) + by_distance(i, row_of(in, i, j)); }, values(in));
 }
 
 /// o_i = sum_j a_ij v_j + sum_r (sum_{j: r_ij = r} a_ij) p_v[r]
 inline void bucketed_values(const In& in, const Out& out) {
   const Matrix by_distance = against(in.q, in.p_k);
-  each_row(in, out, [&](Index i, Index j) { return dot(in.q[i], in.k[j]) + by_distance(i, row_of(in, i, j)); },
-           [&](Index i, Index c, const std::vector<Index>& keys, const Vector& a) {
-             const auto buckets = tabulate(in.p_v.extent(0), [&](Index r) {
-               Sum share;
-               for (Index t = 0; t < a.extent(); ++t)
-                 if (row_of(in, i, keys[static_cast<std::size_t>(t)]) == r) share.add(a(t));
-               return share.result();
-             });
-             return dot(a, attention::scaled_dot_product::Rows(in.v, keys).column(c)) + dot(buckets, in.p_v.column(c));
-           });
+  each_row(
+      in, out, [&](Index i, Index j) { return dot(in.q[i], in.k[j]) + by_distance(i, row_of(in, i, j)); },
+      [&](Index i, Index c, const std::vector<Index>& keys, const Vector& a) {
+        const auto buckets = tabulate(in.p_v.extent(0), [&](Index r) {
+          Sum share;
+          for (Index t = 0; t < a.extent(); ++t)
+            if (row_of(in, i, keys[static_cast<std::size_t>(t)]) == r) share.add(a(t));
+          return share.result();
+        });
+        return dot(a, attention::scaled_dot_product::Rows(in.v, keys).column(c)) + dot(buckets, in.p_v.column(c));
+      });
 }
 
-/// Row i of x moved left by n - 1 - i places: a column of zeros in front, the same numbers read as rows that are one shorter, and
-/// the first n numbers dropped      [Huang et al. 2018, section 3.4.1; Dai et al. 2019, appendix B]
+/// Row i of x moved left by n - 1 - i places: a column of zeros in front, the same numbers read as rows that are one
+/// shorter, and the first n numbers dropped      [Huang et al. 2018, section 3.4.1; Dai et al. 2019, appendix B]
 inline Matrix skewed(const Matrix& x, Index columns) {
   const Index n = x.extent(0), width = x.extent(1);
-  const auto padded = tabulate(n * (width + 1), [&](Index at) { return at % (width + 1) == 0 ? Number(0) : x(at / (width + 1), at % (width + 1) - 1); });
+  const auto padded = tabulate(n * (width + 1), [&](Index at) {
+    return at % (width + 1) == 0 ? Number(0) : x(at / (width + 1), at % (width + 1) - 1);
+  });
   Matrix y(n, columns);
   for (Index i = 0; i < n; ++i)
     for (Index j = 0; j < columns; ++j) y(i, j) = padded(n + i * width + j);
   return y;
 }
 
-/// The scores with p_k for every distance in order, -(n - 1) - offset .. s - 1 - offset, skewed so that column j is key j.
+/// The scores with p_k for every distance in order, -(n - 1) - offset .. s - 1 - offset, skewed so that column j is key
+/// j.
 inline void skew(const In& in, const Out& out) {
   const Index n = in.q.extent(0), s = in.k.extent(0);
   Matrix p_k(n + s - 1, in.p_k.extent(1));

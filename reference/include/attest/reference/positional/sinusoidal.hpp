@@ -14,25 +14,19 @@ struct Wave {
   Number sine, cosine;
 };
 
-inline Wave wave(const Number& angle) {
-  return {sin(angle), cos(angle)};
-}
+inline Wave wave(const Number& angle) { return {sin(angle), cos(angle)}; }
 
 /// Sines, or pairs of a sine and a cosine.
 inline Index waves(Index d) { return (d + 1) / 2; }
 
 /// The column of sine m and that of cosine m, which is d or more where there is none.
-inline Index sine_column(const In& in, Index m) {
-  return in.layout == "half" ? m : 2 * m;
-}
+inline Index sine_column(const In& in, Index m) { return in.layout == "half" ? m : 2 * m; }
 inline Index cosine_column(const In& in, Index m) {
   return in.layout == "half" ? waves(in.x.extent(1)) + m : 2 * m + 1;
 }
 
 /// base^e
-inline Number power(double base, const Number& e) {
-  return exp(e * log(Number(base)));
-}  // C1
+inline Number power(double base, const Number& e) { return exp(e * log(Number(base))); }  // C1
 
 /// 2m/d, or m / (d/2 - 1)
 inline Number exponent(const In& in, Index m) {
@@ -40,9 +34,7 @@ inline Number exponent(const In& in, Index m) {
 }  // C2
 
 /// w_m; w_0 = 1 without rounding, also where the exponent is 0/0
-inline Number frequency(const In& in, Index m) {
-  return m == 0 ? Number(1) : power(in.base, -exponent(in, m));
-}
+inline Number frequency(const In& in, Index m) { return m == 0 ? Number(1) : power(in.base, -exponent(in, m)); }
 
 /// y_i = x_i + the waves of row i, pair(i, m)
 template <class F>
@@ -84,7 +76,8 @@ inline void rotation(const In& in, const Out& out) {
         continue;
       }
       const Wave& now = rows.back();
-      rows.push_back({now.sine * step.cosine + now.cosine * step.sine, now.cosine * step.cosine - now.sine * step.sine});
+      rows.push_back(
+          {now.sine * step.cosine + now.cosine * step.sine, now.cosine * step.cosine - now.sine * step.sine});
     }
   }
   add(in, out, [&](Index i, Index m) { return pair[static_cast<std::size_t>(m)][static_cast<std::size_t>(i)]; });

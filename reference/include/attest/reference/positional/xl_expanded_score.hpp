@@ -17,7 +17,8 @@ void each_pair(const In& in, const Out& out, F&& score) {
     for (Index j = 0; j < in.x_k.extent(0); ++j) out.a(i, j) = score(i, j);
 }
 
-/// a_ij = x_i w_q w_k^T x_j^T + x_i w_q w_k^T p_j^T + p_i w_q w_k^T x_j^T + p_i w_q w_k^T p_j^T      [Dai et al. 2019, section 3.3]
+/// a_ij = x_i w_q w_k^T x_j^T + x_i w_q w_k^T p_j^T + p_i w_q w_k^T x_j^T + p_i w_q w_k^T p_j^T      [Dai et al. 2019,
+/// section 3.3]
 inline void four_terms(const In& in, const Out& out) {
   const Matrix x_q = projected(in.x_q, in.w_q), p_q = projected(in.p_q, in.w_q);
   const Matrix x_k = projected(in.x_k, in.w_k), p_k = projected(in.p_k, in.w_k);
@@ -36,7 +37,8 @@ inline Matrix placed(View<const Number, 2> x, View<const Number, 2> p) {
 
 /// a_ij = ((x_i + p_i) w_q) . ((x_j + p_j) w_k)
 inline void factored(const In& in, const Out& out) {
-  const Matrix q = projected(placed(in.x_q, in.p_q).view(), in.w_q), k = projected(placed(in.x_k, in.p_k).view(), in.w_k);
+  const Matrix q = projected(placed(in.x_q, in.p_q).view(), in.w_q),
+               k = projected(placed(in.x_k, in.p_k).view(), in.w_k);
   each_pair(in, out, [&](Index i, Index j) { return dot(q[i], k[j]); });
 }
 

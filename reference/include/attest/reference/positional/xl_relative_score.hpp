@@ -12,9 +12,7 @@ using In = attest::spec::positional::xl_relative_score::In<Number>;
 using Out = attest::spec::positional::xl_relative_score::Out<Number>;
 
 /// The given scale, or 1/sqrt(d).
-inline Number scale_of(const In& in) {
-  return in.scale ? Number(*in.scale) : 1 / sqrt(Number(in.w_q.extent(1)));
-}
+inline Number scale_of(const In& in) { return in.scale ? Number(*in.scale) : 1 / sqrt(Number(in.w_q.extent(1))); }
 
 /// What is projected once: queries, keys, and distances behind and ahead of a query.
 struct Projections {
@@ -22,8 +20,11 @@ struct Projections {
   Index past;
 
   explicit Projections(const In& in)
-      : q(projected(in.x_q, in.w_q)), k(projected(in.x_k, in.w_e)), behind(projected(in.r, in.w_r)),
-        ahead(in.r_ahead ? projected(in.r_ahead, in.w_r) : Matrix(0, 0)), past(in.x_k.extent(0) - in.x_q.extent(0)) {}
+      : q(projected(in.x_q, in.w_q)),
+        k(projected(in.x_k, in.w_e)),
+        behind(projected(in.r, in.w_r)),
+        ahead(in.r_ahead ? projected(in.r_ahead, in.w_r) : Matrix(0, 0)),
+        past(in.x_k.extent(0) - in.x_q.extent(0)) {}
 
   /// o = i + (s - n) - j
   Index offset(Index i, Index j) const { return i + past - j; }
@@ -40,14 +41,18 @@ void each_pair(const In& in, const Out& out, F&& score) {
   const Number scale = scale_of(in);
   const auto [n, s] = out.a.extents();
   for (const Index i : wanted(out.a))
-    for (Index j = 0; j < s; ++j) out.a(i, j) = scored(in, i + (s - n) - j) ? scale * score(i, j) : Number(0);  // C1, C2
+    for (Index j = 0; j < s; ++j)
+      out.a(i, j) = scored(in, i + (s - n) - j) ? scale * score(i, j) : Number(0);  // C1, C2
 }
 
-/// a_ij = scale ((x_i w_q) . (x_j w_e) + (x_i w_q) . (r_o w_r) + u . (x_j w_e) + v . (r_o w_r))      [Dai et al. 2019, section 3.3]
+/// a_ij = scale ((x_i w_q) . (x_j w_e) + (x_i w_q) . (r_o w_r) + u . (x_j w_e) + v . (r_o w_r))      [Dai et al. 2019,
+/// section 3.3]
 inline void four_terms(const In& in, const Out& out) {
   const Projections p(in);
   const auto u_k = tabulate(p.k.extent(0), [&](Index j) { return dot(in.u, p.k[j]); });
-  const auto against_v = [&](const Matrix& r) { return tabulate(r.extent(0), [&](Index o) { return dot(in.v, r[o]); }); };
+  const auto against_v = [&](const Matrix& r) {
+    return tabulate(r.extent(0), [&](Index o) { return dot(in.v, r[o]); });
+  };
   const auto v_behind = against_v(p.behind), v_ahead = against_v(p.ahead);
   each_pair(in, out, [&](Index i, Index j) {
     const Index o = p.offset(i, j);
@@ -80,7 +85,8 @@ inline Matrix by_offset(const In& in, const Projections& p) {
   return b;
 }
 
-/// The product with all offsets, skewed. Where r ends at offset 0, keys ahead would get numbers of the next row.      [appendix B]
+/// The product with all offsets, skewed. Where r ends at offset 0, keys ahead would get numbers of the next row.
+/// [appendix B]
 inline void rel_shift(const In& in, const Out& out) {
   const Projections p(in);
   const Matrix q_u = biased(p.q, in.u), position = shaw_relative::skewed(by_offset(in, p), in.x_k.extent(0));

@@ -6,7 +6,8 @@
 
 #include "attest/cuda/emulated/shared.hpp"
 
-/// Atomics on global memory (T*) and on shared memory (&tile(i)), for the types that CUDA has them for. All return the value before.
+/// Atomics on global memory (T*) and on shared memory (&tile(i)), for the types that CUDA has them for. All return the
+/// value before.
 
 namespace attest::cuda::emulation {
 
@@ -52,7 +53,8 @@ T atomicCAS(T* at, std::type_identity_t<T> expected, std::type_identity_t<T> des
 template <attest::cuda::emulation::Integer T>
 T atomicCAS(attest::cuda::SharedPointer<T> at, std::type_identity_t<T> expected, std::type_identity_t<T> desired,
             attest::cuda::emulation::Location where = attest::cuda::emulation::Location::current()) {
-  return attest::cuda::emulation::running->update<T>(at.offset, where, [&](T before) { return before == expected ? desired : before; });
+  return attest::cuda::emulation::running->update<T>(at.offset, where,
+                                                     [&](T before) { return before == expected ? desired : before; });
 }
 
 inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }

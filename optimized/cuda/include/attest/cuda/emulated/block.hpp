@@ -18,8 +18,9 @@
 #include "attest/cuda/emulated/location.hpp"
 #include "attest/cuda/emulation.hpp"
 
-/// One block at work: its threads, the clock that says what is ordered before what, and its shared memory with the record of each
-/// cell. What every access runs through is here, inline; the scheduler and the sentences of the reports are in emulation/.
+/// One block at work: its threads, the clock that says what is ordered before what, and its shared memory with the
+/// record of each cell. What every access runs through is here, inline; the scheduler and the sentences of the reports
+/// are in emulation/.
 
 namespace attest::cuda::emulation {
 
@@ -30,8 +31,8 @@ inline constexpr unsigned warp_width = 32;
 inline constexpr unsigned warpgroup_width = 128;
 inline constexpr std::uint32_t cell_bytes = 2;
 
-/// Time is a counter of the host thread's that grows at each synchronisation and never goes back, also not between blocks: what a
-/// cell says of an earlier block is thereby out of date without being erased.
+/// Time is a counter of the host thread's that grows at each synchronisation and never goes back, also not between
+/// blocks: what a cell says of an earlier block is thereby out of date without being erased.
 using Time = std::uint32_t;
 
 /// A warp-wide operation one of whose lanes has arrived. It lies on the stack of that lane, which waits.
@@ -39,7 +40,7 @@ struct Collective {
   const char* name;
   std::uint32_t mask;
   Location where;
-  void* exchange;                                                                    // the lane's operands, and the place for its result
+  void* exchange;  // the lane's operands, and the place for its result
   void (*apply)(std::uint32_t mask, const std::array<void*, warp_width>& exchange);  // once, when all are there
   bool orders_memory = false;                                                        // only __syncwarp does
   bool aligned = false;                                                              // all lanes at the same line
@@ -53,7 +54,8 @@ struct WarpgroupCollective {
   void (*apply)(const std::array<void*, warpgroup_width>& exchange, Location where);
 };
 
-/// The cells of shared memory that a product of a warpgroup reads while it is under way, and how many threads have not waited for it yet.
+/// The cells of shared memory that a product of a warpgroup reads while it is under way, and how many threads have not
+/// waited for it yet.
 struct WarpgroupRead {
   std::vector<std::uint32_t> cells;
   unsigned waited_for_by = warpgroup_width;
@@ -109,8 +111,9 @@ struct Thread {
   WarpgroupCollective* together = nullptr;
   WarpgroupState products;
   Location products_place{};  // where it issued the last one
-  // Of its fences between the generic and the asynchronous proxy: what it wrote before the last one, and before the last one that a barrier
-  // followed; and the barrier before the last one: it is a fence for what any thread wrote before that barrier, too.
+  // Of its fences between the generic and the asynchronous proxy: what it wrote before the last one, and before the
+  // last one that a barrier followed; and the barrier before the last one: it is a fence for what any thread wrote
+  // before that barrier, too.
   Time fenced = 0, settled = 0, fenced_base = 0;
   std::vector<Copy> copies;
   std::uint32_t groups = 0;  // of copies, committed
@@ -121,8 +124,8 @@ struct Thread {
   ~Thread();
 };
 
-/// Threads that accessed a cell since `base` and are not ordered among each other: lanes of one warp, or of several warps, of which
-/// only the last one's lanes are kept then. `time` is the latest of their times.
+/// Threads that accessed a cell since `base` and are not ordered among each other: lanes of one warp, or of several
+/// warps, of which only the last one's lanes are kept then. `time` is the latest of their times.
 struct Group {
   Time time = 0;
   std::uint32_t lanes = 0;
@@ -135,8 +138,8 @@ struct Cell {
   Time written = 0;  // by a plain write
   std::uint16_t writer = 0;
   std::uint16_t products = 0;  // of warpgroups that read it and are under way
-  bool in_flight = false;  // the write is a copy_async whose data have not landed
-  Group readers, adders;   // since that write; `adders` by atomics
+  bool in_flight = false;      // the write is a copy_async whose data have not landed
+  Group readers, adders;       // since that write; `adders` by atomics
   Location write_place{}, read_place{}, add_place{};
 };
 
@@ -155,8 +158,7 @@ public:
   /// Runs all threads of block `index`; throws the first Report.
   template <class Body>
   void run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, const Body& body) {
-    run(
-        index, seed, dynamic_bytes, [](const void* b) { (*static_cast<const Body*>(b))(); }, &body);
+    run(index, seed, dynamic_bytes, [](const void* b) { (*static_cast<const Body*>(b))(); }, &body);
   }
 
   Thread& me() { return *current_; }
@@ -213,13 +215,16 @@ public:
     return before;
   }
 
-  [[noreturn]] void report(Mistake mistake, Location where, const std::string& what) { report(mistake, *current_, where, what); }
+  [[noreturn]] void report(Mistake mistake, Location where, const std::string& what) {
+    report(mistake, *current_, where, what);
+  }
   [[noreturn]] void report(Mistake mistake, const Thread& thread, Location where, const std::string& what);
   [[noreturn]] void outside(const int* at, const int* extents, int rank, int count, Location where);
   [[noreturn]] void misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where);
 
 private:
-  void run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, void (*body)(const void*), const void* argument);
+  void run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, void (*body)(const void*),
+           const void* argument);
   std::uint32_t allocate_static(std::atomic<std::uint32_t>& slot, std::size_t bytes, Location where);
   void start_threads(void (*body)(const void*), const void* argument);
   void schedule();
@@ -233,7 +238,8 @@ private:
   [[noreturn]] void diagnose_collective(const Thread& thread);
   std::string describe(const Thread& thread) const;
   [[noreturn]] void unwritten(std::uint32_t cell, Location where);
-  [[noreturn]] void race(std::uint32_t cell, const char* verb, unsigned other, const char* did, Location there, Location where);
+  [[noreturn]] void race(std::uint32_t cell, const char* verb, unsigned other, const char* did, Location there,
+                         Location where);
   [[noreturn]] void diagnose_warpgroup(const Thread& thread);
   [[noreturn]] void copy_under_way(std::uint32_t cell, Location where);
   [[noreturn]] void product_under_way(std::uint32_t cell, Location where);
@@ -243,14 +249,16 @@ private:
   void note_update(std::uint32_t cell, Location where);
   bool ordered(unsigned other, Time when) const {
     const Thread& self = *current_;
-    return when < base_ || other == self.number || (other / warp_width == self.warp && when < self.known[other % warp_width]);
+    return when < base_ || other == self.number ||
+           (other / warp_width == self.warp && when < self.known[other % warp_width]);
   }
   unsigned unordered(const Group& group) const;
   void join(Group& group) const;
 
   Thread* current_ = nullptr;
-  Time now_ = 1;   // the counter
-  Time base_ = 1;  // all that happened before is ordered before everything in this block: its start, or the last __syncthreads
+  Time now_ = 1;  // the counter
+  Time base_ =
+      1;  // all that happened before is ordered before everything in this block: its start, or the last __syncthreads
   Time born_ = 1;  // the block's start
   bool racecheck_ = true, stopping_ = false;
   std::unique_ptr<std::byte[]> bytes_;
@@ -279,7 +287,8 @@ ATTEST_CUDA_PER_HOST_THREAD constinit Block* running = nullptr;
 
 inline Block& block(Location where) {
   if (running == nullptr) [[unlikely]] {
-    throw Error(std::string(where.file) + ":" + std::to_string(where.line) + ": code of the device is called outside of a launch");
+    throw Error(std::string(where.file) + ":" + std::to_string(where.line) +
+                ": code of the device is called outside of a launch");
   }
   return *running;
 }

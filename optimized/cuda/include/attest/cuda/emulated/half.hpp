@@ -6,8 +6,9 @@
 
 #include "attest/cuda/emulated/types.hpp"
 
-/// __nv_bfloat16 and __half with the conversions of cuda_bf16.h and cuda_fp16.h that kernels need. Conversions between them and
-/// float are explicit here, implicit in CUDA: what compiles here compiles there, and rounds only where it says so.
+/// __nv_bfloat16 and __half with the conversions of cuda_bf16.h and cuda_fp16.h that kernels need. Conversions between
+/// them and float are explicit here, implicit in CUDA: what compiles here compiles there, and rounds only where it says
+/// so.
 
 struct __nv_bfloat16;
 struct __half;
@@ -60,7 +61,8 @@ inline __nv_bfloat16 __float2bfloat16(float x) { return __float2bfloat16_rn(x); 
 inline float __half2float(__half x) {
   const std::uint32_t sign = std::uint32_t{x.bits} << 16 & 0x80000000u, magnitude = x.bits & 0x7fffu;
   if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000u | magnitude << 13);
-  const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;  // the bias 15 becomes 127; subnormals come right by themselves
+  const float scaled =
+      std::bit_cast<float>(magnitude << 13) * 0x1p112f;  // the bias 15 becomes 127; subnormals come right by themselves
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
 }
 inline __half __float2half_rn(float x) {
@@ -68,7 +70,8 @@ inline __half __float2half_rn(float x) {
   const auto sign = static_cast<unsigned short>(bits >> 16 & 0x8000);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000) return __ushort_as_half(0x7fff);
-  if (magnitude >= 0x477ff000) return __ushort_as_half(sign | 0x7c00);  // 65520, the middle above 65504, rounds to infinity
+  if (magnitude >= 0x477ff000)
+    return __ushort_as_half(sign | 0x7c00);  // 65520, the middle above 65504, rounds to infinity
   std::uint32_t half;
   if (magnitude < 0x38800000) {  // below 2^-14 a unit of the result is 2^-24, which is the last place of 1/2 as float
     half = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
@@ -79,7 +82,9 @@ inline __half __float2half_rn(float x) {
 }
 inline __half __float2half(float x) { return __float2half_rn(x); }
 
-inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) { return {__float2bfloat16_rn(x), __float2bfloat16_rn(y)}; }
+inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) {
+  return {__float2bfloat16_rn(x), __float2bfloat16_rn(y)};
+}
 inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
 inline float2 __bfloat1622float2(__nv_bfloat162 v) { return {__bfloat162float(v.x), __bfloat162float(v.y)}; }
 inline __half2 __floats2half2_rn(float x, float y) { return {__float2half_rn(x), __float2half_rn(y)}; }

@@ -27,7 +27,8 @@ void run(const Launch& launch, void (*body)(const void*), const void* argument);
 template <class T>
 T* allocate(std::size_t count) {
   void* memory = std::aligned_alloc(256, (count * sizeof(T) + 255) / 256 * 256);
-  if (memory == nullptr && count != 0) throw Error("allocate: no memory for " + std::to_string(count * sizeof(T)) + " bytes");
+  if (memory == nullptr && count != 0)
+    throw Error("allocate: no memory for " + std::to_string(count * sizeof(T)) + " bytes");
   std::memset(memory, 0xff, count * sizeof(T));
   return static_cast<T*>(memory);
 }
@@ -55,7 +56,8 @@ inline void synchronize(Stream) {}
 
 /// kernel<<<grid, block, shared_bytes, stream>>>(arguments...), with the error thrown.
 template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream, Arguments&&... arguments) {
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream,
+            Arguments&&... arguments) {
   struct Call {
     void (*kernel)(Parameters...);
     std::tuple<Parameters...> arguments;
@@ -63,7 +65,8 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   const Call call{kernel, {std::forward<Arguments>(arguments)...}};
   emulation::run(
       {grid, block, shared_bytes},
-      [](const void* c) { std::apply(static_cast<const Call*>(c)->kernel, static_cast<const Call*>(c)->arguments); }, &call);
+      [](const void* c) { std::apply(static_cast<const Call*>(c)->kernel, static_cast<const Call*>(c)->arguments); },
+      &call);
 }
 
 }  // namespace attest::cuda

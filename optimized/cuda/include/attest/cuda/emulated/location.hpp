@@ -9,7 +9,9 @@ namespace attest::cuda::emulation {
 struct Location {
   const char* file = nullptr;
   std::uint32_t line = 0;
-  static constexpr Location current(const char* file = __builtin_FILE(), std::uint32_t line = __builtin_LINE()) { return {file, line}; }
+  static constexpr Location current(const char* file = __builtin_FILE(), std::uint32_t line = __builtin_LINE()) {
+    return {file, line};
+  }
 };
 
 }  // namespace attest::cuda::emulation

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdint>
 
-/// The functions of CUDA's math library that the host's <math.h> lacks; the others (expf, exp2f, logf, tanhf, erff, fmaf ...) are
-/// the host's own, whose errors lie within the ulps that CUDA states. The page says what is given.
+/// The functions of CUDA's math library that the host's <math.h> lacks; the others (expf, exp2f, logf, tanhf, erff,
+/// fmaf ...) are the host's own, whose errors lie within the ulps that CUDA states. The page says what is given.
 
 inline int max(int a, int b) { return std::max(a, b); }
 inline unsigned max(unsigned a, unsigned b) { return std::max(a, b); }
@@ -42,7 +42,9 @@ inline float __logf(float x) noexcept { return log2f(x) * 0.6931471805599453f; }
 inline float __sinf(float x) noexcept { return sinf(x); }
 inline float __cosf(float x) noexcept { return cosf(x); }
 inline float __powf(float x, float y) noexcept { return exp2f(y * log2f(x)); }
-inline float __fdividef(float a, float b) { return std::fabs(b) > 0x1p126f && std::fabs(b) < 0x1p128 ? a * 0.0f : a * (1 / b); }
+inline float __fdividef(float a, float b) {
+  return std::fabs(b) > 0x1p126f && std::fabs(b) < 0x1p128 ? a * 0.0f : a * (1 / b);
+}
 inline float __saturatef(float x) { return x != x ? 0.0f : std::clamp(x, 0.0f, 1.0f); }
 
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }

@@ -29,7 +29,8 @@ inline float to_float(Tf32 x) { return __uint_as_float(__float_as_uint(x.value) 
 
 /// c += a b. All lanes of the warp call it, at one place.
 template <class T>
-void multiply_add(Accumulator& c, const MatrixA<T>& a, const MatrixB<T>& b, emulation::Location where = emulation::Location::current()) {
+void multiply_add(Accumulator& c, const MatrixA<T>& a, const MatrixB<T>& b,
+                  emulation::Location where = emulation::Location::current()) {
   emulation::Operands mine{{}, {}, c.values};
   for (int i = 0; i < a.size; ++i) mine.a[i] = to_float(a.values[i]);
   for (int i = 0; i < b.size; ++i) mine.b[i] = to_float(b.values[i]);

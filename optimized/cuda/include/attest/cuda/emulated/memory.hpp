@@ -54,10 +54,11 @@ void store(T* to, const V& value, emulation::Location where = emulation::Locatio
   std::memcpy(to, &value, sizeof(V));
 }
 
-/// Count elements (4, 8 or 16 bytes) on their way to shared memory; they land when their group is waited for, here not before.
-/// Of the last ones only `valid` are read, the others become zero.
+/// Count elements (4, 8 or 16 bytes) on their way to shared memory; they land when their group is waited for, here not
+/// before. Of the last ones only `valid` are read, the others become zero.
 template <int Count, class T>
-void copy_async(SharedPointer<T> to, const T* from, int valid = Count, emulation::Location where = emulation::Location::current()) {
+void copy_async(SharedPointer<T> to, const T* from, int valid = Count,
+                emulation::Location where = emulation::Location::current()) {
   constexpr std::uint32_t bytes = Count * sizeof(T);
   static_assert(bytes == 4 || bytes == 8 || bytes == 16, "cp.async moves 4, 8 or 16 bytes");
   emulation::check_vector(to, bytes, where);
@@ -65,15 +66,17 @@ void copy_async(SharedPointer<T> to, const T* from, int valid = Count, emulation
   emulation::running->copy_async({to.offset, bytes, static_cast<std::uint32_t>(valid * sizeof(T)), from, 0}, where);
 }
 /// What was issued since the last commit becomes a group.
-inline void copy_async_commit(emulation::Location where = emulation::Location::current()) { emulation::block(where).commit_copies(); }
+inline void copy_async_commit(emulation::Location where = emulation::Location::current()) {
+  emulation::block(where).commit_copies();
+}
 /// Waits until at most N of this thread's groups are under way. Other threads see the data after the next barrier.
 template <int N = 0>
 void copy_async_wait(emulation::Location where = emulation::Location::current()) {
   emulation::block(where).wait_for_copies(N, where);
 }
 
-/// Flags in global memory, between blocks: what was written before store_release is seen after load_acquire has seen the flag.
-/// A loop that waits uses load_acquire, which lets others run.
+/// Flags in global memory, between blocks: what was written before store_release is seen after load_acquire has seen
+/// the flag. A loop that waits uses load_acquire, which lets others run.
 template <class T>
 T load_acquire(const T* from, emulation::Location where = emulation::Location::current()) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);

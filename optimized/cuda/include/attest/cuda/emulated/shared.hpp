@@ -19,8 +19,8 @@ struct SharedPointer {
 
 namespace emulation {
 
-/// What tile(i, j) is: reading and writing it are told apart, and checked. In CUDA it is T&. It is used where it stands:
-/// `auto x = tile(i, j)` makes a name that is good for nothing, so that nobody mistakes it for the value.
+/// What tile(i, j) is: reading and writing it are told apart, and checked. In CUDA it is T&. It is used where it
+/// stands: `auto x = tile(i, j)` makes a name that is good for nothing, so that nobody mistakes it for the value.
 template <class T>
 class Element {
 public:
@@ -30,7 +30,10 @@ public:
 
   operator T() && { return get(); }
   template <class U>
-  requires(!std::same_as<U, T> && std::is_constructible_v<U, T>) explicit operator U() && { return U(get()); }
+    requires(!std::same_as<U, T> && std::is_constructible_v<U, T>)
+  explicit operator U() && {
+    return U(get());
+  }
   void operator=(const T& value) && { running->write(offset_, value, where_); }
   void operator=(Element&& other) && { running->write(offset_, other.get(), where_); }
   void operator+=(const T& value) && { running->write(offset_, static_cast<T>(get() + value), where_); }
@@ -48,7 +51,8 @@ private:
 
 /// Row-major; each index is checked against its own extent.
 template <class T, int Rank>
-__forceinline__ Element<T> element(std::uint32_t begin, const int (&at)[Rank], const int (&extents)[Rank], Location where) {
+__forceinline__ Element<T> element(std::uint32_t begin, const int (&at)[Rank], const int (&extents)[Rank],
+                                   Location where) {
   std::uint32_t position = 0;
   for (int axis = 0; axis < Rank; ++axis) {
     if (static_cast<unsigned>(at[axis]) >= static_cast<unsigned>(extents[axis])) [[unlikely]]
@@ -63,11 +67,19 @@ template <class Self, class T, int Rank>
 class Indexed {
 public:
   using Value = T;
-  __forceinline__ Element<T> operator()(int i, Location where = Location::current()) const requires(Rank == 1) { return at({i}, where); }
-  __forceinline__ Element<T> operator()(int i, int j, Location where = Location::current()) const requires(Rank == 2) {
+  __forceinline__ Element<T> operator()(int i, Location where = Location::current()) const
+    requires(Rank == 1)
+  {
+    return at({i}, where);
+  }
+  __forceinline__ Element<T> operator()(int i, int j, Location where = Location::current()) const
+    requires(Rank == 2)
+  {
     return at({i, j}, where);
   }
-  __forceinline__ Element<T> operator()(int i, int j, int k, Location where = Location::current()) const requires(Rank == 3) {
+  __forceinline__ Element<T> operator()(int i, int j, int k, Location where = Location::current()) const
+    requires(Rank == 3)
+  {
     return at({i, j, k}, where);
   }
 
@@ -82,11 +94,14 @@ private:
 
 }  // namespace emulation
 
-/// An array in shared memory with extents of run time: a part of the dynamic shared memory, or a Shared handed to a function.
+/// An array in shared memory with extents of run time: a part of the dynamic shared memory, or a Shared handed to a
+/// function.
 template <class T, int Rank>
 class SharedView : public emulation::Indexed<SharedView<T, Rank>, T, Rank> {
 public:
-  SharedView(std::uint32_t begin, const int (&extents)[Rank]) : begin_(begin) { std::copy(extents, extents + Rank, extents_); }
+  SharedView(std::uint32_t begin, const int (&extents)[Rank]) : begin_(begin) {
+    std::copy(extents, extents + Rank, extents_);
+  }
   int extent(int axis) const { return extents_[axis]; }
   std::uint32_t begin(emulation::Location) const { return begin_; }
 
@@ -108,13 +123,16 @@ public:
     return emulation::block(where).begin_of_static(slot_, sizeof(T) * (std::size_t{1} * ... * Extents), where);
   }
   operator SharedView<T, rank>() const { return view(); }
-  SharedView<T, rank> view(emulation::Location where = emulation::Location::current()) const { return {begin(where), {Extents...}}; }
+  SharedView<T, rank> view(emulation::Location where = emulation::Location::current()) const {
+    return {begin(where), {Extents...}};
+  }
 
 private:
   mutable std::atomic<std::uint32_t> slot_{0};  // its number in the table that each block has
 };
 
-/// The shared memory whose size the launch states, handed out from its start in 16-byte steps; every thread takes the same.
+/// The shared memory whose size the launch states, handed out from its start in 16-byte steps; every thread takes the
+/// same.
 class DynamicShared {
 public:
   using Location = emulation::Location;

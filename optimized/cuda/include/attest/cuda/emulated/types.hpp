@@ -50,8 +50,8 @@ constexpr double2 make_double2(double x, double y) { return {x, y}; }
 
 inline constexpr int warpSize = 32;
 
-// The variables of the thread that runs. initial-exec: one instruction to reach them, also in a shared library, which must then have
-// few bytes of such variables (glibc keeps 1664 for all libraries that are loaded later).
+// The variables of the thread that runs. initial-exec: one instruction to reach them, also in a shared library, which
+// must then have few bytes of such variables (glibc keeps 1664 for all libraries that are loaded later).
 #define ATTEST_CUDA_PER_HOST_THREAD [[gnu::tls_model("initial-exec")]] inline thread_local
 ATTEST_CUDA_PER_HOST_THREAD constinit uint3 threadIdx{}, blockIdx{};
 ATTEST_CUDA_PER_HOST_THREAD constinit dim3 blockDim{}, gridDim{};

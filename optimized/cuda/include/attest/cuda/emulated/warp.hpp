@@ -69,9 +69,13 @@ inline unsigned ballot(const char* name, unsigned mask, bool predicate, Location
 #define ATTEST_CUDA_HERE attest::cuda::emulation::Location where = attest::cuda::emulation::Location::current()
 
 inline void __syncthreads(ATTEST_CUDA_HERE) { attest::cuda::emulation::block(where).barrier(0, where); }
-inline int __syncthreads_count(int predicate, ATTEST_CUDA_HERE) { return attest::cuda::emulation::block(where).barrier(predicate, where); }
+inline int __syncthreads_count(int predicate, ATTEST_CUDA_HERE) {
+  return attest::cuda::emulation::block(where).barrier(predicate, where);
+}
 inline int __syncthreads_or(int predicate, ATTEST_CUDA_HERE) { return __syncthreads_count(predicate, where) != 0; }
-inline int __syncthreads_and(int predicate, ATTEST_CUDA_HERE) { return __syncthreads_count(predicate == 0, where) == 0; }
+inline int __syncthreads_and(int predicate, ATTEST_CUDA_HERE) {
+  return __syncthreads_count(predicate == 0, where) == 0;
+}
 
 inline void __syncwarp(unsigned mask = 0xffffffffu, ATTEST_CUDA_HERE) {
   attest::cuda::emulation::Collective arrival{"__syncwarp", mask, where, nullptr, nullptr, true};
@@ -92,21 +96,25 @@ inline int __all_sync(unsigned mask, int predicate, ATTEST_CUDA_HERE) {
 template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = warpSize, ATTEST_CUDA_HERE) {
   const int self = attest::cuda::lane(), first = self & ~(width - 1);
-  return attest::cuda::emulation::shuffle("__shfl_sync", mask, value, static_cast<unsigned>(first + (source & (width - 1))), where);
+  return attest::cuda::emulation::shuffle("__shfl_sync", mask, value,
+                                          static_cast<unsigned>(first + (source & (width - 1))), where);
 }
 template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize, ATTEST_CUDA_HERE) {
   const int self = attest::cuda::lane(), first = self & ~(width - 1), source = self - static_cast<int>(delta);
-  return attest::cuda::emulation::shuffle("__shfl_up_sync", mask, value, static_cast<unsigned>(source < first ? self : source), where);
+  return attest::cuda::emulation::shuffle("__shfl_up_sync", mask, value,
+                                          static_cast<unsigned>(source < first ? self : source), where);
 }
 template <class T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize, ATTEST_CUDA_HERE) {
   const int self = attest::cuda::lane(), last = self | (width - 1), source = self + static_cast<int>(delta);
-  return attest::cuda::emulation::shuffle("__shfl_down_sync", mask, value, static_cast<unsigned>(source > last ? self : source), where);
+  return attest::cuda::emulation::shuffle("__shfl_down_sync", mask, value,
+                                          static_cast<unsigned>(source > last ? self : source), where);
 }
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = warpSize, ATTEST_CUDA_HERE) {
   const int self = attest::cuda::lane(), last = self | (width - 1), source = self ^ lanes;
-  return attest::cuda::emulation::shuffle("__shfl_xor_sync", mask, value, static_cast<unsigned>(source > last ? self : source), where);
+  return attest::cuda::emulation::shuffle("__shfl_xor_sync", mask, value,
+                                          static_cast<unsigned>(source > last ? self : source), where);
 }
 #undef ATTEST_CUDA_HERE

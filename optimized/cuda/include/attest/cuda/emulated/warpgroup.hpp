@@ -48,7 +48,9 @@ unsigned shared_address(SharedPointer<T> at, emulation::Location where = emulati
   return at.offset;
 }
 
-inline void fence_proxies(emulation::Location where = emulation::Location::current()) { emulation::block(where).fence_proxies(); }
+inline void fence_proxies(emulation::Location where = emulation::Location::current()) {
+  emulation::block(where).fence_proxies();
+}
 
 template <int Eights>
 void warpgroup_fence(Accumulator (&sum)[Eights]) {
@@ -59,7 +61,9 @@ void warpgroup_fence(Accumulator (&sum)[Eights], MatrixA<__nv_bfloat16> (&a)[Ste
   emulation::fence_registers(sum, sizeof(sum));
   emulation::fence_registers(a, sizeof(a));
 }
-inline void warpgroup_commit(emulation::Location where = emulation::Location::current()) { emulation::commit_products(where); }
+inline void warpgroup_commit(emulation::Location where = emulation::Location::current()) {
+  emulation::commit_products(where);
+}
 template <int N = 0, int Eights>
 void warpgroup_wait(Accumulator (&sum)[Eights], emulation::Location where = emulation::Location::current()) {
   emulation::wait_for_products(N, sum[0].values, Eights * Accumulator::size, where);

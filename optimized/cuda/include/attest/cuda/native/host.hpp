@@ -58,11 +58,13 @@ inline void synchronize(Stream stream) { check(cudaStreamSynchronize(stream), "s
 
 /// kernel<<<grid, block, shared_bytes, stream>>>(arguments...), with the error thrown.
 template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream stream, Arguments&&... arguments) {
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream stream,
+            Arguments&&... arguments) {
   if (shared_bytes > 48 * 1024) {  // more has to be asked for
     const int bytes = static_cast<int>(shared_bytes);
-    check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-          "launch: shared memory");
+    check(
+        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        "launch: shared memory");
   }
   cudaLaunchConfig_t config{};
   config.gridDim = grid;

@@ -15,10 +15,12 @@ struct Registers {
 }  // namespace detail
 
 // One instruction for each type of operand.
-#define ATTEST_CUDA_MMA(shape, type)                                                                                                \
-  asm volatile("mma.sync.aligned." shape ".row.col.f32." type "." type ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
-               : "+f"(c.values[0]), "+f"(c.values[1]), "+f"(c.values[2]), "+f"(c.values[3])                                         \
-               : "r"(left.word[0]), "r"(left.word[1]), "r"(left.word[2]), "r"(left.word[3]), "r"(right.word[0]), "r"(right.word[1]))
+#define ATTEST_CUDA_MMA(shape, type)                                                                             \
+  asm volatile("mma.sync.aligned." shape ".row.col.f32." type "." type                                           \
+               ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                                      \
+               : "+f"(c.values[0]), "+f"(c.values[1]), "+f"(c.values[2]), "+f"(c.values[3])                      \
+               : "r"(left.word[0]), "r"(left.word[1]), "r"(left.word[2]), "r"(left.word[3]), "r"(right.word[0]), \
+                 "r"(right.word[1]))
 
 /// c += a b. All lanes of the warp call it, at one place.
 template <class T>

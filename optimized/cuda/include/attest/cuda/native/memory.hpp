@@ -54,9 +54,12 @@ __device__ __forceinline__ void copy_async(T* to, const T* from, int valid = Cou
   const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
   const int read = valid * static_cast<int>(sizeof(T));
   if constexpr (bytes == 16) {  // past the first cache, which would keep a copy that nobody reads again
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(__cvta_generic_to_global(from)), "r"(read) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(__cvta_generic_to_global(from)),
+                 "r"(read)
+                 : "memory");
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(shared), "l"(__cvta_generic_to_global(from)), "r"(read), "n"(bytes)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(shared), "l"(__cvta_generic_to_global(from)),
+                 "r"(read), "n"(bytes)
                  : "memory");
   }
 }
@@ -68,7 +71,8 @@ __device__ __forceinline__ void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
-/// Flags in global memory, between blocks: what was written before store_release is seen after load_acquire has seen the flag.
+/// Flags in global memory, between blocks: what was written before store_release is seen after load_acquire has seen
+/// the flag.
 template <class T>
 __device__ __forceinline__ T load_acquire(const T* from) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
@@ -86,7 +90,8 @@ template <class T>
 __device__ __forceinline__ void store_release(T* to, std::type_identity_t<T> value) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   if constexpr (sizeof(T) == 4) {
-    asm volatile("st.release.gpu.global.b32 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "r"(__builtin_bit_cast(unsigned, value))
+    asm volatile("st.release.gpu.global.b32 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(__builtin_bit_cast(unsigned, value))
                  : "memory");
   } else {
     asm volatile("st.release.gpu.global.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),

@@ -8,7 +8,8 @@ namespace attest::cuda {
 template <class T>
 using SharedPointer = T*;
 
-/// An array in shared memory with extents of run time: a part of the dynamic shared memory, or a Shared handed to a function.
+/// An array in shared memory with extents of run time: a part of the dynamic shared memory, or a Shared handed to a
+/// function.
 template <class T, int Rank>
 class SharedView {
 public:
@@ -17,17 +18,29 @@ public:
     for (int axis = 0; axis < Rank; ++axis) extents_[axis] = extents[axis];
   }
   __device__ int extent(int axis) const { return extents_[axis]; }
-  __device__ T& operator()(int i) const requires(Rank == 1) { return begin_[i]; }
-  __device__ T& operator()(int i, int j) const requires(Rank == 2) { return begin_[i * extents_[1] + j]; }
-  __device__ T& operator()(int i, int j, int k) const requires(Rank == 3) { return begin_[(i * extents_[1] + j) * extents_[2] + k]; }
+  __device__ T& operator()(int i) const
+    requires(Rank == 1)
+  {
+    return begin_[i];
+  }
+  __device__ T& operator()(int i, int j) const
+    requires(Rank == 2)
+  {
+    return begin_[i * extents_[1] + j];
+  }
+  __device__ T& operator()(int i, int j, int k) const
+    requires(Rank == 3)
+  {
+    return begin_[(i * extents_[1] + j) * extents_[2] + k];
+  }
 
 private:
   T* begin_;
   int extents_[Rank];
 };
 
-/// `__shared__ Shared<float, 16, 17> tile;` in a kernel: an array of the block's. It has no constructor, as __shared__ demands, and
-/// indexing is const, so that a Shared and a SharedView are used alike.
+/// `__shared__ Shared<float, 16, 17> tile;` in a kernel: an array of the block's. It has no constructor, as __shared__
+/// demands, and indexing is const, so that a Shared and a SharedView are used alike.
 template <class T, int... Extents>
 struct Shared {
   using Value = T;
@@ -38,14 +51,27 @@ struct Shared {
     constexpr int extents[] = {Extents...};
     return extents[axis];
   }
-  __device__ T& operator()(int i) const requires(rank == 1) { return elements[i]; }
-  __device__ T& operator()(int i, int j) const requires(rank == 2) { return elements[i * extent(1) + j]; }
-  __device__ T& operator()(int i, int j, int k) const requires(rank == 3) { return elements[(i * extent(1) + j) * extent(2) + k]; }
+  __device__ T& operator()(int i) const
+    requires(rank == 1)
+  {
+    return elements[i];
+  }
+  __device__ T& operator()(int i, int j) const
+    requires(rank == 2)
+  {
+    return elements[i * extent(1) + j];
+  }
+  __device__ T& operator()(int i, int j, int k) const
+    requires(rank == 3)
+  {
+    return elements[(i * extent(1) + j) * extent(2) + k];
+  }
   __device__ SharedView<T, rank> view() const { return {elements, {Extents...}}; }
   __device__ operator SharedView<T, rank>() const { return view(); }
 };
 
-/// The shared memory whose size the launch states, handed out from its start in 16-byte steps; every thread takes the same.
+/// The shared memory whose size the launch states, handed out from its start in 16-byte steps; every thread takes the
+/// same.
 class DynamicShared {
 public:
   template <class T>

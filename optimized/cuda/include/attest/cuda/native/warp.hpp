@@ -29,17 +29,18 @@ namespace detail {
 
 /// A struct of 4 or 8 bytes, which CUDA's shuffles do not know.
 template <class T>
-concept ShuffledStruct = std::is_class_v<T> && std::is_trivially_copyable_v<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
+concept ShuffledStruct = std::is_class_v<T> && std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
 template <class T>
 using ShuffledWord = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
 
 }  // namespace detail
 }  // namespace attest::cuda
 
-#define ATTEST_CUDA_SHUFFLE(name, Second)                                                                                      \
-  template <attest::cuda::detail::ShuffledStruct T>                                                                            \
-  __device__ __forceinline__ T name(unsigned mask, T value, Second second, int width = warpSize) {                             \
-    return __builtin_bit_cast(T, name(mask, __builtin_bit_cast(attest::cuda::detail::ShuffledWord<T>, value), second, width)); \
+#define ATTEST_CUDA_SHUFFLE(name, Second)                                                                \
+  template <attest::cuda::detail::ShuffledStruct T>                                                      \
+  __device__ __forceinline__ T name(unsigned mask, T value, Second second, int width = warpSize) {       \
+    return __builtin_bit_cast(                                                                           \
+        T, name(mask, __builtin_bit_cast(attest::cuda::detail::ShuffledWord<T>, value), second, width)); \
   }
 ATTEST_CUDA_SHUFFLE(__shfl_sync, int)
 ATTEST_CUDA_SHUFFLE(__shfl_up_sync, unsigned)

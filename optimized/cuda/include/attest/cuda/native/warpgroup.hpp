@@ -24,7 +24,8 @@ __device__ __forceinline__ unsigned shared_address(const T* at) {
 
 namespace detail {
 
-/// The compiler takes these registers for changed here: what it computes from them it computes behind this place, what it puts into them before.
+/// The compiler takes these registers for changed here: what it computes from them it computes behind this place, what
+/// it puts into them before.
 template <int Eights>
 __device__ __forceinline__ void pin(Accumulator (&sum)[Eights]) {
 #pragma unroll
@@ -66,21 +67,22 @@ __device__ __forceinline__ void warpgroup_wait(Accumulator (&sum)[Eights]) {
   detail::pin(sum);
 }
 
-// One instruction for each width, with the left operand in registers or in shared memory. `sums` are the names of the accumulators, behind
-// which the operands are counted.
-#define ATTEST_CUDA_SUM(e) "+f"(sum[e].values[0]), "+f"(sum[e].values[1]), "+f"(sum[e].values[2]), "+f"(sum[e].values[3])
-#define ATTEST_CUDA_SUM_8(e)                                                                                                        \
-  ATTEST_CUDA_SUM(e), ATTEST_CUDA_SUM(e + 1), ATTEST_CUDA_SUM(e + 2), ATTEST_CUDA_SUM(e + 3), ATTEST_CUDA_SUM(e + 4),               \
+// One instruction for each width, with the left operand in registers or in shared memory. `sums` are the names of the
+// accumulators, behind which the operands are counted.
+#define ATTEST_CUDA_SUM(e) \
+  "+f"(sum[e].values[0]), "+f"(sum[e].values[1]), "+f"(sum[e].values[2]), "+f"(sum[e].values[3])
+#define ATTEST_CUDA_SUM_8(e)                                                                                          \
+  ATTEST_CUDA_SUM(e), ATTEST_CUDA_SUM(e + 1), ATTEST_CUDA_SUM(e + 2), ATTEST_CUDA_SUM(e + 3), ATTEST_CUDA_SUM(e + 4), \
       ATTEST_CUDA_SUM(e + 5), ATTEST_CUDA_SUM(e + 6), ATTEST_CUDA_SUM(e + 7)
-#define ATTEST_CUDA_WGMMA(width, sums, left, right, immediates)                                                                     \
-  "{.reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n" width "k16.f32.bf16.bf16 {" sums "}, " left ", " right \
-  ", add, 1, 1, " immediates ";}"
+#define ATTEST_CUDA_WGMMA(width, sums, left, right, immediates)                                                \
+  "{.reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n" width "k16.f32.bf16.bf16 {" sums \
+  "}, " left ", " right ", add, 1, 1, " immediates ";}"
 #define ATTEST_CUDA_SUMS_1 "%0, %1, %2, %3"
-#define ATTEST_CUDA_SUMS_8 \
+#define ATTEST_CUDA_SUMS_8                                                 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define ATTEST_CUDA_SUMS_16 \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+#define ATTEST_CUDA_SUMS_16                                                          \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "           \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
   "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
@@ -93,16 +95,19 @@ __device__ __forceinline__ void warpgroup_product(Accumulator* sum, const Regist
   if constexpr (Eights == 16) {
     asm volatile(ATTEST_CUDA_WGMMA("128", ATTEST_CUDA_SUMS_16, "{%64, %65, %66, %67}", "%68", "%69")
                  : ATTEST_CUDA_SUM_8(0), ATTEST_CUDA_SUM_8(8)
-                 : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b), "n"(static_cast<int>(major)));
+                 : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b),
+                   "n"(static_cast<int>(major)));
   } else if constexpr (Eights == 8) {
     asm volatile(ATTEST_CUDA_WGMMA("64", ATTEST_CUDA_SUMS_8, "{%32, %33, %34, %35}", "%36", "%37")
                  : ATTEST_CUDA_SUM_8(0)
-                 : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b), "n"(static_cast<int>(major)));
+                 : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b),
+                   "n"(static_cast<int>(major)));
   } else {
     static_assert(Eights == 1);
     asm volatile(ATTEST_CUDA_WGMMA("8", ATTEST_CUDA_SUMS_1, "{%4, %5, %6, %7}", "%8", "%9")
                  : ATTEST_CUDA_SUM(0)
-                 : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b), "n"(static_cast<int>(major)));
+                 : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b),
+                   "n"(static_cast<int>(major)));
   }
 }
 // `a` in shared memory.
@@ -135,11 +140,13 @@ __device__ __forceinline__ void warpgroup_products(Accumulator* sum, const A& a,
 }  // namespace detail
 
 template <int Eights, Major major>
-__device__ __forceinline__ void multiply_add(Accumulator (&sum)[Eights], const MatrixA<__nv_bfloat16>& a, const Described<major>& b) {
+__device__ __forceinline__ void multiply_add(Accumulator (&sum)[Eights], const MatrixA<__nv_bfloat16>& a,
+                                             const Described<major>& b) {
   detail::warpgroup_products<Eights>(sum, __builtin_bit_cast(detail::Registers<4>, a), b);
 }
 template <int Eights, Major major>
-__device__ __forceinline__ void multiply_add(Accumulator (&sum)[Eights], const Described<Major::k>& a, const Described<major>& b) {
+__device__ __forceinline__ void multiply_add(Accumulator (&sum)[Eights], const Described<Major::k>& a,
+                                             const Described<major>& b) {
   detail::warpgroup_products<Eights>(sum, a.bits, b);
 }
 
@@ -156,7 +163,10 @@ __device__ __forceinline__ void multiply_add(Accumulator (&sum)[Eights], const D
 namespace detail {
 
 __device__ inline void no_warpgroup_products() {
-  if (threadIdx.x == 0) printf("attest: a kernel with products of warpgroups was launched on a device for which it was not compiled (sm_90a)\n");
+  if (threadIdx.x == 0)
+    printf(
+        "attest: a kernel with products of warpgroups was launched on a device for which it was not compiled "
+        "(sm_90a)\n");
   __trap();
 }
 

@@ -3,8 +3,8 @@
 
 #include "attest/cuda/attended.hpp"
 
-/// The passes of attention: over keys online, over keys for the statistics of each query, and over one side for the sums that outputs and
-/// gradients are. Every sum has one order and one owner.
+/// The passes of attention: over keys online, over keys for the statistics of each query, and over one side for the
+/// sums that outputs and gradients are. Every sum has one order and one owner.
 
 namespace attest::cuda {
 namespace passes {
@@ -50,7 +50,8 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
   if (chunk.count == 0) return;
   const int head = static_cast<int>(blockIdx.z), first = static_cast<int>(chunk.first), rows = chunk.count;
   const LogitsOf<T> logits(p, chunk.sequence, head);
-  const Panel<T> values(v, LogitsOf<T>::whole(p.keys, chunk.sequence), head), given(grad_o, LogitsOf<T>::whole(p.queries, chunk.sequence), head);
+  const Panel<T> values(v, LogitsOf<T>::whole(p.keys, chunk.sequence), head),
+      given(grad_o, LogitsOf<T>::whole(p.queries, chunk.sequence), head);
 
   Seen seen;
   TwoRows delta{0, 0};
@@ -78,7 +79,8 @@ public:
     const Relative& relative = p.logits.relative;
     if (wanted_ && p.by_row.data) {  // a row between the ends has one key, or none
       for (int at = static_cast<int>(threadIdx.x); at < chunk.count * p.by_row.width; at += kThreads) {
-        const int i = at / p.by_row.width, row = at % p.by_row.width, key = static_cast<int>(chunk.first) + i + relative.offset + row - relative.c;
+        const int i = at / p.by_row.width, row = at % p.by_row.width,
+                  key = static_cast<int>(chunk.first) + i + relative.offset + row - relative.c;
         if (key < 0 || key >= logits.keys()) *to(p.by_row, i, row) = 0;
       }
       __syncthreads();
@@ -90,13 +92,17 @@ public:
     if (!wanted_ || i >= logits_.queries() || j >= logits_.keys()) return;
     if (p_.of_factors.data) {
       const float by_factor = coefficient * l;  // by ln f
-      add(row, by_factor * logits_.factor(LogitsOf<T>::kByFirst, i, j), by_factor * logits_.factor(LogitsOf<T>::kBySecond, i, j));
+      add(row, by_factor * logits_.factor(LogitsOf<T>::kByFirst, i, j),
+          by_factor * logits_.factor(LogitsOf<T>::kBySecond, i, j));
       return;
     }
     const int table_row = p_.logits.relative.row_of(i, j);
-    if (table_row == 0) add(row, coefficient, 0);
-    else if (table_row == p_.by_row.width - 1) add(row, 0, coefficient);
-    else *to(p_.by_row, i - static_cast<int>(chunk_.first), table_row) = coefficient;
+    if (table_row == 0)
+      add(row, coefficient, 0);
+    else if (table_row == p_.by_row.width - 1)
+      add(row, 0, coefficient);
+    else
+      *to(p_.by_row, i - static_cast<int>(chunk_.first), table_row) = coefficient;
   }
 
   /// By the warps that have rows.
@@ -125,7 +131,8 @@ private:
     }
   }
   __device__ float* to(const Answers& answers, int i, int column) const {
-    return static_cast<float*>(answers.data) + answers.place.at(chunk_.sequence, head_, chunk_.origin + chunk_.first + i, column);
+    return static_cast<float*>(answers.data) +
+           answers.place.at(chunk_.sequence, head_, chunk_.origin + chunk_.first + i, column);
   }
 
   const Sums& p_;
@@ -147,33 +154,42 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   if (chunk.count == 0) return;
   const int head = static_cast<int>(blockIdx.z), first = static_cast<int>(chunk.first), rows = chunk.count;
   const LogitsOf<T> logits(p.logits, chunk.sequence, head);
-  const Chunk queries = LogitsOf<T>::whole(p.logits.queries, chunk.sequence), keys = LogitsOf<T>::whole(p.logits.keys, chunk.sequence);
+  const Chunk queries = LogitsOf<T>::whole(p.logits.queries, chunk.sequence),
+              keys = LogitsOf<T>::whole(p.logits.keys, chunk.sequence);
   const Panel<T> statistic(p.statistics, queries, head), values(p.v, keys, head), given(p.grad_o, queries, head);
   const Panel<T> other(p.other, by_query ? keys : queries, head);
   const Span span = span_of(p.answers);
-  const bool stores = similarity == Similarity::exp_product && of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
+  const bool stores =
+      similarity == Similarity::exp_product && of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
   Product answer{.answers = p.answers};
   if constexpr (similarity == Similarity::power && of_gradients) answer.sloped = by_query ? p.logits.q : p.logits.k;
 
   Also also(p, logits, chunk, head);
   Strip<Factor, kEights> sum;
   const int begin = !by_query ? logits.queries_from(first) / kTile * kTile : stores ? 0 : logits.keys_from(first);
-  const int end = !by_query ? logits.queries_before(first + rows) : stores ? keys.count : logits.keys_before(first + rows);
+  const int end = !by_query ? logits.queries_before(first + rows)
+                  : stores  ? keys.count
+                            : logits.keys_before(first + rows);
   for (int t = begin; t < end; t += kTile) {
     const int count = end - t < kTile ? end - t : kTile, eights = round_up(count, 16) / 8;
     fill_known(known, statistic, by_query ? first : t, queries.count);
     Strip<Factor, kScoreEights> scores, gradients;
-    add_similarities<similarity, T, Factor>(scores, tiles, by_query ? logits.q : logits.k, by_query ? logits.k : logits.q, first, rows, t, count);
-    if constexpr (of_gradients) add_scores<T, Factor>(gradients, tiles, by_query ? given : values, by_query ? values : given, first, rows, t, count);
+    add_similarities<similarity, T, Factor>(scores, tiles, by_query ? logits.q : logits.k,
+                                            by_query ? logits.k : logits.q, first, rows, t, count);
+    if constexpr (of_gradients)
+      add_scores<T, Factor>(gradients, tiles, by_query ? given : values, by_query ? values : given, first, rows, t,
+                            count);
     Columns mine = 0;
     if (strip_is_in(rows)) {
-      to_coefficients<similarity, side, coefficient>(scores, gradients, eights, p.logits, logits, known, 0, chunk, t, also);
+      to_coefficients<similarity, side, coefficient>(scores, gradients, eights, p.logits, logits, known, 0, chunk, t,
+                                                     also);
       if (stores) store_logit_gradients<T>(scores, eights, p.grad_logits, chunk, head, t, count);
       mine = store_weights(scores, tiles, eights);
     }
     const bool hides = by_query && p.logits.hides();
     if constexpr (similarity == Similarity::exp_distance && of_gradients)
-      add_weighted_differences<T, Factor>(sum, tiles, mine, used, hides, other, t, count, by_query ? logits.q : logits.k, first, rows, span);
+      add_weighted_differences<T, Factor>(sum, tiles, mine, used, hides, other, t, count,
+                                          by_query ? logits.q : logits.k, first, rows, span);
     else
       add_weighted<T, Factor>(sum, tiles, mine, used, hides, other, t, count, rows, span);
   }
@@ -187,11 +203,14 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
 }
 
 /// Blocks for every chunk of tokens, tile of columns and head.
-inline Grid grid_of(const Call& call, const Sequences& tokens, const Answers& answers) { return {tokens.slots(), wide_tiles(answers.width), call.heads()}; }
+inline Grid grid_of(const Call& call, const Sequences& tokens, const Answers& answers) {
+  return {tokens.slots(), wide_tiles(answers.width), call.heads()};
+}
 
 template <class T, class Factor, Similarity similarity>
 void attend(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
-  call.launch(online<T, Factor, similarity>, grid_of(call, logits.queries, o), kThreads, Tiles<Factor>::bytes, logits, v, o);
+  call.launch(online<T, Factor, similarity>, grid_of(call, logits.queries, o), kThreads, Tiles<Factor>::bytes, logits,
+              v, o);
 }
 
 template <class T, class Factor, Similarity similarity>
@@ -203,16 +222,20 @@ Rows statistics_of(Call& call, const Logits& logits, const Rows& v, const Rows& 
       return read_back(out);
     }
   }
-  call.launch(statistics<T, Factor, similarity>, {logits.queries.slots(), 1, call.heads()}, kThreads, Tiles<Factor>::bytes, logits, v, grad_o, out);
+  call.launch(statistics<T, Factor, similarity>, {logits.queries.slots(), 1, call.heads()}, kThreads,
+              Tiles<Factor>::bytes, logits, v, grad_o, out);
   return read_back(out);
 }
 
 template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient>
 void sum_up(Call& call, const Sums& x) {
   if constexpr (std::is_same_v<T, __nv_bfloat16> && similarity == Similarity::exp_product)
-    if (attends_by_warpgroup(x.logits, x.v.width()) && !x.by_row.data && !x.of_factors.data) return sums_by_warpgroup<side, coefficient>(call, x);
+    if (attends_by_warpgroup(x.logits, x.v.width()) && !x.by_row.data && !x.of_factors.data)
+      return sums_by_warpgroup<side, coefficient>(call, x);
   const Sequences& tokens = side == Side::queries ? x.logits.queries : x.logits.keys;
-  const auto launch = [&](auto kernel) { call.launch(kernel, grid_of(call, tokens, x.answers), kThreads, Tiles<Factor>::bytes, x); };
+  const auto launch = [&](auto kernel) {
+    call.launch(kernel, grid_of(call, tokens, x.answers), kThreads, Tiles<Factor>::bytes, x);
+  };
   if constexpr (side == Side::queries && similarity == Similarity::exp_product)
     if (x.by_row.data || x.of_factors.data) return launch(sums<T, Factor, similarity, side, coefficient, Gathered<T>>);
   launch(sums<T, Factor, similarity, side, coefficient, NothingElse>);
@@ -223,25 +246,28 @@ void sum_up(Call& call, const Sums& x) {
 }  // namespace attest::cuda
 
 // Of softmax a source has two or three kernels, of the others, which ask for less, all five.
-#define ATTEST_CUDA_SUMS(T, Factor, similarity, side, coefficient) \
-  template void passes::sum_up<T, Factor, Similarity::similarity, Side::side, Coefficient::coefficient>(Call&, const Sums&);
-#define ATTEST_CUDA_STATISTICS(T, Factor, similarity)                                                                      \
-  template void passes::attend<T, Factor, Similarity::similarity>(Call&, const Logits&, const Rows&, const Answers&);     \
-  template Rows passes::statistics_of<T, Factor, Similarity::similarity>(Call&, const Logits&, const Rows&, const Rows&);
-#define ATTEST_CUDA_BACKWARD(T, Factor, similarity)                       \
-  ATTEST_CUDA_SUMS(T, Factor, similarity, keys, weight)                   \
-  ATTEST_CUDA_SUMS(T, Factor, similarity, keys, logit_gradient)           \
+#define ATTEST_CUDA_SUMS(T, Factor, similarity, side, coefficient)                                             \
+  template void passes::sum_up<T, Factor, Similarity::similarity, Side::side, Coefficient::coefficient>(Call&, \
+                                                                                                        const Sums&);
+#define ATTEST_CUDA_STATISTICS(T, Factor, similarity)                                                                 \
+  template void passes::attend<T, Factor, Similarity::similarity>(Call&, const Logits&, const Rows&, const Answers&); \
+  template Rows passes::statistics_of<T, Factor, Similarity::similarity>(Call&, const Logits&, const Rows&,           \
+                                                                         const Rows&);
+#define ATTEST_CUDA_BACKWARD(T, Factor, similarity)             \
+  ATTEST_CUDA_SUMS(T, Factor, similarity, keys, weight)         \
+  ATTEST_CUDA_SUMS(T, Factor, similarity, keys, logit_gradient) \
   ATTEST_CUDA_SUMS(T, Factor, similarity, queries, logit_gradient)
 
 #define ATTEST_CUDA_UNIT_softmax(T, Factor) ATTEST_CUDA_STATISTICS(T, Factor, exp_product)
 #define ATTEST_CUDA_UNIT_softmax_weights_over_keys(T, Factor) ATTEST_CUDA_SUMS(T, Factor, exp_product, queries, weight)
-#define ATTEST_CUDA_UNIT_softmax_gradients_over_keys(T, Factor) ATTEST_CUDA_SUMS(T, Factor, exp_product, queries, logit_gradient)
-#define ATTEST_CUDA_UNIT_softmax_over_queries(T, Factor)     \
-  ATTEST_CUDA_SUMS(T, Factor, exp_product, keys, weight)   \
+#define ATTEST_CUDA_UNIT_softmax_gradients_over_keys(T, Factor) \
+  ATTEST_CUDA_SUMS(T, Factor, exp_product, queries, logit_gradient)
+#define ATTEST_CUDA_UNIT_softmax_over_queries(T, Factor) \
+  ATTEST_CUDA_SUMS(T, Factor, exp_product, keys, weight) \
   ATTEST_CUDA_SUMS(T, Factor, exp_product, keys, logit_gradient)
-#define ATTEST_CUDA_UNIT_power(T, Factor)      \
-  ATTEST_CUDA_STATISTICS(T, Factor, power)     \
+#define ATTEST_CUDA_UNIT_power(T, Factor)  \
+  ATTEST_CUDA_STATISTICS(T, Factor, power) \
   ATTEST_CUDA_BACKWARD(T, Factor, power)
-#define ATTEST_CUDA_UNIT_distance(T)                  \
-  ATTEST_CUDA_STATISTICS(T, float, exp_distance)      \
+#define ATTEST_CUDA_UNIT_distance(T)             \
+  ATTEST_CUDA_STATISTICS(T, float, exp_distance) \
   ATTEST_CUDA_BACKWARD(T, float, exp_distance)

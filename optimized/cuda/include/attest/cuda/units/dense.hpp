@@ -5,7 +5,8 @@
 
 #include "attest/cuda/products.hpp"
 
-/// Dense layers: 64 tokens times up to 72 columns of the weights in a block, and the sums over tokens that their gradients are.
+/// Dense layers: 64 tokens times up to 72 columns of the weights in a block, and the sums over tokens that their
+/// gradients are.
 
 namespace attest::cuda {
 namespace {
@@ -38,7 +39,8 @@ __global__ __launch_bounds__(kThreads) void layer(Dense p) {
   sum.each(span.eights(), [&](int row, int x, float value) {
     const int i = strip_row() + row, column = span.first + x;
     if (i >= chunk.count || x >= span.columns) return;
-    if (column - (chunk.first + i) > p.last_diagonal) return store_answer<T>({.answers = p.y}, chunk, head, i, column, 0, 1);
+    if (column - (chunk.first + i) > p.last_diagonal)
+      return store_answer<T>({.answers = p.y}, chunk, head, i, column, 0, 1);
     value *= p.factor;
     if (p.bias.data) value += bias.raw(0, column);
     store_answer<T>(answer, chunk, head, i, column, value, 1);
@@ -52,7 +54,8 @@ __global__ __launch_bounds__(kThreads) void sums_over_tokens(DenseGradient p, in
   const Tiles<Factor> tiles(memory);
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
   const int first = static_cast<int>(blockIdx.y) % row_tiles * kTile, tile = static_cast<int>(blockIdx.y) / row_tiles;
-  const Chunk whole{sequence, p.tokens.origin_of(sequence), 0, static_cast<int>(p.tokens.length_of(sequence))}, once{sequence, 0, 0, 1};
+  const Chunk whole{sequence, p.tokens.origin_of(sequence), 0, static_cast<int>(p.tokens.length_of(sequence))},
+      once{sequence, 0, 0, 1};
   const Panel<T> x(p.x, whole, head), given(p.grad_y, whole, head);
   const Span span{tile * kTile, wide_columns(tile, x.width()), false};
   Strip<Factor, kEights> sum;
@@ -62,8 +65,10 @@ __global__ __launch_bounds__(kThreads) void sums_over_tokens(DenseGradient p, in
   sum.each(span.eights(), [&](int row, int column, float value) {
     const int from = span.first + column, to = first + strip_row() + row;
     if (column >= span.columns || to >= given.width()) return;
-    if (from == p.x.stored) store_answer<T>(by_bias, once, head, 0, to, value, 1);
-    else if (p.grad_w.width > 0) store_answer<T>(by_weight, once, head, from, to, value, 1);
+    if (from == p.x.stored)
+      store_answer<T>(by_bias, once, head, 0, to, value, 1);
+    else if (p.grad_w.width > 0)
+      store_answer<T>(by_weight, once, head, from, to, value, 1);
   });
 }
 
@@ -71,7 +76,8 @@ __global__ __launch_bounds__(kThreads) void sums_over_tokens(DenseGradient p, in
 
 template <class T, class Factor>
 void dense(Call& call, const Dense& x) {
-  call.launch(layer<T, Factor>, {x.tokens.slots(), wide_tiles(x.y.width), call.heads()}, kThreads, Tiles<Factor>::bytes, x);
+  call.launch(layer<T, Factor>, {x.tokens.slots(), wide_tiles(x.y.width), call.heads()}, kThreads, Tiles<Factor>::bytes,
+              x);
 }
 
 template <class T, class Factor>
@@ -79,11 +85,12 @@ void dense_gradient(Call& call, const DenseGradient& gradient) {
   DenseGradient x = gradient;
   x.x.ones = x.grad_bias.width > 0;
   const int row_tiles = static_cast<int>(divide_up(x.grad_y.width(), kTile));
-  call.launch(sums_over_tokens<T, Factor>, {x.tokens.count, row_tiles * wide_tiles(x.x.width()), call.heads()}, kThreads, Tiles<Factor>::bytes, x, row_tiles);
+  call.launch(sums_over_tokens<T, Factor>, {x.tokens.count, row_tiles * wide_tiles(x.x.width()), call.heads()},
+              kThreads, Tiles<Factor>::bytes, x, row_tiles);
 }
 
 }  // namespace attest::cuda
 
-#define ATTEST_CUDA_UNIT_layers(T, Factor)               \
-  template void dense<T, Factor>(Call&, const Dense&);   \
+#define ATTEST_CUDA_UNIT_layers(T, Factor)             \
+  template void dense<T, Factor>(Call&, const Dense&); \
   template void dense_gradient<T, Factor>(Call&, const DenseGradient&);

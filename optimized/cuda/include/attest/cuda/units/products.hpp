@@ -3,26 +3,29 @@
 
 #include "attest/cuda/products.hpp"
 
-/// All chunks at once: the total of each, their prefix sums in the order of the tokens (products.cu), then the answers of each from the state
-/// before it.
+/// All chunks at once: the total of each, their prefix sums in the order of the tokens (products.cu), then the answers
+/// of each from the state before it.
 
 namespace attest::cuda {
 namespace {
 
 /// totals[slot] = sum of b_j c_j^T over the chunk's tokens. A block has 64 rows and up to 72 columns of one chunk's.
 template <class T, class Factor>
-__global__ __launch_bounds__(kThreads) void chunk_totals(Rows b, Rows c, Sequences tokens, State totals, int row_tiles) {
+__global__ __launch_bounds__(kThreads) void chunk_totals(Rows b, Rows c, Sequences tokens, State totals,
+                                                         int row_tiles) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
   const Index slot = blockIdx.x;
-  const int head = static_cast<int>(blockIdx.z), row = static_cast<int>(blockIdx.y) % row_tiles * kTile, tile = static_cast<int>(blockIdx.y) / row_tiles;
+  const int head = static_cast<int>(blockIdx.z), row = static_cast<int>(blockIdx.y) % row_tiles * kTile,
+            tile = static_cast<int>(blockIdx.y) / row_tiles;
   const Chunk chunk = tokens.chunk_at(slot);
   const Span span{tile * kTile, wide_columns(tile, c.width()), false};
   Strip<Factor, kEights> sum;
   outer<T, Factor>(sum, tiles, Panel<T>(b, chunk, head), Panel<T>(c, chunk, head), row, chunk.count, span);
   sum.each(span.eights(), [&](int r, int column, float value) {
     const int x = row + strip_row() + r;
-    if (x < totals.rows && column < span.columns) *totals.at(static_cast<int>(slot), head, x, span.first + column) = value;
+    if (x < totals.rows && column < span.columns)
+      *totals.at(static_cast<int>(slot), head, x, span.first + column) = value;
   });
 }
 
@@ -47,7 +50,8 @@ __global__ __launch_bounds__(kThreads) void chunk_answers(Product p, State state
   const auto last = [&](int x) { return state_at(states, number, head, a.width() - 1, x, span); };
   add_state<T, Factor>(sum, tiles, a, first, rows, span, stage, last);
   if (p.order == Order::past || p.order == Order::future)
-    add_chunk<T, Factor>(sum, tiles, a, Panel<T>(p.b, chunk, head), Panel<T>(p.c, chunk, head), p.order, first, rows, chunk.count, span);
+    add_chunk<T, Factor>(sum, tiles, a, Panel<T>(p.b, chunk, head), Panel<T>(p.c, chunk, head), p.order, first, rows,
+                         chunk.count, span);
   store_answers<T, Factor>(sum, p, chunk, head, first, rows, span);
 }
 
@@ -65,12 +69,15 @@ State workspace_states(Call& call, Index count, int rows, int columns) {
 }  // namespace
 
 template <class T, class Factor>
-State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Sequences& tokens, const State& initial, const State& final) {
+State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Sequences& tokens, const State& initial,
+                const State& final) {
   const int rows = b.width(), columns = c.width();
   const State states = workspace_states(call, tokens.slots(), rows, columns);
-  const State whole = order == Order::all ? workspace_states(call, tokens.count, rows, columns) : State{.rows = rows, .columns = columns};
+  const State whole = order == Order::all ? workspace_states(call, tokens.count, rows, columns)
+                                          : State{.rows = rows, .columns = columns};
   const int row_tiles = static_cast<int>(divide_up(rows, kTile));
-  call.launch(chunk_totals<T, Factor>, {tokens.slots(), row_tiles * wide_tiles(columns), call.heads()}, kThreads, Tiles<Factor>::bytes, b, c, tokens, states, row_tiles);
+  call.launch(chunk_totals<T, Factor>, {tokens.slots(), row_tiles * wide_tiles(columns), call.heads()}, kThreads,
+              Tiles<Factor>::bytes, b, c, tokens, states, row_tiles);
   add_up_states(call, states, tokens, order, initial, final, whole);
   return order == Order::all ? whole : states;
 }
@@ -78,11 +85,13 @@ State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Seq
 template <class T, class Factor>
 void answer_from(Call& call, const Product& product, const State& states) {
   const int row_tiles = static_cast<int>(divide_up(product.tokens.chunk, kTile));
-  call.launch(chunk_answers<T, Factor>, {product.tokens.slots() * row_tiles, Span::tiles(product), call.heads()}, kThreads, Tiles<Factor>::bytes, product, states, row_tiles);
+  call.launch(chunk_answers<T, Factor>, {product.tokens.slots() * row_tiles, Span::tiles(product), call.heads()},
+              kThreads, Tiles<Factor>::bytes, product, states, row_tiles);
 }
 
 }  // namespace attest::cuda
 
-#define ATTEST_CUDA_UNIT_chunks(T, Factor)                                                                                            \
-  template State states_of<T, Factor>(Call&, const Rows&, const Rows&, Order, const Sequences&, const State&, const State&);          \
+#define ATTEST_CUDA_UNIT_chunks(T, Factor)                                                                    \
+  template State states_of<T, Factor>(Call&, const Rows&, const Rows&, Order, const Sequences&, const State&, \
+                                      const State&);                                                          \
   template void answer_from<T, Factor>(Call&, const Product&, const State&);

@@ -8,8 +8,8 @@
 namespace attest::cuda {
 namespace {
 
-/// The answers of all tokens of a sequence, in the columns of one tile, with those columns of the state. By the delta rule the state takes
-/// what of a chunk's targets it does not answer already.
+/// The answers of all tokens of a sequence, in the columns of one tile, with those columns of the state. By the delta
+/// rule the state takes what of a chunk's targets it does not answer already.
 template <class T, class Factor, bool delta>
 __global__ __launch_bounds__(kThreads) void sweep(Product p) {
   DynamicShared memory;
@@ -29,8 +29,9 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
       const int rows = chunk.count - first < kTile ? chunk.count - first : kTile;
       Strip<Factor, kEights> sum;
       const auto answer_of_state = [&](Strip<Factor, kEights>& into, const Panel<T>& to) {
-        add_state<T, Factor>(into, tiles, to, first, rows, span, [&](int k, int) { return Right<SharedView<float, 2>>{state, k}; },
-                             [&](int x) { return float(state(width - 1, x)); });
+        add_state<T, Factor>(
+            into, tiles, to, first, rows, span, [&](int k, int) { return Right<SharedView<float, 2>>{state, k}; },
+            [&](int x) { return float(state(width - 1, x)); });
       };
       answer_of_state(sum, a);
       if (p.order != Order::outside) add_chunk<T, Factor>(sum, tiles, a, b, c, p.order, first, rows, chunk.count, span);
@@ -66,8 +67,9 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
 template <class T, class Factor>
 void answer_by_chunks(Call& call, const Product& product) {
   const std::size_t state = sizeof(float) * kWidePitch * static_cast<std::size_t>(round_up(product.a.width(), 16));
-  call.launch(product.news.data ? sweep<T, Factor, true> : sweep<T, Factor, false>, {product.tokens.count, Span::tiles(product), call.heads()}, kThreads,
-              Tiles<Factor>::bytes + state, product);
+  call.launch(product.news.data ? sweep<T, Factor, true> : sweep<T, Factor, false>,
+              {product.tokens.count, Span::tiles(product), call.heads()}, kThreads, Tiles<Factor>::bytes + state,
+              product);
 }
 
 }  // namespace attest::cuda

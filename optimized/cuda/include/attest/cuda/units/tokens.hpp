@@ -4,15 +4,16 @@
 #include "attest/cuda/linear.hpp"
 #include "attest/cuda/tiles.hpp"
 
-/// One token after the other, in true float: each thread keeps its part of the state in registers. What a token's answer is made of does not
-/// depend on the tokens behind it nor on where the call began, so that a carried state gives the bits of one call.
+/// One token after the other, in true float: each thread keeps its part of the state in registers. What a token's
+/// answer is made of does not depend on the tokens behind it nor on where the call began, so that a carried state gives
+/// the bits of one call.
 
 namespace attest::cuda {
 namespace {
 
-constexpr int kSteps = 8;                                 // tokens between barriers
-constexpr int kValues = 31;                               // columns of a block, one for each lane but the last, which has the denominator
-constexpr int kLargest = 260, kOwn = kLargest / kWarps;   // rows of the state: warp w has rows w, w + 4, ...
+constexpr int kSteps = 8;    // tokens between barriers
+constexpr int kValues = 31;  // columns of a block, one for each lane but the last, which has the denominator
+constexpr int kLargest = 260, kOwn = kLargest / kWarps;  // rows of the state: warp w has rows w, w + 4, ...
 
 template <class T>
 __global__ __launch_bounds__(kThreads) void step_by_step(Product p) {
@@ -20,7 +21,8 @@ __global__ __launch_bounds__(kThreads) void step_by_step(Product p) {
   __shared__ Shared<float, kSteps, kLargest> b_tile;
   __shared__ Shared<float, kSteps, 32> c_tile;
   __shared__ Shared<float, kSteps, kWarps, 32> parts;
-  const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z), first = static_cast<int>(blockIdx.y) * kValues;
+  const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z),
+            first = static_cast<int>(blockIdx.y) * kValues;
   const bool divides = p.division.wanted, last = lane() == kValues;
   const bool mine = last ? divides : first + lane() < p.answers.width;
   const int width = p.a.width(), column = last ? p.initial.columns - 1 : first + lane();
@@ -80,7 +82,8 @@ __global__ __launch_bounds__(kThreads) void step_by_step(Product p) {
 
 /// e = -(grad_o . o) / d and G = grad_o / d: a warp for each token.
 template <class T>
-__global__ __launch_bounds__(kThreads) void divide_cotangents(Sequences tokens, Rows sums, Rows grad_o, float eps, Answers out) {
+__global__ __launch_bounds__(kThreads) void divide_cotangents(Sequences tokens, Rows sums, Rows grad_o, float eps,
+                                                              Answers out) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), row = warp(), m = grad_o.width();
   if (row >= chunk.count) return;
@@ -102,8 +105,10 @@ __global__ __launch_bounds__(kThreads) void divide_cotangents(Sequences tokens, 
 template <class T>
 void answer_by_tokens(Call& call, const Product& product) {
   if (product.a.width() > kLargest)
-    throw std::invalid_argument("a state of " + std::to_string(product.a.width()) + " rows; token by token at most " + std::to_string(kLargest));
-  call.launch(step_by_step<T>, {product.tokens.count, divide_up(product.answers.width, kValues), call.heads()}, kThreads, 0, product);
+    throw std::invalid_argument("a state of " + std::to_string(product.a.width()) + " rows; token by token at most " +
+                                std::to_string(kLargest));
+  call.launch(step_by_step<T>, {product.tokens.count, divide_up(product.answers.width, kValues), call.heads()},
+              kThreads, 0, product);
 }
 
 template <class T>
@@ -111,7 +116,8 @@ Rows cotangents(Call& call, const Sequences& tokens, const Answers& sums, const 
   const Answers out = call.workspace_rows(tokens, sums.width);
   Sequences warps = tokens;
   warps.chunk = kWarps;
-  call.launch(divide_cotangents<T>, {warps.slots(), 1, call.heads()}, kThreads, 0, warps, read_back(sums), grad_o, eps, out);
+  call.launch(divide_cotangents<T>, {warps.slots(), 1, call.heads()}, kThreads, 0, warps, read_back(sums), grad_o, eps,
+              out);
   return read_back(out);
 }
 

@@ -8,26 +8,31 @@
 namespace attest::cuda {
 namespace {
 
-/// The answers of 64 rows of one side, in 8 * Eights columns. What they are sums of lies in shared memory for the scores or their gradients.
+/// The answers of 64 rows of one side, in 8 * Eights columns. What they are sums of lies in shared memory for the
+/// scores or their gradients.
 template <int Eights, Side side, Coefficient coefficient>
 __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   constexpr bool by_query = side == Side::queries, of_gradients = coefficient == Coefficient::logit_gradient;
   DynamicShared memory;
   const int depth = depth_of(p.logits.q.width()), width = depth_of(p.v.width());
   const KeptTile own(memory, depth), own_factor(memory, of_gradients ? width : 0);
-  const StagedTile other(memory, of_gradients ? round_up(depth, 8 * Eights) : depth), other_factor(memory, of_gradients ? width : round_up(width, 8 * Eights));
+  const StagedTile other(memory, of_gradients ? round_up(depth, 8 * Eights) : depth),
+      other_factor(memory, of_gradients ? width : round_up(width, 8 * Eights));
   __shared__ Shared<float, kStages * kTile, kStatistics> known;
   __shared__ Shared<Columns, kWarps> used;
   const Chunk chunk = (by_query ? p.logits.queries : p.logits.keys).chunk_at(blockIdx.x);
   if (chunk.count == 0) return;
   const int head = static_cast<int>(blockIdx.z), first = static_cast<int>(chunk.first);
   const LogitsOf<Bf16> logits(p.logits, chunk.sequence, head);
-  const Chunk queries = LogitsOf<Bf16>::whole(p.logits.queries, chunk.sequence), keys = LogitsOf<Bf16>::whole(p.logits.keys, chunk.sequence);
+  const Chunk queries = LogitsOf<Bf16>::whole(p.logits.queries, chunk.sequence),
+              keys = LogitsOf<Bf16>::whole(p.logits.keys, chunk.sequence);
   const Panel<Bf16> statistic(p.statistics, queries, head), values(p.v, keys, head), given(p.grad_o, queries, head);
   const Span span = span_of_block<Eights>(p.answers);
   const bool stores = of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
   const int begin = !by_query ? logits.queries_from(first) / kTile * kTile : stores ? 0 : logits.keys_from(first);
-  const int end = !by_query ? logits.queries_before(first + chunk.count) : stores ? keys.count : logits.keys_before(first + chunk.count);
+  const int end = !by_query ? logits.queries_before(first + chunk.count)
+                  : stores  ? keys.count
+                            : logits.keys_before(first + chunk.count);
 
   const auto fetch = [&](int t, int stage) {
     const int count = end - t < kTile ? end - t : kTile;
@@ -54,15 +59,20 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
     } else {
       warpgroup_wait(scores.eights);
     }
-    to_coefficients<Similarity::exp_product, side, coefficient>(scores, gradients, kScoreEights, p.logits, logits, known, stage * kTile, chunk, t, NothingElse{});
-    if (stores) store_logit_gradients<Bf16>(scores, kScoreEights, p.grad_logits, chunk, head, t, end - t < kTile ? end - t : kTile);
-    add_weighted_rows(sum, scores, of_gradients ? other : other_factor, stage, span.first, used, by_query && p.logits.hides());
+    to_coefficients<Similarity::exp_product, side, coefficient>(scores, gradients, kScoreEights, p.logits, logits,
+                                                                known, stage * kTile, chunk, t, NothingElse{});
+    if (stores)
+      store_logit_gradients<Bf16>(scores, kScoreEights, p.grad_logits, chunk, head, t,
+                                  end - t < kTile ? end - t : kTile);
+    add_weighted_rows(sum, scores, of_gradients ? other : other_factor, stage, span.first, used,
+                      by_query && p.logits.hides());
   }
 
   const Product answer{.answers = p.answers};
   sum.each(span.eights(), [&](int row, int x, float value) {
     const int r = strip_row() + row;
-    if (r < chunk.count && x < span.columns) store_answer<Bf16>(answer, chunk, head, r, span.first + x, p.factor * value, 1);
+    if (r < chunk.count && x < span.columns)
+      store_answer<Bf16>(answer, chunk, head, r, span.first + x, p.factor * value, 1);
   });
 }
 
@@ -70,17 +80,21 @@ template <Side side, Coefficient coefficient, int Eights>
 void launch_sums(Call& call, const Sums& x) {
   const Sequences& tokens = side == Side::queries ? x.logits.queries : x.logits.keys;
   const int depth = depth_of(x.logits.q.width()), width = depth_of(x.v.width());
-  const std::size_t bytes = coefficient == Coefficient::logit_gradient ? bytes_of(depth + width, round_up(depth, 8 * Eights) + width)
-                                                                       : bytes_of(depth, depth + round_up(width, 8 * Eights));
-  call.launch(sums<Eights, side, coefficient>, {tokens.slots(), divide_up(x.answers.width, 8 * Eights), call.heads()}, kThreads, bytes, x);
+  const std::size_t bytes = coefficient == Coefficient::logit_gradient
+                                ? bytes_of(depth + width, round_up(depth, 8 * Eights) + width)
+                                : bytes_of(depth, depth + round_up(width, 8 * Eights));
+  call.launch(sums<Eights, side, coefficient>, {tokens.slots(), divide_up(x.answers.width, 8 * Eights), call.heads()},
+              kThreads, bytes, x);
 }
 
 }  // namespace
 
 template <Side side, Coefficient coefficient>
 void sums_by_warpgroup(Call& call, const Sums& x) {
-  if (x.answers.width <= 8 * kFew) launch_sums<side, coefficient, kFew>(call, x);
-  else launch_sums<side, coefficient, kMany>(call, x);
+  if (x.answers.width <= 8 * kFew)
+    launch_sums<side, coefficient, kFew>(call, x);
+  else
+    launch_sums<side, coefficient, kMany>(call, x);
 }
 
 }  // namespace attest::cuda

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Candidates that can do only some shapes are judged on those: in full, or not at all."""
+
+import concurrent.futures
+import json
+import unittest
+
+import support
+
+EQUATION = "attention.scaled_dot_product"
+
+
+def check(*defines, laws):
+    library = support.compile_plugin("constrained.c", *defines)
+    return support.report_of("check", library, "--only", EQUATION, "--laws", laws)
+
+
+class ConstrainedCandidate(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        # Most of the time goes into certifying cases of the wanted shapes.
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            right = pool.submit(check, laws=3)
+            wrong = pool.submit(check, "WRONG_GROUPS", laws=0)
+            cls.right, cls.wrong = right.result(), wrong.result()
+
+    def test_gets_a_full_verdict(self):
+        status, text, report = self.right
+        self.assertEqual(status, 0, text)
+        (row,) = report["rows"]
+        self.assertEqual((row["status"], row["layout"], row["dtype"], row["profile"]), ("PASS", "bhnd", "bf16", "bf16"))
+        self.assertGreaterEqual(row["cases"]["judged"], 14)  # twelve, and two with batches of heads
+        self.assertEqual(row["cases"]["passed"], row["cases"]["judged"])
+        self.assertEqual(row["cases"]["stored"], 0)
+        self.assertGreater(row["elements"], 1000)
+        self.assertLessEqual(row["worst"]["ratio"], 1)
+
+    def test_no_law_leaves_the_capabilities(self):
+        # The plugin returns an error for a shape that it did not promise.
+        (row,) = self.right[2]["rows"]
+        self.assertGreaterEqual(row["laws"]["judged"], 4)
+        self.assertEqual([failure["message"] for failure in row["failures"]], [])
+
+    def test_wrong_head_of_the_keys_is_found(self):
+        status, text, report = self.wrong
+        self.assertEqual(status, 1, text)
+        (row,) = report["rows"]
+        self.assertEqual(row["status"], "FAIL")
+        (failure,) = row[
+            "failures"
+        ]  # alone the batch of 4 heads in 2 groups: every other case is one head, or one group
+        self.assertIn("head 1 of a batch of 2 x 4 (2 groups)", failure["message"])
+        self.assertIn("times the bound", failure["message"])
+
+
+class CandidateWithoutMasks(unittest.TestCase):
+    def test_is_never_given_one(self):
+        folder = support.fresh_folder() / "cases"
+        status, out, err = support.run(
+            "emit", EQUATION, "--to", folder, "--capabilities", "mask == false; bias == false; s <= 20"
+        )
+        self.assertEqual(status, 0, out + err)
+        pages = [json.loads(path.read_text()) for path in folder.glob("*/case.json")]
+        self.assertGreater(len(pages), 10)
+        for page in pages:
+            self.assertLessEqual({tensor["name"] for tensor in page["inputs"]}, {"q", "k", "v"}, page["query"])
+
+
+class CandidateThatFitsNoCase(unittest.TestCase):
+    def test_contradiction_is_invalid(self):
+        status, text, report = check('CAPABILITIES="d == 3; d == 5"', laws=0)
+        self.assertEqual(status, 3, text)
+        self.assertEqual(report["status"], "INVALID")
+        self.assertIn("Verdict: INVALID", text)
+        self.assertIn(
+            "only 0 case(s) fit what the kernel says it can do ('d == 3; d == 5')", support.messages_of(report)[0]
+        )
+
+    def test_shapes_too_large_to_certify_are_invalid(self):
+        status, text, report = check('CAPABILITIES="n == 4096; s == 4096; d == 128"', laws=0)
+        self.assertEqual(status, 3, text)
+        self.assertEqual(report["status"], "INVALID")
+
+    def test_emit_says_so_too(self):
+        folder = support.fresh_folder() / "cases"
+        status, out, err = support.run("emit", EQUATION, "--to", folder, "--capabilities", "d == 3; d == 5")
+        self.assertEqual(status, 3, out + err)
+        self.assertIn("INVALID", err)
+        self.assertFalse(folder.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""What stands is what README.md says that stands, of operations and of the kernels of this project, and no finished family loses an operation."""
+
+import json
+import os
+import pathlib
+import re
+import unittest
+
+import support
+
+BUILD = pathlib.Path(os.environ["ATTEST_BUILD_DIR"])
+FINISHED = ("attention", "linear", "infini", "positional")
+OPERATIONS = {"attention": 10, "linear": 8, "infini": 6, "positional": 9}
+
+
+class Coverage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        path = support.fresh_folder("coverage") / "coverage.json"
+        reports = {
+            backend: BUILD / f"check_{candidate}.json"
+            for backend, candidate in (("openmp", "openmp"), ("cuda", "cuda_emulated"))
+        }
+        kernels = [word for backend, report in reports.items() for word in ("--kernels", f"{backend}={report}")]
+        cls.status, cls.text, cls.errors = support.run("coverage", *kernels, "--json", path, timeout=1800)
+        cls.operations = json.loads(path.read_text())["operations"]
+
+    def test_exit_status_and_every_operation_has_a_row(self):
+        self.assertEqual(self.status, 0, self.errors)
+        self.assertEqual(len(self.operations), 100)
+        for operation in self.operations:
+            self.assertIn(f"\n{operation} ", self.text)
+
+    def test_finished_families_are_complete(self):
+        for family in FINISHED:
+            rows = {id: row for id, row in self.operations.items() if id.startswith(family + ".")}
+            self.assertEqual(len(rows), OPERATIONS[family])
+            for id, row in rows.items():
+                with self.subTest(id):
+                    self.assertEqual(row["status"], "complete", row["open"])
+                    self.assertEqual(row["openmp"], ["f32", "f64"])
+                    self.assertTrue(row["gradient"])
+                    self.assertGreater(row["golden"], 10)
+
+    def test_at_most_one_in_twenty_laws_and_faults_is_left_out(self):
+        for kind in ("laws", "faults"):
+            stand, listed = map(
+                sum, zip(*(row[kind] for row in self.operations.values() if row["status"] == "complete"))
+            )
+            self.assertGreaterEqual(20 * stand, 19 * listed, f"{stand} of {listed} {kind}")
+
+    def test_the_readme_shows_this_table(self):
+        readme = (support.PROJECT / "README.md").read_text()
+        shown = re.search(r"<!-- output: tools/attest coverage -->\n```\n(.*?)```\n<!-- end -->", readme, re.S)
+        self.assertIsNotNone(shown, "README.md has no table of coverage")
+        self.assertEqual(
+            shown.group(1).rstrip("\n"),
+            self.text.rstrip("\n"),
+            "README.md is out of date: put the output of `tools/attest coverage` between the markers",
+        )
+
+
+class Kernels(unittest.TestCase):
+    """README's table of `attest check openmp` against a report: counts are the same everywhere, errors are what a processor and a C library make of
+    them: numbers of about that size."""
+
+    def test_the_readme_shows_this_check(self):
+        readme = (support.PROJECT / "README.md").read_text()
+        shown = (
+            re.search(r"<!-- output: tools/attest check openmp -->\n```\n(.*?)```\n<!-- end -->", readme, re.S)
+            .group(1)
+            .splitlines()
+        )
+        report = json.loads((BUILD / "check_openmp.json").read_text())
+        rows = {}
+        for row in report["rows"]:
+            if row["reading"] == "value":
+                rows.setdefault((row["equation"] + (" " + row["form"] if row["form"] else ""), row["profile"]), row)
+        table = [line.split() for line in shown[1 : shown.index("...")]]
+        self.assertGreater(len(table), 30)
+        for *name, profile, cases, laws, ratio, bits, verdict in table:
+            with self.subTest(name=name, profile=profile):
+                row = rows[" ".join(name), profile]
+                self.assertEqual(
+                    (cases, laws, verdict),
+                    (
+                        f"{row['cases']['passed']}/{row['cases']['judged']}",
+                        f"{row['laws']['held']}/{row['laws']['judged']}",
+                        row["status"],
+                    ),
+                )
+                self.assertTrue(
+                    float(ratio) / 2 <= float(row["worst"]["ratio"]) <= 2 * float(ratio), (ratio, row["worst"]["ratio"])
+                )
+                self.assertAlmostEqual(float(bits), row["statistics"]["bits"], delta=0.5)
+        passed = sum(row["status"] == "PASS" for row in report["rows"])
+        self.assertIn(
+            f"{passed} of {len(report['rows'])} kernels pass, {sum(row['elements'] for row in report['rows'])} elements compared",
+            "\n".join(shown),
+        )
+        self.assertIn(
+            f"{sum(row['cases']['skipped'] for row in report['rows'])} golden cases are outside a kernel's precision or capabilities",
+            "\n".join(shown),
+        )
+
+
+class Reports(unittest.TestCase):
+    def kernels(self, *reports):
+        path = support.fresh_folder("coverage") / "coverage.json"
+        status, _, errors = support.run("coverage", "--only", "linear.feature_map", *reports, "--json", path)
+        self.assertEqual(status, 0, errors)
+        return json.loads(path.read_text())["operations"]["linear.feature_map"]
+
+    def test_a_report_stands_for_the_kernels_and_one_that_fails_does_not_count(self):
+        report = support.fresh_folder("coverage") / "report.json"
+        status, _, errors = support.run("check", "openmp", "--only", "linear.feature_map", "--json", report)
+        self.assertEqual(status, 0, errors)
+        run, told = self.kernels(), self.kernels("--kernels", f"openmp={report}")
+        self.assertEqual(told, run)
+        rows = json.loads(report.read_text())
+        next(row for row in rows["rows"] if row["dtype"] == "f64")["status"] = "FAIL"
+        report.write_text(json.dumps(rows))
+        failing = self.kernels("--kernels", f"openmp={report}")
+        self.assertEqual((run["openmp"], failing["openmp"]), (["f32", "f64"], ["f32"]))
+        report.write_text('{"rows": []}')
+        self.assertEqual(self.kernels("--kernels", f"openmp={report}")["openmp"], [])
+
+    def test_what_is_no_report_is_said(self):
+        path = support.fresh_folder("coverage") / "report.json"
+        for text in ("", "[]", '{"rows": [1]}', '{"rows": [{"equation": "a", "dtype": 3, "status": "PASS"}]}'):
+            path.write_text(text)
+            status, out, errors = support.run("coverage", "--kernels", f"openmp={path}")
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn("is no report of `attest check --json`", errors)
+        for word in ("openmp", "openmp=", f"triton={path}"):
+            status, out, errors = support.run("coverage", "--kernels", word)
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn("backends: openmp, cuda", errors)
+
+
+class Lists(unittest.TestCase):
+    def test_errata_and_claims(self):
+        for flag, labels in (("--errata", ("printed", "right")), ("--claims", ("claim",))):
+            status, out, errors = support.run("show", flag)
+            self.assertEqual(status, 0, errors)
+            for label in labels:
+                self.assertIn(f"\n  {label} ", out)
+            self.assertRegex(out, r"\n\d+ listed, \d+ shown by a test")
+
+    def test_wrong_usage(self):
+        for arguments in (
+            ["show"],
+            ["show", "linear.causal", "--errata"],
+            ["show", "--errata", "--claims"],
+            ["coverage", "--only", "nothing.*"],
+        ):
+            status, out, errors = support.run(*arguments)
+            self.assertEqual((status, out), (2, ""), arguments)
+            self.assertTrue(errors)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,36 @@
+# The CUDA emulation: it knows nothing of the reference, so its tests know nothing of the judge.
+foreach(stem kernels matrix races reports)
+  set(target attest_test_emulation_${stem})
+  add_executable(${target} emulation/${stem}.cpp)
+  if(stem STREQUAL "kernels")
+    target_sources(${target} PRIVATE emulation/kernels.cu)
+  endif()
+  attest_cuda_emulated(${target})
+  target_compile_definitions(${target} PRIVATE ATTEST_THIS_FILE="${CMAKE_CURRENT_SOURCE_DIR}/emulation/${stem}.cpp")
+  target_link_libraries(${target} PRIVATE GTest::gtest GTest::gtest_main)
+  attest_setup(${target})
+  gtest_discover_tests(${target} TEST_PREFIX "emulation/${stem}/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+endforeach()
+
+# The plugin itself, at sizes that certified values would take too long for. It is loaded as any candidate is.
+foreach(stem linear_sizes attention_sizes)
+  set(target attest_test_emulation_${stem})
+  add_executable(${target} emulation/${stem}.cpp)
+  target_compile_definitions(${target} PRIVATE ATTEST_CUDA_EMULATED="$<TARGET_FILE:attest_cuda_emulated>")
+  target_include_directories(${target} SYSTEM PRIVATE ${ATTEST_DLPACK_INCLUDE})
+  target_link_libraries(${target} PRIVATE attest::contract GTest::gtest GTest::gtest_main ${CMAKE_DL_LIBS})
+  add_dependencies(${target} attest_cuda_emulated)
+  attest_setup(${target})
+  gtest_discover_tests(${target} TEST_PREFIX "emulation/${stem}/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+endforeach()
+
+# The same kernels by nvcc, which needs no GPU: skipped, and counted, where there is none.
+foreach(architecture sm_80 sm_90 sm_90a)
+  add_test(
+    NAME emulation/nvcc/${architecture}
+    COMMAND
+      ${CMAKE_CURRENT_SOURCE_DIR}/emulation/nvcc.sh ${architecture} ${PROJECT_SOURCE_DIR}
+      ${CMAKE_CURRENT_BINARY_DIR}/kernels_${architecture}.o
+  )
+  set_tests_properties(emulation/nvcc/${architecture} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
+endforeach()

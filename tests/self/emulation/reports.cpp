@@ -1,0 +1,639 @@
+// SPDX-License-Identifier: MIT
+// Every mistake that the emulation reports, planted: kind, block, thread and line must be the right ones, for every
+// seed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels.cuh"
+
+namespace {
+
+using namespace attest::cuda;
+using emulation::Mistake;
+using emulation::Report;
+using emulation::settings;
+
+constexpr unsigned all_lanes = 0xffffffffu;
+
+/// The line of this file that ends with "// planted: <name>".
+unsigned line_of(const std::string& name) {
+  std::ifstream file(ATTEST_THIS_FILE);  // __FILE__ may be relative to where the compiler ran
+  std::string line;
+  for (unsigned number = 1; std::getline(file, line); ++number) {
+    if (line.ends_with("// planted: " + name)) return number;
+  }
+  ADD_FAILURE() << "no line is marked " << name;
+  return 0;
+}
+
+/// Of two threads that are not ordered either may come first: then there are two ways in which the mistake shows.
+struct Expected {
+  std::vector<Mistake> mistakes;
+  std::vector<std::string> markers;
+  std::function<bool(uint3)> thread;
+  std::string sentence;  // a part of it
+};
+template <class T>
+bool one_of(const std::vector<T>& all, const T& x) {
+  return std::find(all.begin(), all.end(), x) != all.end();
+}
+
+/// Runs three blocks of which block 2 (and 2 only) makes the mistake, with 20 seeds.
+template <class... Parameters, class... Arguments>
+void expect_report(const Expected& expected, void (*kernel)(Parameters...), dim3 block, std::size_t shared_bytes,
+                   Arguments... arguments) {
+  const auto before = settings();
+  std::vector<unsigned> lines;
+  for (const auto& marker : expected.markers) lines.push_back(line_of(marker));
+  for (settings().seed = 0; settings().seed < 20; ++settings().seed) {
+    try {
+      launch(kernel, 3, block, shared_bytes, nullptr, arguments...);
+      ADD_FAILURE() << expected.markers[0] << " is not found with seed " << settings().seed;
+    } catch (const Report& report) {
+      EXPECT_TRUE(one_of(expected.mistakes, report.mistake)) << report.what();
+      EXPECT_TRUE(one_of(lines, report.line)) << report.what();
+      EXPECT_EQ(report.block.x, 2u) << report.what();
+      EXPECT_TRUE(expected.thread(report.thread)) << report.what();
+      EXPECT_NE(std::string(report.what()).find(expected.sentence), std::string::npos) << report.what();
+      if (settings().seed == 0) std::printf("%s\n", report.what());
+    }
+  }
+  settings() = before;
+}
+
+bool anyone(uint3) { return true; }
+auto thread_is(unsigned x) {
+  return [x](uint3 thread) { return thread.x == x && thread.y == 0 && thread.z == 0; };
+}
+
+bool here() { return blockIdx.x == 2; }
+int self() { return static_cast<int>(threadIdx.x); }
+
+// ---- barriers
+
+__global__ void barrier_in_a_branch() {
+  if (!here() || self() < 40) __syncthreads();  // planted: barrier_in_a_branch
+}
+TEST(Reports, BarrierThatOthersNeverReach) {
+  expect_report({{Mistake::barrier_divergence},
+                 {"barrier_in_a_branch"},
+                 thread_is(0),
+                 "24 of 64 threads never reach: thread (40,0,0) has returned"},
+                barrier_in_a_branch, 64, 0);
+}
+
+__global__ void two_barriers() {
+  if (!here() || self() != 7) {
+    __syncthreads();  // planted: two_barriers
+  } else {
+    __syncthreads();  // planted: the_other_barrier
+  }
+}
+TEST(Reports, TwoBarriers) {
+  expect_report({{Mistake::barrier_divergence},
+                 {"two_barriers", "the_other_barrier"},
+                 anyone,
+                 "waits at this barrier while other threads wait at the one in line"},
+                two_barriers, 64, 0);
+}
+
+__global__ void barrier_against_collective() {
+  if (here() && self() == 3) {
+    __syncthreads();
+  } else {
+    __syncwarp();  // planted: barrier_against_collective
+    __syncthreads();
+  }
+}
+TEST(Reports, LaneAtABarrierInsteadOfACollective) {
+  const unsigned barrier = line_of("barrier_against_collective") - 2;
+  expect_report({{Mistake::collective},
+                 {"barrier_against_collective"},
+                 anyone,
+                 "lane 3 does not come: thread (3,0,0) waits at the barrier in line " + std::to_string(barrier)},
+                barrier_against_collective, 32, 0);
+}
+
+// ---- shared memory
+
+__global__ void outside_by_one() {
+  __shared__ Shared<float, 4, 8> tile;
+  const int column = here() && self() == 7 ? 8 : self();
+  tile(2, column) = 1;  // planted: outside_by_one
+}
+TEST(Reports, OutOfBounds) {
+  expect_report({{Mistake::out_of_bounds}, {"outside_by_one"}, thread_is(7), "shared element (2,8) of an array [4][8]"},
+                outside_by_one, 8, 0);
+}
+
+__global__ void outside_dynamic() {
+  DynamicShared memory;
+  auto row = memory.take<float>(8);
+  row(self()) = 1;
+  if (here()) row(self() - 1) = 1;  // planted: outside_dynamic
+}
+TEST(Reports, OutOfBoundsOfDynamicMemory) {
+  settings().racecheck = false;
+  expect_report({{Mistake::out_of_bounds}, {"outside_dynamic"}, thread_is(0), "(-1) of an array [8]"}, outside_dynamic,
+                8, 32);
+  settings().racecheck = true;
+}
+
+__global__ void more_than_was_given() {
+  DynamicShared memory;
+  memory.take<float>(4);
+  if (here()) memory.take<float>(5);  // planted: more_than_was_given
+}
+TEST(Reports, MoreDynamicMemoryThanTheLaunchGave) {
+  expect_report({{Mistake::shared_memory}, {"more_than_was_given"}, anyone, "up to byte 36 where the launch gave 32"},
+                more_than_was_given, 32, 32);
+}
+
+__global__ void nobody_wrote(float* out) {
+  __shared__ Shared<float, 64> tile;
+  if (!here() || self() != 5) tile(self()) = 1;
+  __syncthreads();
+  out[self()] = tile(63 - self());  // planted: nobody_wrote
+}
+TEST(Reports, ReadOfUnwrittenMemory) {
+  float out[64];
+  expect_report({{Mistake::unwritten}, {"nobody_wrote"}, thread_is(58), "byte 20, which nobody has written"},
+                nobody_wrote, 64, 0, out);
+}
+
+__global__ void written_by_the_block_before(float* out) {
+  __shared__ Shared<float, 32> tile;
+  if (!here()) tile(self()) = 1;
+  __syncthreads();
+  if (self() == 9) out[blockIdx.x] = tile(9);  // planted: written_by_the_block_before
+}
+TEST(Reports, SharedMemoryIsUnwrittenInEveryBlock) {
+  float out[3];
+  expect_report({{Mistake::unwritten}, {"written_by_the_block_before"}, thread_is(9), "byte 36"},
+                written_by_the_block_before, 32, 0, out);
+}
+
+__global__ void not_declared_shared() {
+  Shared<float, 32> tile;
+  if (here()) tile(self()) = 1;  // planted: not_declared_shared
+}
+TEST(Reports, SharedWithoutTheWord) {
+  expect_report({{Mistake::shared_memory}, {"not_declared_shared"}, anyone, "not declared __shared__"},
+                not_declared_shared, 32, 0);
+}
+
+__global__ void too_much_static() {
+  __shared__ Shared<float, 8, 1024> first;
+  __shared__ Shared<float, 4, 1025> second;
+  first(0, self()) = 1;
+  if (here()) second(0, self()) = 1;  // planted: too_much_static
+}
+TEST(Reports, StaticMemoryBeyond48KiB) {
+  expect_report({{Mistake::shared_memory}, {"too_much_static"}, anyone, "49168 bytes; 48 KiB is the limit"},
+                too_much_static, 32, 0);
+}
+
+__global__ void static_beside_dynamic() {
+  __shared__ Shared<float, 1024> tile;
+  if (here()) tile(self()) = 1;  // planted: static_beside_dynamic
+}
+TEST(Reports, StaticAndDynamicMemoryBeyond227KiB) {
+  expect_report({{Mistake::shared_memory}, {"static_beside_dynamic"}, anyone, "227 KiB is the limit"},
+                static_beside_dynamic, 32, 224 * 1024);
+}
+
+// ---- races
+
+__global__ void read_after_write(float* out) {
+  __shared__ Shared<float, 64> tile;
+  tile(self()) = 1;
+  if (!here()) __syncthreads();
+  out[self()] = tile(self() ^ 32);  // planted: read_after_write
+}
+TEST(Reports, RaceOfReadAndWrite) {
+  // Either the reader finds the other's write, or it comes first and finds the cell unwritten.
+  float out[64];
+  expect_report({{Mistake::race, Mistake::unwritten}, {"read_after_write"}, anyone, "reads shared memory at byte"},
+                read_after_write, 64, 0, out);
+}
+
+__global__ void write_after_read(float* out) {
+  __shared__ Shared<float, 64> tile;
+  tile(self()) = 1;
+  __syncthreads();
+  const float left = tile((self() + 1) % 64);  // planted: read_that_comes_late
+  if (!here()) __syncthreads();
+  if (self() % 2 == 0) tile(self()) = left;  // planted: write_after_read
+  __syncthreads();
+  out[self()] = tile(self());
+}
+TEST(Reports, RaceOfWriteAndRead) {
+  float out[64];
+  expect_report({{Mistake::race}, {"write_after_read", "read_that_comes_late"}, anyone, "with no barrier between them"},
+                write_after_read, 64, 0, out);
+}
+
+__global__ void two_writers() {
+  __shared__ Shared<__nv_bfloat16, 16> tile;
+  const int at = here() && self() == 11 ? 4 : self();
+  tile(at) = from_float<__nv_bfloat16>(1);  // planted: two_writers
+}
+TEST(Reports, RaceOfTwoWriters) {
+  expect_report(
+      {{Mistake::race}, {"two_writers"}, [](uint3 t) { return t.x == 4 || t.x == 11; }, "with no barrier between them"},
+      two_writers, 16, 0);
+}
+
+__global__ void atomic_and_read(int* out) {
+  __shared__ Shared<int, 1> count;
+  if (self() == 0) count(0) = 0;
+  __syncthreads();
+  atomicAdd(&count(0), 1);  // planted: atomic_after_read
+  if (!here()) __syncthreads();
+  if (self() == 0) out[blockIdx.x] = count(0);  // planted: atomic_and_read
+}
+TEST(Reports, RaceOfAtomicAndRead) {
+  int out[3];
+  expect_report({{Mistake::race}, {"atomic_and_read", "atomic_after_read"}, anyone, "with no barrier between them"},
+                atomic_and_read, 64, 0, out);
+}
+
+/// __syncwarp orders the lanes of one warp: not those of another, and not those that its mask does not name.
+__global__ void warp_is_not_block(float* out) {
+  __shared__ Shared<float, 64> tile;
+  tile(self()) = 1;
+  __syncthreads();
+  tile(self()) = 2;  // planted: write_in_another_warp
+  __syncwarp();
+  out[self()] = tile(self() ^ (here() ? 32 : 1));  // planted: warp_is_not_block
+}
+TEST(Reports, SyncwarpOrdersNoOtherWarp) {
+  float out[64];
+  expect_report(
+      {{Mistake::race}, {"warp_is_not_block", "write_in_another_warp"}, anyone, "with no barrier between them"},
+      warp_is_not_block, 64, 0, out);
+}
+
+__global__ void shuffle_is_no_barrier(float* out) {
+  __shared__ Shared<float, 32> tile;
+  tile(self()) = 1;
+  const float x = __shfl_xor_sync(all_lanes, 1.0f, 1);
+  if (!here()) __syncwarp();
+  out[self()] = x + tile(self() ^ 1);  // planted: shuffle_is_no_barrier
+}
+TEST(Reports, ShufflesOrderNoMemory) {
+  float out[32];
+  expect_report({{Mistake::race}, {"shuffle_is_no_barrier"}, anyone, "with no barrier between them"},
+                shuffle_is_no_barrier, 32, 0, out);
+}
+
+__global__ void half_a_warp_is_synchronised(float* out) {
+  __shared__ Shared<float, 32> tile;
+  tile(self()) = 1;
+  const unsigned half = self() < 16 ? 0x0000ffffu : 0xffff0000u;
+  __syncwarp(half);
+  const float own = tile(self() ^ 1);
+  if (!here()) __syncwarp();
+  const float x = __shfl_xor_sync(all_lanes, own, 1);
+  out[self()] = x + tile(self() ^ 16);  // planted: half_a_warp_is_synchronised
+}
+TEST(Reports, PartialSyncwarpOrdersItsLanesOnly) {
+  float out[32];
+  expect_report({{Mistake::race}, {"half_a_warp_is_synchronised"}, anyone, "with no barrier between them"},
+                half_a_warp_is_synchronised, 32, 0, out);
+}
+
+// ---- collectives
+
+__global__ void lane_has_returned(float* out) {
+  if (here() && self() == 20) return;
+  out[self()] = __shfl_down_sync(all_lanes, 1.0f, 1);  // planted: lane_has_returned
+}
+TEST(Reports, CollectiveNamesALaneThatHasReturned) {
+  float out[32];
+  expect_report(
+      {{Mistake::collective}, {"lane_has_returned"}, anyone, "lane 20 does not come: thread (20,0,0) has returned"},
+      lane_has_returned, 32, 0, out);
+}
+
+__global__ void warp_of_twenty(unsigned* out) {
+  if (here()) out[self()] = __ballot_sync(all_lanes, 1);  // planted: warp_of_twenty
+}
+TEST(Reports, CollectiveNamesALaneThatTheBlockLacks) {
+  unsigned out[32];
+  expect_report({{Mistake::collective}, {"warp_of_twenty"}, anyone, "the block ends before lane 20"}, warp_of_twenty,
+                20, 0, out);
+}
+
+__global__ void mask_without_itself(int* out) {
+  const unsigned mask = here() && self() == 4 ? all_lanes & ~16u : all_lanes;
+  out[self()] = __any_sync(mask, 1);  // planted: mask_without_itself
+}
+TEST(Reports, MaskThatDoesNotNameTheLaneItself) {
+  int out[32];
+  expect_report({{Mistake::collective}, {"mask_without_itself"}, thread_is(4), "does not name the lane itself, 4"},
+                mask_without_itself, 32, 0, out);
+}
+
+__global__ void two_masks(int* out) {
+  const unsigned mask = here() && self() >= 16 ? 0xffff0000u | 1u : all_lanes;
+  out[self()] = __all_sync(mask, 1);  // planted: two_masks
+}
+TEST(Reports, LanesThatComeWithAnotherMask) {
+  int out[32];
+  expect_report({{Mistake::collective}, {"two_masks"}, thread_is(0), "lane 16 comes with another mask"}, two_masks, 32,
+                0, out);
+}
+
+__global__ void two_collectives(float* out) {
+  if (here() && self() < 16) {
+    out[self()] = __any_sync(all_lanes, 1) ? 1.0f : 0.0f;
+  } else {
+    out[self()] = static_cast<float>(__ballot_sync(all_lanes, 1));
+  }
+}
+TEST(Reports, DifferentCollectives) {
+  float out[32];
+  try {
+    launch(two_collectives, 3, 32, 0, nullptr, out);
+    FAIL();
+  } catch (const Report& report) {
+    EXPECT_EQ(report.mistake, Mistake::collective);
+    EXPECT_NE(std::string(report.what()).find(" meets "), std::string::npos) << report.what();
+  }
+}
+
+__global__ void source_outside_of_the_mask(float* out) {
+  if (!here() || self() < 16)
+    out[self()] = __shfl_sync(here() ? 0xffffu : all_lanes, 1.0f, 16);  // planted: source_outside_of_the_mask
+}
+TEST(Reports, ShuffleFromALaneOutsideOfTheMask) {
+  float out[32];
+  expect_report({{Mistake::collective},
+                 {"source_outside_of_the_mask"},
+                 anyone,
+                 "reads from lane 16, which its mask does not name"},
+                source_outside_of_the_mask, 32, 0, out);
+}
+
+// ---- vectors and copies
+
+__global__ void misaligned_shared() {
+  __shared__ Shared<float, 4, 17> tile;
+  const int row = here() && self() == 1 ? 1 : 0;
+  store(&tile(row, 4 * self()), make_float4(1, 2, 3, 4));  // planted: misaligned_shared
+}
+TEST(Reports, MisalignedVectorInSharedMemory) {
+  expect_report(
+      {{Mistake::misaligned}, {"misaligned_shared"}, thread_is(1), "16 bytes to shared memory, 4 bytes behind"},
+      misaligned_shared, 4, 0);
+}
+
+__global__ void misaligned_global(const float* in, float* out) {
+  const float2 pair = load<float2>(in + 2 * self() + (here() && self() == 3));  // planted: misaligned_global
+  out[self()] = pair.x + pair.y;
+}
+TEST(Reports, MisalignedVectorInGlobalMemory) {
+  float* in = allocate<float>(64);
+  float out[8];
+  expect_report(
+      {{Mistake::misaligned}, {"misaligned_global"}, thread_is(3), "8 bytes to global memory, 4 bytes behind"},
+      misaligned_global, 8, 0, static_cast<const float*>(in), static_cast<float*>(out));
+  release(in);
+}
+
+__global__ void vector_over_the_row() {
+  __shared__ Shared<float, 4, 10> tile;
+  const int last = here() ? 8 : 4;
+  store(&tile(0, last), make_float4(1, 2, 3, 4));  // planted: vector_over_the_row
+}
+TEST(Reports, VectorThatLeavesItsRow) {
+  expect_report(
+      {{Mistake::out_of_bounds}, {"vector_over_the_row"}, thread_is(0), "4 shared elements from 8 on in a row of 10"},
+      vector_over_the_row, 1, 0);
+}
+
+__global__ void copy_not_waited_for(const float* in, float* out) {
+  __shared__ Shared<float, 32> tile;
+  copy_async<1>(&tile(self()), in + self());
+  copy_async_commit();
+  if (!here()) copy_async_wait();
+  __syncthreads();
+  out[self()] = tile(self());  // planted: copy_not_waited_for
+}
+__global__ void copy_not_committed(const float* in, float* out) {
+  __shared__ Shared<float, 32> tile;
+  copy_async<1>(&tile(self()), in + self());
+  if (!here()) copy_async_commit();
+  copy_async_wait();
+  __syncthreads();
+  out[self()] = tile(self());  // planted: copy_not_committed
+}
+__global__ void copy_without_a_barrier(const float* in, float* out) {
+  __shared__ Shared<float, 32> tile;
+  tile(self()) = 0;
+  __syncthreads();
+  copy_async<1>(&tile(self()), in + self());  // planted: copy_after_read
+  copy_async_commit();
+  copy_async_wait();
+  if (!here()) __syncthreads();
+  out[self()] = tile(self() ^ 1);  // planted: copy_without_a_barrier
+}
+TEST(Reports, UseOfACopyUnderWay) {
+  alignas(16) float in[32] = {}, out[32];
+  const float* const from = in;
+  float* const to = out;
+  expect_report({{Mistake::in_flight}, {"copy_not_waited_for"}, anyone, "is under way"}, copy_not_waited_for, 32, 0,
+                from, to);
+  expect_report({{Mistake::in_flight}, {"copy_not_committed"}, anyone, "is under way"}, copy_not_committed, 32, 0, from,
+                to);
+  expect_report(
+      {{Mistake::race}, {"copy_without_a_barrier", "copy_after_read"}, anyone, "with no barrier between them"},
+      copy_without_a_barrier, 32, 0, from, to);
+}
+
+__global__ void waits_for_ever(int* flag) {
+  if (here() && self() == 5) {
+    while (load_acquire(flag) == 0) {  // planted: waits_for_ever
+    }
+  }
+}
+TEST(Reports, AFlagThatNobodySets) {
+  int flag = 0;
+  settings().patience = 0.02;
+  expect_report({{Mistake::no_progress}, {"waits_for_ever"}, thread_is(5), "has waited for a flag for 0.02 s"},
+                waits_for_ever, 32, 0, &flag);
+  settings() = {};
+}
+
+// ---- products of a warpgroup
+
+enum class Plant {
+  nothing,
+  proxies,
+  registers,
+  changed,
+  operand,
+  read_early,
+  unwaited,
+  written_early,
+  unordered,
+  other_tile,
+  outside,
+  swizzle,
+  warp
+};
+
+/// A product as it should be, with one mistake in block 2.
+template <Plant plant>
+__global__ void planted_product(float* out) {
+  using T = __nv_bfloat16;
+  const auto wrong = [](Plant mistake) { return here() && plant == mistake; };
+  DynamicShared memory;
+  const CoreTile<T> left(memory, 64, 16), right(memory, 16, 16);
+  for (int i = self(); i < 64 * 16; i += static_cast<int>(blockDim.x)) left(i / 16, i % 16) = from_float<T>(1);
+  for (int i = self(); i < 16 * 16; i += static_cast<int>(blockDim.x))
+    right(i / 16, i % 16) = from_float<T>(1);  // planted: written_for_a_product
+  if (!wrong(Plant::proxies)) fence_proxies();
+  __syncthreads();
+  if (wrong(Plant::warp) && warp() == 2) return;
+  Accumulator sum[2];
+  MatrixA<T> rows[1] = {load_a<T>(left, 16 * (warp() % 4), 0)};
+  auto b = by_rows(right, wrong(Plant::other_tile) && self() == 77 ? 8 : 0, 0);
+  if (wrong(Plant::outside)) b = b.from(8);
+  if (wrong(Plant::swizzle)) b.bits |= std::uint64_t{1} << 62;
+  if (!wrong(Plant::registers)) warpgroup_fence(sum, rows);
+  if (wrong(Plant::changed)) sum[1].values[0] = 1;
+  if (wrong(Plant::operand)) rows[0].values[3] = from_float<T>(2);
+  multiply_add(sum, rows[0], b);  // planted: product_of_a_warpgroup
+  warpgroup_commit();
+  if (wrong(Plant::unwaited)) return;
+  if (wrong(Plant::read_early)) sum[0].values[0] += 1;
+  if (wrong(Plant::written_early)) right(self() % 16, 0) = from_float<T>(2);  // planted: written_early
+  warpgroup_wait(sum);                                                        // planted: wait_for_a_product
+  if (!wrong(Plant::unordered)) __syncthreads();
+  if (self() < 16) right(self(), 3) = from_float<T>(2);  // planted: written_after_the_wait
+  out[blockIdx.x * 128 + threadIdx.x % 128] = sum[0].values[0];
+}
+
+template <Plant plant>
+void expect_product_report(Expected expected, unsigned threads = 128) {
+  std::vector<float> out(3 * 128);
+  expect_report(expected, planted_product<plant>, threads, 2 * 16 * (64 + 16), out.data());
+}
+
+TEST(Reports, ProductsOfAWarpgroup) {
+  std::vector<float> out(3 * 128);
+  launch(planted_product<Plant::nothing>, 3, 128, 2 * 16 * (64 + 16), nullptr, out.data());
+  EXPECT_EQ(out, std::vector<float>(3 * 128, 16.0f));
+  expect_product_report<Plant::proxies>(
+      {{Mistake::unfenced}, {"product_of_a_warpgroup"}, anyone, "with no fence_proxies after it"});
+  expect_product_report<Plant::registers>({{Mistake::unfenced},
+                                           {"product_of_a_warpgroup"},
+                                           anyone,
+                                           "since the last warpgroup_fence, or that none has named"});
+  expect_product_report<Plant::changed>({{Mistake::unfenced},
+                                         {"product_of_a_warpgroup"},
+                                         anyone,
+                                         "an accumulator that changed since the last warpgroup_fence"});
+  expect_product_report<Plant::operand>(
+      {{Mistake::unfenced}, {"product_of_a_warpgroup"}, anyone, "an operand in registers that changed"});
+  expect_product_report<Plant::read_early>({{Mistake::in_flight},
+                                            {"wait_for_a_product"},
+                                            anyone,
+                                            "an accumulator was changed while its product was under way"});
+  expect_product_report<Plant::unwaited>({{Mistake::in_flight},
+                                          {"product_of_a_warpgroup"},
+                                          anyone,
+                                          "returns while a product of its warpgroup is under way"});
+  expect_product_report<Plant::written_early>(
+      {{Mistake::in_flight}, {"written_early"}, anyone, "which a product under way reads"});
+  expect_product_report<Plant::unordered>(
+      {{Mistake::in_flight, Mistake::race}, {"written_after_the_wait"}, anyone, "writes shared memory at byte"});
+  expect_product_report<Plant::other_tile>(
+      {{Mistake::collective}, {"product_of_a_warpgroup"}, anyone, "descriptors that are not the same"});
+  expect_product_report<Plant::outside>({{Mistake::out_of_bounds},
+                                         {"product_of_a_warpgroup"},
+                                         anyone,
+                                         "a product reads shared memory at byte 2560; the block has 2560"});
+  expect_product_report<Plant::swizzle>(
+      {{Mistake::misaligned}, {"product_of_a_warpgroup"}, anyone, "none of these is emulated"});
+  expect_product_report<Plant::warp>({{Mistake::collective},
+                                      {"product_of_a_warpgroup"},
+                                      anyone,
+                                      "waits for the four warps of its warpgroup, but thread (64,0,0) has returned"});
+}
+
+TEST(Reports, ProductsOfAWarpgroupThatTheDeviceOrTheBlockLacks) {
+  std::vector<float> out(3 * 128);
+  const auto kind = [&](unsigned threads) {
+    try {
+      launch(planted_product<Plant::nothing>, 1, threads, 2 * 16 * (64 + 16), nullptr, out.data());
+    } catch (const Report& report) {
+      return report.mistake;
+    }
+    return Mistake::race;
+  };
+  EXPECT_EQ(kind(96), Mistake::collective);
+  settings().capability = 80;
+  EXPECT_EQ(kind(128), Mistake::launch);
+  settings() = {};
+}
+
+// ---- launches
+
+__global__ void nothing() {}
+TEST(Reports, ImpossibleLaunches) {
+  const auto kind = [](dim3 grid, dim3 block, std::size_t bytes) {
+    try {
+      launch(nothing, grid, block, bytes, nullptr);
+    } catch (const Report& report) {
+      return report.mistake;
+    }
+    return Mistake::race;
+  };
+  EXPECT_EQ(kind(1, 1025, 0), Mistake::launch);
+  EXPECT_EQ(kind(1, dim3(32, 33), 0), Mistake::launch);
+  EXPECT_EQ(kind(1, dim3(1, 1, 65), 0), Mistake::launch);
+  EXPECT_EQ(kind(0, 32, 0), Mistake::launch);
+  EXPECT_EQ(kind(dim3(1, 65536), 32, 0), Mistake::launch);
+  EXPECT_EQ(kind(1, 32, 227 * 1024 + 1), Mistake::shared_memory);
+  EXPECT_NO_THROW(launch(nothing, 1, 1024, 227 * 1024, nullptr));
+}
+
+TEST(Reports, DeviceCodeOutsideOfALaunch) { EXPECT_THROW(__syncthreads(), Error); }
+
+// ---- the removed barrier
+
+TEST(RemovedBarrier, IsReportedForEverySeed) {
+  std::vector<float> x(256, 1), sum(2);
+  for (settings().seed = 0; settings().seed < 100; ++settings().seed) {
+    try {
+      launch(kernels::block_sum<128, false>, 2, 128, 0, nullptr, x.data(), sum.data(), 256);
+      ADD_FAILURE() << "seed " << settings().seed;
+    } catch (const Report& report) {
+      EXPECT_EQ(report.mistake, Mistake::race) << report.what();
+    }
+  }
+  settings().seed = 0;
+}
+
+TEST(RemovedBarrier, GivesWrongSumsWithoutTheRaceCheck) {
+  std::vector<float> x(256), sum(2);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  settings().racecheck = false;
+  int wrong = 0;
+  for (settings().seed = 0; settings().seed < 20; ++settings().seed) {
+    launch(kernels::block_sum<128, false>, 2, 128, 0, nullptr, x.data(), sum.data(), 256);
+    wrong += sum[0] != 127 * 64 || sum[1] != 127 * 64 + 128 * 128;
+  }
+  settings() = {};
+  EXPECT_EQ(wrong, 20);
+}
+
+}  // namespace

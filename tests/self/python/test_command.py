@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""Candidates python:MODULE:FUNCTION of the attest command, and the survey."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from kernels import SDPA
+
+HERE = pathlib.Path(__file__).parent
+CLI = os.environ["ATTEST_CLI"]
+DECLARED = ["--op", SDPA, "--capabilities", "empty_row == 'zero'; hidden_nan == false", "--laws", "1"]
+
+
+def attest(*arguments, **options):
+    done = subprocess.run(
+        [CLI, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=HERE,
+        env={**os.environ, "ATTEST_PYTHON": sys.executable},
+        **options,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_check_passes_and_fails():
+    status, out, err = attest("check", "python:kernels:attention", *DECLARED)
+    assert status == 0 and "Verdict: PASS" in out and "block is held at 8" in out, out + err
+    status, out, err = attest("check", f"python:{HERE / 'kernels.py'}:scale_missing", *DECLARED)
+    assert status == 1 and "looks like scale_missing" in out, out + err
+
+
+def test_diagnose_and_reproduce(tmp_path):
+    status, out, _ = attest("diagnose", "python:kernels:scale_missing", *DECLARED, "--json", tmp_path / "r.json")
+    assert status == 1 and "every case is what that equation gives" in " ".join(out.split())
+    query = json.loads((tmp_path / "r.json").read_text())["rows"][0]["failures"][0]["query"]
+    assert attest("reproduce", query, "python:kernels:scale_missing", "--capabilities", "empty_row == 'zero'")[0] == 1
+    assert attest("reproduce", query, "python:kernels:attention", "--capabilities", "empty_row == 'zero'")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["python:kernels:attention"], "Give --op ID"),
+        (["python:kernels:attentoin", "--op", SDPA], "kernels has no 'attentoin'; it has attention"),
+        (["python:nowhere:attention", "--op", SDPA], "importing nowhere failed: ModuleNotFoundError"),
+        (["python:kernels", "--op", SDPA], "expected python:MODULE:FUNCTION"),
+        (["python:kernels:attention", "--op", "attention.scaled"], "did you mean"),
+        (["python:kernels:attention", "--op", SDPA, "--profile", "f31"], "there is no profile"),
+        (["python:kernels:SDPA", "--op", SDPA], "the kernel is a str"),
+        (["python:kernels:attention", "--op", SDPA, "--unheard-of"], "unrecognized arguments"),
+    ],
+)
+def test_wrong_usage_is_told_apart_from_a_failure(arguments, message):
+    status, out, err = attest("check", *arguments)
+    assert status == 2 and message in err and "Traceback" not in err, out + err
+
+
+def test_a_kernel_that_ends_the_process_is_a_crash():
+    status, out, err = attest("check", "python:kernels:kills_itself", "--op", SDPA)
+    assert status == 3 and "CRASH: the kernel ended its process with Segmentation fault (SIGSEGV)" in err, out + err
+
+
+def test_an_interpreter_without_the_package_is_wrong_usage(tmp_path):
+    for python, message in (
+        ("/nonexistent/python", "cannot start"),
+        (sys.executable, "cannot import the Python package"),
+    ):
+        copy = tmp_path / "attest"  # not beside a build's package
+        if not copy.exists():
+            copy.write_bytes(pathlib.Path(CLI).read_bytes())
+            copy.chmod(0o755)
+        done = subprocess.run(
+            [copy, "check", "python:kernels:attention", "--op", SDPA],
+            capture_output=True,
+            text=True,
+            cwd=HERE,
+            env={
+                **{key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+                "ATTEST_PYTHON": python,
+                "PYTHONNOUSERSITE": "1",
+            },
+        )
+        if "Verdict" in done.stdout:
+            pytest.skip("the package is installed in this interpreter")
+        assert done.returncode == 2 and message in done.stderr, done.stderr
+
+
+def test_ctrl_c_writes_the_report_so_far(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        f"import sys, time\nsys.path.insert(0, {str(HERE)!r})\nimport kernels\n"
+        "def slow(q, k, v):\n    with open('calls', 'a') as calls:\n        print(file=calls)\n"
+        "    time.sleep(0.2)\n    return kernels.attention(q, k, v)\n"
+    )
+    process = subprocess.Popen(
+        [CLI, "check", "python:slow:slow", "--op", SDPA, "--json", tmp_path / "r.json"],
+        cwd=tmp_path,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, "ATTEST_PYTHON": sys.executable},
+    )
+    for _ in range(600):  # until it is in the middle of its calls, however fast the machine is
+        if (tmp_path / "calls").exists() and len((tmp_path / "calls").read_text()) >= 10:
+            break
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
+    (row,) = json.loads((tmp_path / "r.json").read_text())["rows"]
+    assert row["ended_by"] == "interrupt" and row["not_run"] > 0 and "ended by interrupt" in out
+
+
+def test_survey_writes_a_record_and_counts_what_is_absent(tmp_path):
+    status, out, err = attest(
+        "survey", "--only", "jax:softmax", "--json", tmp_path / "s.json", "--markdown", tmp_path / "s.md"
+    )
+    assert status == 0, err
+    record = json.loads((tmp_path / "s.json").read_text())
+    assert record["rows"] and all(row["library"] == "jax" for row in record["rows"])
+    assert (tmp_path / "s.md").read_text() == out
+    if record["absent"]:
+        assert f"Skipped: {len(record['absent'])} files of adapters" in out
+    status, out, err = attest("survey", "--only", "nothing:*")
+    assert (status == 2 and "matches no adapter" in err) or record["absent"]

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT
+// How cases and laws become a verdict.
+#include "attest/judge/check.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace attest::judge {
+namespace {
+
+const std::string kGolden = std::string(ATTEST_PROJECT_DIR) + "/golden";
+
+std::string plugin(const std::string& stem) { return fmt::format("{}/lib{}.so", ATTEST_TEST_PLUGIN_DIR, stem); }
+
+/// The row of one kernel of a plugin in unit/plugins.
+Row row_of(const std::string& stem, const std::string& kernel, int law_draws) {
+  Candidate candidate(plugin(stem));
+  CheckOptions options;
+  options.golden = kGolden;
+  options.only = kernel;
+  options.law_draws = options.property_draws = law_draws;
+  const Report report = check(candidate, options);
+  EXPECT_EQ(report.rows.size(), 1u);
+  EXPECT_EQ(report.status(), report.rows.at(0).status);
+  return report.rows.at(0);
+}
+
+Row row_of(const std::string& form, int law_draws) {
+  return row_of("attention", "attention.scaled_dot_product." + form, law_draws);
+}
+
+std::string messages(const Row& row) {
+  std::string all;
+  for (const auto& failure : row.failures) all += failure.message + "\n";
+  return all;
+}
+
+/// A candidate whose table is looked at and whose kernels are not called.
+class Table : public Host {
+public:
+  explicit Table(KernelInfo kernel) : kernels_{std::move(kernel)} {}
+  const std::string& name() const override { return name_; }
+  const std::string& version() const override { return name_; }
+  const std::vector<KernelInfo>& kernels() const override { return kernels_; }
+  Response call(std::size_t, const Request&, const CallOptions&) override { return {}; }
+  std::vector<std::string> settle(std::chrono::milliseconds) override { return {}; }
+  bool places_outputs() const override { return true; }
+
+private:
+  std::string name_ = "table";
+  std::vector<KernelInfo> kernels_;
+};
+
+/// What is said of a kernel that cannot be judged.
+std::string refusal(const std::string& equation, DType dtype, const std::string& layout,
+                    const std::string& capabilities) {
+  try {
+    Candidate candidate("table",
+                        std::make_unique<Table>(KernelInfo{equation, "", "value", dtype, "cpu", layout, capabilities}));
+  } catch (const InvalidCandidate& error) {
+    return error.what();
+  }
+  return "was accepted";
+}
+
+TEST(LawBounds, AreThoseOfTheProblemAndTheProfileWhateverWasAskedBefore) {
+  Problem one = golden::draw(golden::parse_query("attest:attention.softmax:f32;r=2;s=3;flag=random;seed=1").first),
+          other = one, masked = one;
+  other.inputs.at("x").values.back() += 1;
+  masked.inputs["mask"] = {{2, 3}, {1, 1, 1, 1, 1, 0}};
+  LawBounds kept;
+  std::set<std::vector<double>> different;
+  for (int round = 0; round < 2; ++round)
+    for (Problem* problem : {&one, &other, &masked})
+      for (const char* profile : {"f32", "f64"}) {
+        LawBounds fresh;
+        const auto& bounds = kept.of(*problem, golden::profile(profile)).at("a");
+        EXPECT_EQ(bounds.shape, (std::vector<Index>{2, 3}));
+        EXPECT_EQ(bounds.values, fresh.of(*problem, golden::profile(profile)).at("a").values);
+        different.insert(bounds.values);
+      }
+  EXPECT_EQ(different.size(), 6u);
+}
+
+TEST(Check, ACorrectKernelPasses) {
+  const Row row = row_of("correct", 0);
+  EXPECT_EQ(row.status, Status::pass);
+  EXPECT_EQ(row.cases, row.stored + row.drawn);
+  EXPECT_EQ(row.cases_passed, row.cases);
+}
+
+TEST(Check, ACaseWhoseValuesAreRightFailsByTheContract) {
+  const Row row = row_of("wavering", 0);
+  EXPECT_EQ(row.status, Status::fail);
+  EXPECT_EQ(row.cases_passed, 0);
+  ASSERT_FALSE(row.failures.empty());
+  EXPECT_EQ(row.failures[0].message, "the same call gave two different answers");
+}
+
+TEST(Check, NothingJudgedIsNotAPass) {
+  const Row row = row_of("impossible", 0);
+  EXPECT_EQ(row.cases, 0);
+  EXPECT_EQ(row.status, Status::invalid);
+}
+
+TEST(Check, ALawThatHadNothingToSayWasNotHeld) {
+  const Row row = row_of("causal_only", 2);
+  EXPECT_EQ(row.status, Status::pass);
+  EXPECT_GT(row.laws_held, 0);
+  EXPECT_EQ(row.laws_vacuous, 5) << "permutation along n and s, row_locality, duplication, self_equivariance";
+}
+
+TEST(Check, OnlyAPassHasExitStatusZero) {
+  EXPECT_EQ(exit_code(Status::pass), 0);
+  EXPECT_EQ(exit_code(Status::fail), 1);
+  EXPECT_EQ(exit_code(Status::crashed), 3);
+  EXPECT_EQ(exit_code(Status::invalid), 3);
+}
+
+TEST(Packed, RightKernelsPass) {
+  for (const char* kernel : {"linear.causal_chunked.right", "attention.scaled_dot_product.right",
+                             "attention.scaled_dot_product.multiples"}) {
+    const Row row = row_of("packed", kernel, 2);
+    EXPECT_EQ(row.status, Status::pass) << kernel << ": " << messages(row);
+    EXPECT_EQ(row.groups.at("batch").judged, 2) << kernel;
+    EXPECT_GT(row.laws_held, 0) << kernel;
+  }
+}
+
+/// One sequence and one head hide these mistakes: every case but the batches passes.
+TEST(Packed, MistakesAcrossSequencesAndHeadsAreFound) {
+  for (const std::string kernel : {"linear.causal_chunked.first_length", "linear.causal_chunked.state_carried",
+                                   "linear.causal_chunked.one_head", "attention.scaled_dot_product.one_offset"}) {
+    const Row row = row_of("packed", kernel, 0);
+    EXPECT_EQ(row.status, Status::fail) << kernel;
+    EXPECT_EQ(row.groups.at("batch").passed, 0) << kernel;
+    for (const auto& failure : row.failures) EXPECT_EQ(failure.group, "batch") << kernel << ": " << failure.message;
+  }
+  const Row row = row_of("packed", "linear.causal_chunked.one_group", 0);
+  EXPECT_EQ(row.groups.at("batch").passed, 1) << "one group is right where there is one";
+  EXPECT_EQ(row.status, Status::fail);
+}
+
+TEST(Gradients, AreJudgedInBatchesOfHeads) {
+  for (const char* form : {"right", "packed"}) {
+    const Row row = row_of("gradient", fmt::format("infini.gate.{}", form), 0);
+    EXPECT_EQ(row.status, Status::pass) << form << ": " << messages(row);
+    EXPECT_EQ(row.groups.at("batch").judged, 2) << form;
+  }
+  for (const char* form : {"one_gate", "packed_one_gate"}) {
+    const Row row = row_of("gradient", fmt::format("infini.gate.{}", form), 0);
+    EXPECT_EQ(row.groups.at("batch").passed, 0) << form;
+    EXPECT_EQ(row.cases_passed, row.cases - 2) << form << ": only several heads show it";
+    EXPECT_EQ(row.status, Status::fail);
+  }
+}
+
+TEST(Packed, TheMessageSaysWhichSequenceAndHead) {
+  const Row row = row_of("packed", "linear.causal_chunked.state_carried", 0);
+  EXPECT_NE(messages(row).find("head 0 of sequence 1 among 4 that are packed (n = "), std::string::npos)
+      << messages(row);
+  EXPECT_NE(messages(row).find(", 40, 0, 1), 4 heads in 2 groups: o("), std::string::npos) << messages(row);
+}
+
+TEST(Packed, WhatCannotBePackedIsRefused) {
+  const std::string attention = "attention.scaled_dot_product";
+  EXPECT_EQ(refusal(attention, DType::f32, "thd", "bias == false"),
+            "table: kernel 0: attention.scaled_dot_product cannot be packed, as layout 'thd' asks for: 'mask' [n, s] "
+            "has an axis of tokens that is not its first; "
+            "a kernel without it says 'mask == false'");
+  EXPECT_EQ(refusal(attention, DType::f32, "thd", "mask == false; bias == false"), "was accepted");
+  EXPECT_EQ(refusal("linear.causal_step", DType::f32, "thd", ""),
+            "table: kernel 0: linear.causal_step cannot be packed, as layout 'thd' asks for: it has no axis of tokens");
+  EXPECT_EQ(refusal(attention, DType::f32, "hdt", ""),
+            "table: kernel 0: layout 'hdt' is not known; allowed: nd, bhnd, bnhd, thd");
+}
+
+TEST(Profile, AKernelSaysByWhichItIsJudged) {
+  const Row own = row_of("tensor_cores", 0);
+  EXPECT_EQ(own.profile, "tf32");
+  EXPECT_EQ(own.status, Status::pass) << messages(own);
+  const Row hopeful = row_of("hopeful", 0);
+  EXPECT_EQ(hopeful.profile, "f32");
+  EXPECT_EQ(hopeful.status, Status::fail);
+  Candidate candidate(plugin("attention"));
+  CheckOptions options;
+  options.golden = kGolden;
+  options.only = "attention.scaled_dot_product.tensor_cores";
+  options.law_draws = options.property_draws = 0;
+  options.profile = "f32";
+  const Row told = check(candidate, options).rows.at(0);
+  EXPECT_EQ(told.profile, "f32");
+  EXPECT_EQ(told.status, Status::fail);
+}
+
+TEST(Profile, AQueryIsForTheKernelsOfItsProfile) {
+  Candidate candidate(plugin("attention"));
+  const std::string where = "attest:attention.scaled_dot_product:{};n=7;s=9;d=4;m=3;flag=random;seed=1";
+  for (const auto& [profile, forms] : std::map<std::string, std::vector<std::string>>{
+           {"tf32", {"tensor_cores"}}, {"f32", {"correct", "wavering", "hopeful"}}}) {
+    std::vector<std::string> found;
+    for (const Row& row : reproduce(candidate, fmt::format(fmt::runtime(where), profile), {}).rows)
+      found.push_back(row.form);
+    EXPECT_EQ(found, forms) << profile;
+  }
+}
+
+TEST(Profile, AnotherWordOrDtypeIsRefused) {
+  const auto refused = [](const std::string& capabilities) {
+    return refusal("linear.causal", DType::f32, "nd", capabilities);
+  };
+  EXPECT_EQ(refused("profile == 'tf23'"),
+            "table: kernel 0: capabilities of linear.causal: no profile is called 'tf23'; did you mean 'tf32'?; "
+            "profiles: f64, f32, tf32, bf16, bf16-f32p, f16, f16-f32p");
+  EXPECT_EQ(refused("profile == 'bf16'"),
+            "table: kernel 0: it says profile == 'bf16', which is for bf16, and its dtype is f32");
+  for (const std::string wrong :
+       {"profile != 'tf32'", "profile == 'f32' or profile == 'tf32'", "profile == 3", "profile == 'tf32' and n == 3"})
+    EXPECT_EQ(refused(wrong),
+              "table: kernel 0: capabilities of linear.causal: '" + wrong + "': 'profile' is for profile == 'NAME'");
+}
+
+TEST(Selection, HoldsTheStoredCasesThenFreshOnes) {
+  const Spec& spec = find_spec("attention.scaled_dot_product");
+  const auto stored = golden::load_golden(spec, kGolden);
+  std::set<std::vector<double>> known;
+  for (const auto& c : stored) known.insert(c.problem.inputs.at("v").values);
+  for (const std::uint64_t seed : {1, 2}) {
+    const Selection selection = select(spec, "", {}, golden::profile("f32"), stored, seed);
+    EXPECT_GE(selection.stored, 40);
+    EXPECT_EQ(selection.drawn, 3);
+    ASSERT_EQ(selection.cases.size(), static_cast<std::size_t>(selection.stored + selection.drawn));
+    std::set<std::string> flags;
+    for (auto c = selection.cases.end() - selection.drawn; c != selection.cases.end(); ++c) {
+      EXPECT_TRUE(known.insert(c->problem.inputs.at("v").values).second) << golden::query(c->name, "f32");
+      EXPECT_TRUE(flags.insert(c->name.flag).second) << c->name.flag;
+    }
+  }
+}
+
+TEST(Options, FlagsAndNumberLimitTheCasesAndTheRestIsCounted) {
+  Candidate candidate(plugin("attention"));
+  CheckOptions options;
+  options.golden = kGolden;
+  options.only = "attention.scaled_dot_product.correct";
+  options.law_draws = options.property_draws = 0;
+  const Row all = check(candidate, options).rows.at(0);
+  options.most_cases = 7;
+  const Row seven = check(candidate, options).rows.at(0);
+  EXPECT_EQ(seven.cases, 7);
+  EXPECT_EQ(seven.skipped, all.skipped + all.cases - 7);
+  int flags = 0;
+  for (const auto& [group, count] : seven.groups)
+    flags += group != "statistics" && group != "contract" && count.judged > 0;
+  EXPECT_EQ(flags, 7) << "every flag before a second case of any";
+  options.most_cases.reset();
+  options.flags = "tile_*";
+  const Row tiles = check(candidate, options).rows.at(0);
+  EXPECT_GE(tiles.cases, 3);
+  EXPECT_EQ(tiles.groups.count("random"), 0u);
+}
+
+TEST(Options, ARunThatIsStoppedSaysWhatItLeft) {
+  for (const Stop why : {Stop::budget, Stop::interrupt}) {
+    Candidate candidate(plugin("attention"));
+    CheckOptions options;
+    options.golden = kGolden;
+    options.only = "attention.scaled_dot_product.correct";
+    int asked = 0;
+    options.stop = [&] { return ++asked > 10 ? why : Stop::no; };
+    const Row row = check(candidate, options).rows.at(0);
+    EXPECT_EQ(row.cases, 10);
+    EXPECT_EQ(row.cases_passed, 10);
+    EXPECT_GT(row.not_run, 40);
+    EXPECT_EQ(row.laws, 0);
+    EXPECT_EQ(row.ended_by, why == Stop::budget ? "budget" : "interrupt");
+    EXPECT_EQ(row.status, why == Stop::budget ? Status::pass : Status::invalid)
+        << "a budget was asked for, an interrupt was not";
+  }
+}
+
+TEST(Capabilities, AParameterCanStayAtItsDefault) {
+  const Spec& spec = find_spec("attention.scaled_dot_product");
+  const Capabilities capabilities(spec, "scale == default; causal==default");
+  const Sizes sizes{{"n", 2}, {"s", 3}, {"d", 4}, {"m", 2}};
+  EXPECT_TRUE(capabilities.allow(spec, sizes, {}));
+  EXPECT_TRUE(capabilities.allow(spec, sizes, {{"causal", false}}));
+  EXPECT_FALSE(capabilities.allow(spec, sizes, {{"causal", true}}));
+  EXPECT_FALSE(capabilities.allow(spec, sizes, {{"scale", 0.5}}));
+  const auto adapted = capabilities.adapted(spec, sizes, {{"scale", 0.5}, {"causal", true}});
+  ASSERT_TRUE(adapted);
+  EXPECT_TRUE(adapted->second.empty());
+  for (const char* wrong : {"d == default", "scale != default", "default == 3", "scale <= default"})
+    EXPECT_THROW(Capabilities(spec, wrong), SpecError) << wrong;
+}
+
+TEST(Capabilities, WhatAMaskHidesIsPromisedDeniedOrNotSaid) {
+  const Spec& spec = find_spec("attention.scaled_dot_product");
+  EXPECT_EQ(Capabilities(spec, "").hidden_nan(), std::nullopt);
+  EXPECT_EQ(Capabilities(spec, "hidden_nan == true").hidden_nan(), true);
+  EXPECT_EQ(Capabilities(spec, "hidden_nan == false").hidden_nan(), false);
+}
+
+/// A kernel that multiplies hidden values by zero instead of leaving them out.
+LawRun zero_times_hidden(const std::string& capabilities) {
+  const Spec& spec = find_spec("attention.scaled_dot_product");
+  const LawClaim* claim = nullptr;
+  for (const auto& one : spec.laws)
+    if (one.law == "masked_irrelevant") claim = &one;
+  const auto careless = [](const Problem& problem) {
+    Problem finite = problem;  // the reference takes no NaN
+    double hidden = 0;
+    for (const char* input : {"k", "v"})
+      for (double& x : finite.inputs.at(input).values) {
+        hidden += 0 * x;
+        if (!std::isfinite(x)) x = 0;
+      }
+    laws::Outcome outcome{golden::evaluate_in_double(finite, "max_shift", {}), {}};
+    for (double& x : outcome.values.at("o").values) x += hidden;
+    return outcome;
+  };
+  return run_law(laws::all_laws().find("masked_irrelevant")->second, *claim, spec, "", Capabilities(spec, capabilities),
+                 golden::profile("f64"), careless, true, 20, 1);
+}
+
+TEST(Capabilities, NanBehindAMaskIsAFaultOnlyOfAKernelThatPromised) {
+  EXPECT_FALSE(zero_times_hidden("hidden_nan == false").broken);
+  EXPECT_FALSE(zero_times_hidden("hidden_nan == false").note);
+  EXPECT_GT(zero_times_hidden("hidden_nan == false").draws, 10);
+  EXPECT_TRUE(zero_times_hidden("hidden_nan == true").broken);
+  const LawRun silent = zero_times_hidden("");
+  EXPECT_FALSE(silent.broken);
+  ASSERT_TRUE(silent.note);
+  EXPECT_NE(silent.note->find("hidden_nan"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace attest::judge
+
+int main(int argc, char** argv) {
+  attest::judge::serve_if_worker(argc, argv);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+// One number type, many arithmetics: what a scope sets, what rows and bulk operations may not change, and what stages
+// are for.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <random>
+
+#include "attest/golden/case.hpp"
+#include "attest/golden/certify.hpp"
+#include "attest/judge/faults.hpp"
+#include "attest/reference/binary64.hpp"
+#include "attest/reference/certificate.hpp"
+#include "attest/reference/cost.hpp"
+#include "attest/reference/emulation.hpp"
+#include "attest/reference/error_model.hpp"
+#include "attest/reference/evaluate.hpp"
+#include "attest/reference/tape.hpp"
+#include "attest/reference/witness.hpp"
+
+namespace attest {
+namespace {
+
+using namespace reference;
+
+bool same(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) || (std::isnan(a) && std::isnan(b));
+}
+bool same(const Real& a, const Real& b) { return a == b || (isnan(a) && isnan(b)); }
+bool same(const Ball& a, const Ball& b) {
+  return arb_equal(a.get(), b.get()) || (!arb_is_finite(a.get()) && !arb_is_finite(b.get()));
+}
+bool same(const Rounding& a, const Rounding& b) {
+  bool equal = same(a.value, b.value);
+  for (std::size_t c = 0; c < kChannels; ++c)
+    equal = equal && same(a.bound[c], b.bound[c]) && same(a.variance[c], b.variance[c]);
+  return equal;
+}
+
+/// An arithmetic that is handed every input as a number and every product of a row with a matrix as one dot per column.
+template <class Base>
+class ByElement : public Base {
+public:
+  using Base::Base;
+  bool takes_plain_inputs() const override { return false; }
+  void row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) override {
+    Arithmetic::row_times_matrix(row, matrix, out);
+  }
+};
+
+/// Calls visit(name, make, make_by_element) for the arithmetics, where each makes a new one.
+template <class F>
+void each_arithmetic(const Problem& problem, F&& visit) {
+  visit("binary64", [] { return Binary64(); }, [] { return ByElement<Binary64>(); });
+  visit("cost", [] { return reference::Cost(); }, [] { return ByElement<reference::Cost>(); });
+  visit("certificate", [] { return Certificate(128); }, [] { return ByElement<Certificate>(128); });
+  visit("witness", [] { return Witness(128); }, [] { return ByElement<Witness>(128); });
+  for (const auto* units : {&golden::narrow_units(), &golden::wide_units()})
+    visit("error model", [&] { return ErrorModel(*units); }, [&] { return ByElement<ErrorModel>(*units); });
+  std::uint64_t turn = problem.inputs.empty()
+                           ? 0
+                           : std::bit_cast<std::uint64_t>(problem.inputs.begin()->second.values.empty()
+                                                              ? 0.0
+                                                              : problem.inputs.begin()->second.values[0]);
+  for (const char* profile : {"f64", "f32", "tf32", "bf16", "f16"}) {
+    // One stream of random numbers serves all rows of a shuffled order: it cannot be told apart by rows.
+    if (kOrders[turn % kOrders.size()].order == Order::shuffled) ++turn;
+    const auto kernel = judge::kernel_of(golden::profile(profile), kOrders[turn++ % kOrders.size()].order, 7);
+    visit(profile, [&] { return Emulation(kernel); }, [&] { return ByElement<Emulation>(kernel); });
+    const auto plain = judge::kernel_of(golden::profile(profile));
+    visit(profile, [&] { return Emulation(plain); }, [&] { return ByElement<Emulation>(plain); });
+  }
+}
+
+/// Some of an equation's golden cases, every one in turn by its place, small ones only.
+std::vector<golden::Case> some_cases(const Spec& spec, std::size_t step) {
+  std::vector<golden::Case> some;
+  std::size_t place = 0;
+  for (const auto& c : golden::stored_cases(spec)) {
+    double work = 1;
+    for (const auto& [_, size] : c.sizes) work *= static_cast<double>(std::max<Index>(size, 1));
+    if (work <= 1e5 && place++ % step == 0) some.push_back(c);
+  }
+  return some;
+}
+
+/// Rows drawn for every size that leads the shape of an output.
+WantedRows drawn_rows(const Problem& problem, std::mt19937_64& engine) {
+  WantedRows rows;
+  for (const auto& output : problem.spec->outputs) {
+    if (output.shape.empty() || rows.count(output.shape[0])) continue;
+    auto& wanted = rows[output.shape[0]];
+    for (Index r = 0; r < problem.sizes.at(output.shape[0]); ++r)
+      if (engine() % 3 == 0) wanted.push_back(r);
+  }
+  return rows;
+}
+
+/// The elements of those rows of whole outputs.
+template <class Value>
+Values<Value> rows_of(const Problem& problem, const Values<Value>& whole, const WantedRows& rows) {
+  Values<Value> part;
+  for (const auto& output : problem.spec->outputs) {
+    const auto& values = whole.at(output.name);
+    auto& kept = part[output.name];
+    const auto wanted = output.shape.empty() ? rows.end() : rows.find(output.shape[0]);
+    if (wanted == rows.end()) {
+      kept = values;
+      continue;
+    }
+    const Index height = problem.sizes.at(output.shape[0]),
+                width = height > 0 ? static_cast<Index>(values.size()) / height : 0;
+    for (const Index r : wanted->second)
+      kept.insert(kept.end(), values.begin() + r * width, values.begin() + (r + 1) * width);
+  }
+  return part;
+}
+
+template <class Value>
+std::string first_difference(const Values<Value>& a, const Values<Value>& b) {
+  for (const auto& [name, values] : a) {
+    if (values.size() != b.at(name).size()) return name + " has another number of elements";
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (!same(values[i], b.at(name)[i])) return name + "[" + std::to_string(i) + "]";
+  }
+  return "";
+}
+
+class EveryForm : public testing::TestWithParam<std::string> {};
+
+/// Whatever the arithmetic: wanted rows are those of the whole evaluation, and bulk operations give what elements one
+/// by one give.
+TEST_P(EveryForm, RowsAndBulkOperationsChangeNoBit) {
+  const Spec& spec = find_spec(GetParam());
+  std::mt19937_64 engine(11);
+  int compared = 0;
+  for (const auto& c : some_cases(spec, 5)) {
+    const Problem problem = golden::draw(c);
+    const auto rows = drawn_rows(problem, engine);
+    for (const auto& form : spec.forms) {
+      if (!golden::applies(form, problem)) continue;
+      each_arithmetic(problem, [&](const char* name, auto&& make, auto&& make_by_element) {
+        try {
+          auto whole_arithmetic = make();
+          const auto whole = outputs_of(whole_arithmetic, problem, form.name);
+          auto by_element = make_by_element();
+          auto of_rows = make();
+          EXPECT_EQ(first_difference(whole, outputs_of(by_element, problem, form.name)), "")
+              << golden::query(c, "f64") << " " << form.name << ", " << name << ": bulk operations change it";
+          EXPECT_EQ(
+              first_difference(rows_of(problem, whole, rows), outputs_of(of_rows, problem, form.name, nullptr, rows)),
+              "")
+              << golden::query(c, "f64") << " " << form.name << ", " << name
+              << ": it is another one when only some rows are wanted";
+          ++compared;
+        } catch (const Undecided&) {
+        }
+      });
+    }
+  }
+  EXPECT_GT(compared, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Specs, EveryForm, testing::ValuesIn([] {
+                           std::vector<std::string> ids;
+                           for (const auto& [id, _] : specs()) ids.push_back(id);
+                           return ids;
+                         }()),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '.', '_');
+                           return name;
+                         });
+
+TEST(Scope, LeavesTheThreadAsItWasWhateverIsThrown) {
+  Evaluation* const before = Evaluation::current;
+  const unsigned digits = Real::thread_default_precision();
+  const auto in_scope = [](auto&& arithmetic, auto&& what) {
+    const Scope scope(arithmetic);
+    what();
+  };
+  struct Strange {};
+  EXPECT_THROW(in_scope(Certificate(64), [] { (void)positive(1 / Number(3) - 1 / Number(3)); }), Undecided);
+  EXPECT_THROW(in_scope(Witness(4000), [] { throw Strange(); }), Strange);
+  EXPECT_THROW(in_scope(Binary64(),
+                        [] {
+                          Tape tape;
+                          const Number x = tape.variable(1);
+                          throw Strange();
+                        }),
+               Strange);
+  EXPECT_EQ(Evaluation::current, before);
+  EXPECT_EQ(Real::thread_default_precision(), digits);
+}
+
+TEST(Scope, AnInnerEvaluationReturnsToTheOuterOne) {
+  Certificate outer(128);
+  const Scope scope(outer);
+  const Number third = 1 / Number(3);
+  {
+    Binary64 inner;
+    const Scope nested(inner);
+    EXPECT_EQ(approximate(Number(2) * 3), 6);
+  }
+  EXPECT_LT(std::abs(approximate(third) - 1.0 / 3), 1e-16);
+  EXPECT_TRUE(positive(third));
+}
+
+TEST(Tape, OneAtATime) {
+  Binary64 arithmetic;
+  const Scope scope(arithmetic);
+  Tape tape;
+  EXPECT_THROW(Tape(), std::logic_error);
+}
+
+TEST(Number, ReleasedValuesAreUsedAgain) {
+  Binary64 arithmetic;
+  const Scope scope(arithmetic);
+  Handle highest = 0;
+  Number total;
+  for (int i = 0; i < 100000; ++i) {
+    total += Number(i) * 2;
+    highest = std::max(highest, total.handle());
+  }
+  EXPECT_LT(highest, 16u);
+  EXPECT_EQ(approximate(total), 99999.0 * 100000.0);
+}
+
+// --- stages
+// --------------------------------------------------------------------------------------------------------------
+
+/// A stage in another format changes results, and only those of forms that have it.
+TEST(Stages, AFormatOfAStageIsSeenInTheOutputsOfFormsThatHaveIt) {
+  std::map<std::string, std::map<std::string, bool>> effects;
+  for (const auto& [id, spec] : specs())
+    for (const auto& form : spec.forms) {
+      auto& effect = effects[id + " " + form.name];
+      for (const auto& c : some_cases(spec, 4)) {
+        const Problem problem = golden::draw(c);
+        if (!golden::applies(form, problem)) continue;
+        const auto plain = judge::emulated(problem, form.name, judge::kernel_of(golden::profile("f32")));
+        for (const auto& label : stages_of(problem, form.name)) {
+          auto kernel = judge::kernel_of(golden::profile("f32"));
+          kernel.stages[label] = DType::bf16;
+          const auto held = judge::emulated(problem, form.name, kernel);
+          for (const auto& [name, array] : plain) effect[label] = effect[label] || array.values != held.at(name).values;
+        }
+      }
+    }
+  std::map<std::string, bool> anywhere;
+  int pairs = 0, without = 0;
+  for (const auto& [form, effect] : effects)
+    for (const auto& [label, any] : effect) {
+      anywhere[label] = anywhere[label] || any;
+      ++pairs;
+      // A table of angles that are small integers is exact in any format; more than a few such stages would mean that
+      // labels are dead.
+      if (!any)
+        ++without, std::cout << form << ": stage '" << label << "' in bfloat16 changes no output of these cases\n";
+    }
+  for (const auto& [label, any] : anywhere)
+    EXPECT_TRUE(any) << "stage '" << label << "' in bfloat16 changes no output of any form";
+  EXPECT_GT(pairs, 100);
+  EXPECT_LE(without, pairs / 20);
+}
+
+TEST(Stages, ALabelThatAFormDoesNotHaveChangesNothing) {
+  const auto problem = golden::draw(
+      golden::parse_query("attest:attention.scaled_dot_product:f32;n=6;s=9;d=4;m=3;flag=random;seed=1").first);
+  auto kernel = judge::kernel_of(golden::profile("f32"));
+  const auto plain = judge::emulated(problem, "max_shift", kernel);
+  kernel.stages["state"] = DType::bf16;
+  EXPECT_EQ(judge::emulated(problem, "max_shift", kernel).at("o").values, plain.at("o").values);
+}
+
+}  // namespace
+}  // namespace attest

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "attest/spec.hpp"
+
+#include <gtest/gtest.h>
+
+namespace attest {
+namespace {
+
+const std::string kGood = R"(
+id = "toy.scale"
+title = "Scaling"
+no_exact_family = "a toy"
+formula = "y = a x"
+source = ["nobody"]
+sizes = [{ name = "n", range = [1, 8] }]
+inputs = [{ name = "x", shape = ["n"] }]
+outputs = [{ name = "y", shape = ["n"] }]
+parameters = [{ name = "a", type = "integer", default = 2 }]
+forms = [{ name = "direct" }]
+constraints = [{ label = "C1", text = "a is positive", require = "a > 0" }]
+[[vectors]]
+flag = "random"
+cases = [{ n = 3 }]
+)";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+void expect_error(const std::string& text, const std::string& path, const std::vector<std::string>& words) {
+  try {
+    parse_spec(text, path);
+    FAIL() << "accepted:\n" << text;
+  } catch (const SpecError& error) {
+    for (const auto& word : words)
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what() << "\nlacks: " << word;
+  }
+}
+
+TEST(Spec, AGoodOneParses) {
+  const Spec spec = parse_spec(kGood, "toy/scale.toml");
+  EXPECT_EQ(spec.id, "toy.scale");
+  EXPECT_EQ(spec.inputs.at(0).shape.at(0), "n");
+  EXPECT_EQ(std::get<Index>(*spec.parameters.at(0).fallback), 2);
+}
+
+TEST(Spec, UnknownKeyIsNamedWithItsPlaceAndTheAllowedOnes) {
+  expect_error(kGood + "\n[extra]\nx = 1\n", "toy/scale.toml",
+               {"specs/toy/scale.toml", "unknown key 'extra'", "allowed"});
+  expect_error(replaced(kGood, "name = \"x\",", "name = \"x\", shap = 1,"), "toy/scale.toml",
+               {"inputs[0]", "unknown key 'shap'"});
+}
+TEST(Spec, IdMustSpellThePathSoNoTwoAreEqual) { expect_error(kGood, "toy/other.toml", {"toy.scale", "toy.other"}); }
+TEST(Spec, UndeclaredShapeNameIsNamed) {
+  expect_error(replaced(kGood, "shape = [\"n\"]", "shape = [\"k\"]"), "toy/scale.toml", {"'k'", "declared: n"});
+}
+TEST(Spec, DuplicateNames) {
+  expect_error(replaced(kGood, "forms = [", "forms = [{ name = \"direct\" }, "), "toy/scale.toml",
+               {"form 'direct' is declared twice"});
+  expect_error(replaced(kGood, "inputs = [", "inputs = [{ name = \"x\", shape = [\"n\"] }, "), "toy/scale.toml",
+               {"'x' is declared twice"});
+  expect_error(replaced(kGood, "name = \"a\"", "name = \"n\""), "toy/scale.toml", {"'n' is declared twice"});
+}
+TEST(Spec, MissingKeysAreNamed) {
+  expect_error(replaced(kGood, "title = \"Scaling\"", ""), "toy/scale.toml", {"missing key 'title'"});
+  expect_error(replaced(kGood, "forms = [{ name = \"direct\" }]", ""), "toy/scale.toml", {"at least one form"});
+}
+TEST(Spec, CasesMustKeepTheConstraints) {
+  expect_error(replaced(kGood, "{ n = 3 }", "{ n = 3, a = 0 }"), "toy/scale.toml", {"C1", "a is positive"});
+}
+TEST(Spec, CasesNameSizesAndParametersOnly) {
+  expect_error(replaced(kGood, "{ n = 3 }", "{ n = 3, b = 0 }"), "toy/scale.toml",
+               {"'b'", "sizes: n", "parameters: a"});
+}
+TEST(Spec, TwoGroupsOfOneFlag) {
+  expect_error(kGood + "[[vectors]]\nflag = \"random\"\ncases = [{ n = 2 }]\n", "toy/scale.toml",
+               {"flag 'random' has a group already"});
+}
+TEST(Spec, BrokenTomlNamesTheLine) { expect_error("id = \n", "toy/scale.toml", {"specs/toy/scale.toml:1"}); }
+TEST(Spec, ConstraintOverUnknownNames) {
+  expect_error(replaced(kGood, "a > 0", "b > 0"), "toy/scale.toml", {"'b' is neither a size nor a parameter"});
+}
+
+TEST(Spec, StatementsNeedEvidenceOrAReasonAndTheEvidenceMustStand) {
+  const auto with = [](const std::string& key, const std::string& body) {
+    return replaced(kGood, "[[vectors]]", key + " = [{ " + body + " }]\n[[vectors]]");
+  };
+  EXPECT_EQ(parse_spec(with("invariants", "name = \"linear\", meaning = \"y is linear\", shown = [\"form direct\"]"),
+                       "toy/scale.toml")
+                .invariants.at(0)
+                .shown.at(0),
+            "form direct");
+  expect_error(with("invariants", "name = \"linear\", meaning = \"y is linear\""), "toy/scale.toml",
+               {"invariants[0]", "'shown'", "'reason'"});
+  expect_error(
+      with("invariants", "name = \"linear\", meaning = \"y is linear\", shown = [\"cost\"], reason = \"none\""),
+      "toy/scale.toml", {"either"});
+  for (const char* absent : {"law linear", "fault scale_missing", "form other", "vectors tiny", "bits random",
+                             "constraint C2", "cost", "gradient", "hearsay x", "property", "test "})
+    expect_error(with("claims", "id = \"C01\", claim = \"c\", shown = [\"" + std::string(absent) + "\"]"),
+                 "toy/scale.toml", {absent, "evidence is one of"});
+  expect_error(with("errata", "id = \"E01\", printed = \"y = x\", shown = [\"form direct\"]"), "toy/scale.toml",
+               {"missing key 'right'"});
+  expect_error(replaced(kGood, "[[vectors]]", "errata = [\"a sentence\"]\n[[vectors]]"), "toy/scale.toml",
+               {"'errata' must be an array of tables"});
+  expect_error(with("not_taken", "name = \"direct\", reason = \"r\""), "toy/scale.toml", {"'direct' is a form"});
+}
+
+TEST(Spec, UnknownEquationOffersNearOnes) {
+  try {
+    find_spec("attention.sofmax");
+    FAIL();
+  } catch (const SpecError& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean 'attention.softmax'"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace attest

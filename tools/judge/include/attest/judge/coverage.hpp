@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "attest/judge/check.hpp"
+
+namespace attest::judge {
+
+/// Of so many listed, so many stand.
+struct Share {
+  int stand = 0, listed = 0;
+};
+
+/// What [backends] of a spec may name, and the candidate whose kernels are run for it: CUDA kernels are run without a
+/// device.
+struct Backend {
+  const char* name;
+  const char* candidate;
+};
+inline constexpr std::array<Backend, 2> kBackends{{{"openmp", "openmp"}, {"cuda", "cuda-emulated"}}};
+
+/// What became of one operation of specs/catalogue.toml.
+struct Coverage {
+  enum class Status { planned, partial, complete };
+
+  std::string id, title;
+  Status status = Status::planned;
+  Share forms, laws, faults, errata,
+      claims;      // forms that agree, invariants that hold, faults that are killed, errata and claims that are shown
+  int golden = 0;  // cases
+  bool gradient = false;                                    // certified, or the operation is one or has none
+  std::map<std::string, std::vector<std::string>> kernels;  // by backend: dtypes whose kernels pass
+  std::vector<std::string> open;                            // what is missing or wrong; empty for a complete operation
+  std::vector<std::string> left_out;  // forms, invariants, variants, errata and claims not taken, with the reason
+};
+
+struct CoverageOptions {
+  std::filesystem::path project;  // the source tree: specs/catalogue.toml, golden/, tests/self/unit/
+  std::string only = "*";         // glob over operations
+  std::map<std::string, nlohmann::json>
+      reports{};  // of attest check, by backend: their verdicts stand, and those kernels are not run again
+};
+
+/// Runs what the specs promise, operation by operation: forms against each other on every golden case, laws and kernels
+/// by a check in binary32 and binary64, every fault by its mutant. Throws SpecError where the catalogue cannot be read.
+std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& progress = {});
+
+nlohmann::json to_json(const std::vector<Coverage>& rows);
+
+std::string_view name(Coverage::Status status);
+
+/// What shows `statement` of that spec but is nowhere to be found: properties and tests; empty when all stands. `tests`
+/// are the names of the unit tests, as "Suite.Name".
+std::vector<std::string> missing_evidence(const Spec& spec, const Statement& statement,
+                                          const std::vector<std::string>& tests);
+
+/// Names of the tests in a folder of GoogleTest sources.
+std::vector<std::string> unit_tests(const std::filesystem::path& folder);
+
+}  // namespace attest::judge

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "attest/golden/certify.hpp"
+#include "attest/golden/profile.hpp"
+#include "attest/reference/emulation.hpp"
+#include "attest/reference/evaluate.hpp"
+
+namespace attest::judge {
+
+/// Runs a fault of one equation; `amplitude` is that of a fault that has one.
+using FaultRun = void (*)(std::string_view fault, double amplitude, reference::Bundle& bundle);
+
+[[noreturn]] inline void unknown_fault(std::string_view id, std::string_view fault) {
+  throw SpecError(std::string(id) + " has no fault '" + std::string(fault) + "'");
+}
+
+/// Every equation's faults, by id; generated from specs/ and tests/faults.
+const std::map<std::string, FaultRun, std::less<>>& all_faults();
+
+/// How a kernel of that profile rounds.
+reference::Kernel kernel_of(const golden::Profile& profile, reference::Order order = reference::Order::ascending,
+                            std::uint64_t seed = 1);
+
+/// Outputs of a fault as such a kernel computes them, before they are stored.
+Arrays planted(const Problem& problem, const Fault& fault, const reference::Kernel& kernel, double amplitude);
+Arrays planted(const Problem& problem, const Fault& fault, const reference::Kernel& kernel);
+
+/// Outputs of a form as such a kernel, correct otherwise, computes them, before they are stored.
+Arrays emulated(const Problem& problem, const std::string& form, const reference::Kernel& kernel);
+
+/// What a kernel of the profile writes: the outputs rounded to the formats that they are stored in.
+Arrays stored(const Problem& problem, Arrays outputs, const golden::Profile& profile);
+
+/// False when a correct kernel of the profile may overflow: a factor or an output is beyond half of what its format
+/// holds. Only binary16 is so narrow.
+bool within_range(const Problem& problem, const golden::Profile& profile);
+
+/// The fault taken as if it were the equation: its values (hi and lo), and bounds and rms at the profile's units. Where
+/// it is not finite, hi is NaN.
+golden::CertifiedTensors as_equation(const Problem& problem, const Fault& fault, const golden::Profile& profile);
+
+}  // namespace attest::judge

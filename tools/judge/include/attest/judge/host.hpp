@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attest/array.hpp"
+
+namespace attest::judge {
+
+/// How a call lays tensors out; attest_kernel.h says what each means.
+inline constexpr std::array<const char*, 4> kLayouts{"nd", "bhnd", "bnhd", "thd"};
+
+/// One row of a candidate's kernel table.
+struct KernelInfo {
+  std::string equation;
+  std::string form;
+  std::string reading;  // "value" or "gradient"
+  DType dtype = DType::f64;
+  std::string device;  // "cpu" or "cuda"
+  std::string layout;  // one of kLayouts
+  std::string capabilities;
+};
+
+struct TensorSpec {
+  std::string name;
+  DType dtype = DType::f64;
+  std::vector<Index> shape;
+};
+
+struct InputTensor : TensorSpec {
+  std::vector<std::byte> bytes;  // row-major, size_of(dtype) per element
+};
+
+struct ParameterValue {
+  std::string name;
+  bool given = true;
+  double real = 0;
+  std::int64_t integer = 0;
+  std::string text;
+};
+
+/// One call of one kernel.
+struct Request {
+  std::string equation;
+  std::string form;
+  std::vector<InputTensor> inputs;
+  std::vector<TensorSpec> outputs;
+  std::vector<ParameterValue> parameters;
+};
+
+/// Where tensors lie against their guard pages. At the end: at addresses that no call had before, so that a thread
+/// which outlives its call hits nothing. At the start: where all such calls had theirs, as under an allocator that
+/// hands out memory again.
+enum class Placement { end_at_guard, start_at_guard };
+
+struct CallOptions {
+  Placement placement = Placement::end_at_guard;
+  std::size_t alignment = 0;  // bytes; 0: natural alignment of the element
+  unsigned char poison =
+      0xff;  // every byte of outputs, workspace and slack before the call (0xff.. is NaN in all float types)
+  std::chrono::milliseconds time_limit{20000};
+};
+
+/// What one call did. There are outputs only when it finished; `unavailable` is no fault of the kernel: it has no
+/// device here.
+struct Response {
+  enum class End { finished, kernel_error, crashed, hung, unavailable };
+  End end = End::finished;
+  std::string message;  // what happened, naming the tensor and element where known
+  std::vector<std::vector<std::byte>>
+      outputs;                          // as the kernel left them, in the order of the request; empty unless finished
+  std::vector<std::string> violations;  // contract broken without dying: slack overwritten (which tensor, which byte)
+};
+
+/// What runs a candidate's kernels, wherever they are: in a child process, or in the interpreter that the judge is
+/// called from.
+class Host {
+public:
+  virtual ~Host() = default;
+
+  virtual const std::string& name() const = 0;
+  virtual const std::string& version() const = 0;
+  virtual const std::vector<KernelInfo>& kernels() const = 0;
+
+  /// Runs kernel number `kernel` once. Never throws for anything that the kernel does.
+  virtual Response call(std::size_t kernel, const Request& request, const CallOptions& options = {}) = 0;
+
+  /// Gives what outlived the last calls some time to do harm; the violations that this brought to light.
+  virtual std::vector<std::string> settle(std::chrono::milliseconds patience) = 0;
+
+  /// Whether outputs are written where the host put them, poisoned and between guard pages; otherwise kernels return
+  /// them.
+  virtual bool places_outputs() const = 0;
+};
+
+}  // namespace attest::judge

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "attest/golden/case.hpp"
+#include "attest/golden/certify.hpp"
+
+namespace attest::laws {
+
+/// What an evaluation gave: values, and how far each may be from the truth (computed when asked for).
+struct Outcome {
+  Arrays values;
+  std::function<const Arrays&()> bounds;
+};
+
+/// The kernel returned an error instead of a result.
+class Refused : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Evaluates a problem: a candidate's kernel, or a form of the reference over enclosures.
+using Evaluate = std::function<Outcome(const Problem&)>;
+
+/// What a law gets: the claim, a drawn problem, something that evaluates, and a seed for what it draws itself.
+struct Context {
+  const LawClaim& claim;
+  const Problem& problem;
+  const Evaluate& evaluate;
+  std::uint64_t seed;
+  DType exact;   // what new inputs must be representable in
+  bool bitwise;  // whether "unchanged" means the same bits (floating point) or overlapping enclosures
+  std::optional<bool> hidden_nan =
+      std::nullopt;  // whether what a mask hides may hold NaN and infinities; nothing: the kernel does not say
+};
+
+/// Holds, is broken (with what was seen), or had nothing to say about this problem. Noted: holds on what the equation
+/// is about, but not beyond, where a kernel may promise more.
+struct Finding {
+  enum class Kind { holds, broken, vacuous, noted } kind = Kind::holds;
+  std::string text;
+
+  static Finding broken(std::string text) { return {Kind::broken, std::move(text)}; }
+  static Finding vacuous() { return {Kind::vacuous, {}}; }
+};
+
+using Law = Finding (*)(const Context&);
+
+/// Every law by name: the files of tests/laws.
+const std::map<std::string, Law, std::less<>>& all_laws();
+
+/// Identities of one equation beyond the claimed laws, by "id: name": the files of tests/properties.
+struct Property {
+  std::string name;
+  Law check;
+};
+const std::map<std::string, std::vector<Property>, std::less<>>& all_properties();
+
+// What laws are written with.
+
+/// The same problem with rows `order` of every tensor's axes of that size (a permutation, a subset, repeats).
+Problem take_rows(const Problem& problem, const std::string& along, const std::vector<Index>& order);
+
+/// Rows `order` along the axis named `along` of one array of that declaration.
+Array take(const Array& array, const TensorDeclaration& declared, const std::string& along,
+           const std::vector<Index>& order);
+
+/// Fresh normal numbers of an input's shape.
+Array redrawn(const Context& context, const std::string& input, std::uint64_t salt);
+
+/// Whether mask, bias and causal order leave some query nothing to see and the convention empty_row gives it the mean
+/// of all values, of those too that are hidden from everybody.
+bool averages_hidden_values(const Problem& problem);
+
+/// A pseudo-random number below n from the context's seed.
+Index choose(const Context& context, std::uint64_t salt, Index n);
+
+/// What carrying a state from call to call in binary64 may cost an output: four times the error model's bound there.
+Array carrying_allowance(const Context& context, const std::string& output);
+
+/// Compares outputs of one name element by element: the same bits, or within the sum of both bounds. `transform`
+/// maps an element of `b` (value, bound) before it is compared.
+Finding same(const Context& context, const std::string& output, const Array& a, const Array& a_bound, const Array& b,
+             const Array& b_bound, const std::string& what);
+/// Bitwise when the context is, overlapping otherwise.
+Finding identical(const Context& context, const std::string& output, const Outcome& a, const Outcome& b,
+                  const std::string& what);
+
+}  // namespace attest::laws

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "attest/judge/candidate.hpp"
+
+namespace attest::judge {
+namespace {
+
+constexpr Index kLargestSize = 4096;
+
+std::set<std::string> variables_of(const Expression& expression) {
+  const auto names = expression.variables();
+  return {names.begin(), names.end()};
+}
+
+/// Values worth trying for a parameter: what the spec allows, and the constants that the condition mentions.
+std::vector<ParameterSetting> settings_to_try(const ParameterDeclaration& parameter, const Expression& condition) {
+  using Type = ParameterDeclaration::Type;
+  std::vector<ParameterSetting> settings;
+  if (parameter.type == Type::boolean) settings = {false, true};
+  if (parameter.type == Type::choice) settings.assign(parameter.choices.begin(), parameter.choices.end());
+  if (parameter.type == Type::integer)
+    for (Index value = 0; value <= kLargestSize; ++value) settings.emplace_back(value);
+  if (parameter.type == Type::real) {
+    const std::string& text = condition.text();
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      if (!std::isdigit(static_cast<unsigned char>(text[at])) && text[at] != '-') continue;
+      std::size_t used = 0;
+      try {
+        settings.emplace_back(std::stod(text.substr(at), &used));
+      } catch (const std::exception&) {
+      }
+      at += used;
+    }
+  }
+  return settings;
+}
+
+/// The name in "profile == 'NAME'".
+std::string profile_in(const Spec& spec, const Expression& condition) {
+  const std::string& text = condition.text();
+  const auto first = text.find('\''), last = text.rfind('\'');
+  const std::string word = first < last ? text.substr(first + 1, last - first - 1) : "";
+  const auto meant = [&](std::string_view name) {
+    return name == "profile" ? std::optional<Value>(word) : std::nullopt;
+  };
+  if (first >= last || condition.variables().size() != 1 || !condition.holds(meant))
+    throw SpecError(fmt::format("capabilities of {}: '{}': 'profile' is for profile == 'NAME'", spec.id, text));
+  std::vector<std::string> known;
+  for (const auto& profile : golden::profiles()) known.push_back(profile.name);
+  if (std::find(known.begin(), known.end(), word) == known.end())
+    throw SpecError(fmt::format("capabilities of {}: no profile is called '{}'{}; profiles: {}", spec.id, word,
+                                near_names(word, known), fmt::join(known, ", ")));
+  return word;
+}
+
+}  // namespace
+
+Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(text) {
+  std::vector<Expression> conditions;
+  try {
+    conditions = parse_conditions(text);
+  } catch (const std::invalid_argument& error) {
+    throw SpecError(fmt::format("capabilities of {}: {}", spec.id, error.what()));
+  }
+  for (const auto& condition : conditions) {
+    const auto names = variables_of(condition);
+    const auto holds_with = [&](const std::string& name, double value) {
+      return condition.holds(
+          [&](std::string_view wanted) { return wanted == name ? std::optional<Value>(value) : std::nullopt; });
+    };
+    if (names == std::set<std::string>{"align"}) {
+      for (std::size_t bytes = 1; bytes <= 4096; bytes *= 2)
+        if (holds_with("align", static_cast<double>(bytes))) alignment_ = bytes;
+    } else if (names == std::set<std::string>{"deterministic"}) {
+      deterministic_ = holds_with("deterministic", 1);
+    } else if (names == std::set<std::string>{"hidden_nan"}) {
+      hidden_nan_ = holds_with("hidden_nan", 1);
+    } else if (names.count("profile")) {
+      profile_ = profile_in(spec, condition);
+    } else if (names.size() == 1 && !spec.size(*names.begin()) && !spec.parameter(*names.begin()) &&
+               ((spec.output(*names.begin()) && spec.output(*names.begin())->optional) ||
+                (spec.input(*names.begin()) && spec.input(*names.begin())->optional))) {
+      if (!holds_with(*names.begin(), 1)) missing_.push_back(*names.begin());
+    } else if (names.count("default")) {
+      const auto left = [&](const std::string& name) {
+        return condition.text() == name + " == default" || condition.text() == name + "==default";
+      };
+      const auto parameter = std::find_if(spec.parameters.begin(), spec.parameters.end(),
+                                          [&](const auto& declared) { return left(declared.name); });
+      if (parameter == spec.parameters.end())
+        throw SpecError(fmt::format(
+            "capabilities of {}: '{}': 'default' is for 'PARAMETER == default' with a parameter of the equation",
+            spec.id, condition.text()));
+      at_default_.push_back(parameter->name);
+    } else {
+      for (const auto& name : names)
+        if (!spec.size(name) && !spec.parameter(name))
+          throw SpecError(fmt::format(
+              "capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'align', 'deterministic', "
+              "'hidden_nan' nor 'profile'",
+              spec.id, name));
+      conditions_.push_back(condition);
+    }
+  }
+}
+
+bool Capabilities::gives(const std::string& output) const {
+  return std::find(missing_.begin(), missing_.end(), output) == missing_.end();
+}
+
+bool Capabilities::takes(const std::vector<std::string>& inputs) const {
+  return std::all_of(inputs.begin(), inputs.end(), [&](const std::string& input) { return gives(input); });
+}
+
+bool Capabilities::allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters) const {
+  for (const auto& name : at_default_)
+    if (const auto given = parameters.find(name);
+        given != parameters.end() && spec.parameter(name)->fallback != given->second)
+      return false;
+  return std::all_of(conditions_.begin(), conditions_.end(), [&](const Expression& condition) {
+    try {
+      return condition.holds([&](std::string_view name) { return lookup(spec, sizes, parameters, name); });
+    } catch (const std::invalid_argument&) {
+      return false;  // over a parameter that the case leaves to its size-dependent default
+    }
+  });
+}
+
+std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& spec, Sizes sizes,
+                                                                  Parameters parameters) const {
+  const auto valid = [&](const Expression& condition) {
+    try {
+      return condition.holds([&](std::string_view name) { return lookup(spec, sizes, parameters, name); });
+    } catch (const std::invalid_argument&) {
+      return false;
+    }
+  };
+  for (const auto& name : at_default_) parameters.erase(name);
+  // Conditions mostly concern one variable each; a few rounds settle those that tie two together.
+  for (int round = 0; round < 4; ++round) {
+    std::vector<Expression> all = conditions_;
+    for (const auto& constraint : spec.constraints)
+      if (constraint.require) all.push_back(*constraint.require);
+    if (std::all_of(all.begin(), all.end(), valid)) return std::pair(sizes, parameters);
+    for (const auto& condition : all) {
+      if (valid(condition)) continue;
+      bool settled = false;
+      for (const auto& name : variables_of(condition)) {
+        if (const auto* parameter = spec.parameter(name)) {
+          const auto before = parameters;
+          for (const auto& setting : settings_to_try(*parameter, condition)) {
+            parameters[name] = setting;
+            if ((settled = valid(condition))) break;
+          }
+          if (!settled) parameters = before;
+        } else {
+          const auto concerns = [&](const Expression& other) {
+            return variables_of(other) == std::set<std::string>{name};
+          };
+          const Index before = sizes.at(name);
+          const auto fits = [&](Index size) {
+            sizes[name] = size;
+            return valid(condition) && std::all_of(all.begin(), all.end(), [&](const Expression& other) {
+                     return !concerns(other) || valid(other);
+                   });
+          };
+          for (Index size = before; !settled && size <= kLargestSize; ++size) settled = fits(size);
+          for (Index size = before; !settled && size >= 0; --size) settled = fits(size);
+          if (!settled) sizes[name] = before;
+        }
+        if (settled) break;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace attest::judge

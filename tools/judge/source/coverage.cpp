@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/coverage.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <regex>
+#include <set>
+
+#include "attest/golden/files.hpp"
+#include "attest/golden/store.hpp"
+#include "attest/judge/mutants.hpp"
+
+namespace attest::judge {
+namespace {
+
+/// One operation of specs/catalogue.toml: what is known of it, by name.
+struct Entry {
+  std::string id, title;
+  std::vector<std::string> forms, invariants, variants, errata, claims;
+  bool gradient = true;
+};
+
+std::vector<Entry> read_catalogue(const std::filesystem::path& path) {
+  std::vector<Entry> entries;
+  try {
+    const auto root = toml::parse(golden::read_file(path), path.string());
+    for (const auto& [family, operations] : root) {
+      if (!operations.is_table())
+        throw SpecError(fmt::format("{}: '{}' must be a table of operations", path.string(), family.str()));
+      for (const auto& [stem, node] : *operations.as_table()) {
+        Entry entry;
+        entry.id = fmt::format("{}.{}", family.str(), stem.str());
+        if (!node.is_table()) throw SpecError(fmt::format("{}: '{}' must be a table", path.string(), entry.id));
+        for (const auto& [key, value] : *node.as_table()) {
+          std::vector<std::string>* names = nullptr;
+          if (key.str() == "title" && value.is_string())
+            entry.title = **value.as_string();
+          else if (key.str() == "gradient" && value.is_boolean())
+            entry.gradient = **value.as_boolean();
+          else if (key.str() == "forms")
+            names = &entry.forms;
+          else if (key.str() == "invariants")
+            names = &entry.invariants;
+          else if (key.str() == "variants")
+            names = &entry.variants;
+          else if (key.str() == "errata")
+            names = &entry.errata;
+          else if (key.str() == "claims")
+            names = &entry.claims;
+          else
+            throw SpecError(
+                fmt::format("{}: {}: key '{}' is none of title, forms, invariants, variants, gradient, errata, claims, "
+                            "or of a wrong type",
+                            path.string(), entry.id, key.str()));
+          if (!names) continue;
+          if (!value.is_array())
+            throw SpecError(fmt::format("{}: {}: '{}' must be an array of names", path.string(), entry.id, key.str()));
+          for (const auto& item : *value.as_array()) {
+            if (!item.is_string())
+              throw SpecError(
+                  fmt::format("{}: {}: '{}' must be an array of names", path.string(), entry.id, key.str()));
+            names->push_back(**item.as_string());
+          }
+        }
+        entries.push_back(std::move(entry));
+      }
+    }
+  } catch (const toml::parse_error& error) {
+    throw SpecError(fmt::format("{}:{}: {}", path.string(), error.source().begin.line, error.description()));
+  }
+  return entries;
+}
+
+const Statement* find(const std::vector<Statement>& statements, const std::string& name) {
+  const auto at =
+      std::find_if(statements.begin(), statements.end(), [&](const Statement& one) { return one.name == name; });
+  return at == statements.end() ? nullptr : &*at;
+}
+
+/// An evidence "kind name"; a property of another equation is "property id:name".
+struct Evidence {
+  std::string kind, id, name;
+
+  Evidence(const Spec& spec, const std::string& text) : id(spec.id) {
+    const auto space = text.find(' ');
+    kind = text.substr(0, space);
+    if (space != std::string::npos) name = text.substr(space + 1);
+    if (const auto colon = name.find(':'); kind == "property" && colon != std::string::npos) {
+      id = name.substr(0, colon);
+      name = name.substr(colon + 1);
+    }
+  }
+};
+
+const laws::Property* property_of(const Evidence& evidence) {
+  const auto of = laws::all_properties().find(evidence.id);
+  if (of == laws::all_properties().end()) return nullptr;
+  const auto at = std::find_if(of->second.begin(), of->second.end(),
+                               [&](const laws::Property& property) { return property.name == evidence.name; });
+  return at == of->second.end() ? nullptr : &*at;
+}
+
+/// The plugins of the backends, each loaded when it is needed first.
+class Plugins {
+public:
+  Candidate& of(const std::string& backend) {
+    auto& plugin = plugins_[backend];
+    if (plugin) return *plugin;
+    const auto known =
+        std::find_if(kBackends.begin(), kBackends.end(), [&](const Backend& one) { return backend == one.name; });
+    if (known == kBackends.end()) throw SpecError(fmt::format("[backends] names '{}', which is none", backend));
+    plugin = std::make_unique<Candidate>(known->candidate);
+    return *plugin;
+  }
+
+private:
+  std::map<std::string, std::unique_ptr<Candidate>> plugins_;
+};
+
+/// The dtypes of the kernels that an equation is to have, by backend. Each has those of OpenMP.
+std::map<std::string, std::vector<std::string>> due_kernels(const Spec& spec) {
+  auto due = spec.backends;
+  due.try_emplace("openmp", std::vector<std::string>{"f32", "f64"});
+  return due;
+}
+
+/// Everything that coverage runs for one equation, each thing once.
+class Runs {
+public:
+  Runs(const Spec& spec, const CoverageOptions& options, Plugins& plugins, const std::vector<std::string>& tests)
+      : spec_(spec), tests_(tests) {
+    for (const auto& c : golden::stored_cases(spec)) {
+      try {
+        golden::certify_case(c, {.check_witnesses = true, .gradients = false});
+      } catch (const std::exception& error) {
+        open.push_back(fmt::format("forms: {}", error.what()));
+        break;
+      }
+    }
+    CheckOptions check_options;
+    check_options.golden = options.project / "golden";
+    check_options.only = spec.id;
+    check_options.law_draws = check_options.property_draws = 0;
+    try {
+      golden = static_cast<int>(golden::load_golden(spec, check_options.golden).size());
+      for (const auto& [backend, due] : due_kernels(spec)) {
+        std::map<std::string, bool> passes;
+        const auto note = [&](const std::string& dtype, bool passed) {
+          const auto at = passes.emplace(dtype, true).first;
+          at->second = at->second && passed;
+        };
+        if (const auto report = options.reports.find(backend); report != options.reports.end()) {
+          for (const auto& row : report->second.at("rows"))
+            if (row.at("equation") == spec.id) note(row.at("dtype"), row.at("status") == name(Status::pass));
+        } else {
+          for (const Row& row : check(plugins.of(backend), check_options).rows)
+            note(row.dtype, row.status == Status::pass);
+        }
+        for (const auto& dtype : due)
+          if (passes[dtype]) kernels[backend].push_back(dtype);
+      }
+      for (const Mutant& mutant :
+           mutants({.only = spec.id, .golden = check_options.golden, .profiles = {"f32", "f64"}, .seeds = 0}).mutants)
+        if (mutant.hidden.empty() && !mutant.killed) alive_.insert(mutant.fault);
+    } catch (const std::exception& error) {  // a golden file that cannot be read
+      open.push_back(error.what());
+    }
+  }
+
+  bool killed(const std::string& fault) const {
+    return spec_.fault(fault) && spec_.fault(fault)->equivalent.empty() && !alive_.count(fault);
+  }
+
+  /// Whether every evidence of a statement is there and holds; notes what does not.
+  bool shown(const Statement& statement) {
+    if (statement.shown.empty()) return false;
+    bool all = true;
+    for (const auto& missing : missing_evidence(spec_, statement, tests_)) {
+      open.push_back(fmt::format("{}: there is no {}", statement.name, missing));
+      all = false;
+    }
+    for (const auto& text : statement.shown) {
+      const Evidence evidence(spec_, text);
+      std::string wrong;
+      if (evidence.kind == "fault" && !killed(evidence.name)) wrong = fmt::format("fault {} survives", evidence.name);
+      if (evidence.kind ==
+          "law") {  // claimed once or more, of other inputs or along other axes: none may break, one must speak
+        bool spoke = false;
+        for (std::size_t i = 0; i < spec_.laws.size(); ++i) {
+          const LawClaim& claim = spec_.laws[i];
+          if (claim.law != evidence.name) continue;
+          const LawRun& result = run(laws::all_laws().at(claim.law), claim, spec_, fmt::format("law {}", i));
+          spoke |= result.draws > 0;
+          if (result.broken) wrong = fmt::format("law {}: {} ({})", claim.law, *result.broken, result.query);
+        }
+        if (!spoke) wrong = fmt::format("law {} had nothing to say", evidence.name);
+      }
+      if (evidence.kind == "property")
+        if (const auto* property = property_of(evidence)) {
+          const LawRun& result = run(property->check, {}, find_spec(evidence.id), property->name);
+          if (result.broken)
+            wrong = fmt::format("{}: {} ({})", property->name, *result.broken, result.query);
+          else if (result.draws == 0)
+            wrong = fmt::format("{} had nothing to say", property->name);
+        }
+      if (wrong.empty()) continue;
+      open.push_back(fmt::format("{}: {}", statement.name, wrong));
+      all = false;
+    }
+    return all;
+  }
+
+  int golden = 0;
+  std::map<std::string, std::vector<std::string>> kernels;  // by backend: dtypes that pass
+  std::vector<std::string> open;
+
+private:
+  /// One law on the definition, over enclosures; run once.
+  const LawRun& run(laws::Law law, const LawClaim& claim, const Spec& spec, const std::string& name) {
+    const auto [at, fresh] = runs_.emplace(spec.id + " " + name, LawRun{});
+    if (!fresh) return at->second;
+    const auto& form =
+        *std::find_if(spec.forms.begin(), spec.forms.end(), [](const FormDeclaration& one) { return !one.numeric; });
+    at->second =
+        run_law(law, claim, spec, form.name, {}, golden::profile("f64"), over_enclosures(form.name), false, 4, 1);
+    return at->second;
+  }
+
+  const Spec& spec_;
+  const std::vector<std::string>& tests_;
+  std::set<std::string> alive_;
+  std::map<std::string, LawRun> runs_;
+};
+
+/// Counts the statements of one kind: those listed that are shown. A name that one list has and the other lacks is
+/// open.
+Share account(const std::vector<std::string>& listed, const std::vector<Statement>& statements, std::string_view what,
+              Runs& runs, Coverage& row) {
+  Share share{0, static_cast<int>(listed.size())};
+  for (const auto& name : listed) {
+    const Statement* statement = find(statements, name);
+    if (!statement)
+      row.open.push_back(fmt::format("{} {} is not accounted for", what, name));
+    else if (!statement->reason.empty())
+      row.left_out.push_back(fmt::format("{} {}: {}", what, name, statement->reason));
+    else if (runs.shown(*statement))
+      ++share.stand;
+  }
+  for (const auto& statement : statements)
+    if (std::find(listed.begin(), listed.end(), statement.name) == listed.end())
+      row.open.push_back(fmt::format("{} {} is not in specs/catalogue.toml", what, statement.name));
+  return share;
+}
+
+Coverage cover(const Entry& entry, const Spec& spec, Runs& runs) {
+  Coverage row;
+  row.forms.listed = static_cast<int>(entry.forms.size());
+  for (const auto& form : entry.forms) {
+    const auto left_out = std::find_if(spec.not_taken.begin(), spec.not_taken.end(),
+                                       [&](const NotTaken& one) { return one.name == form; });
+    if (spec.form(form))
+      ++row.forms.stand;
+    else if (left_out != spec.not_taken.end())
+      row.left_out.push_back(fmt::format("form {}: {}", form, left_out->reason));
+    else
+      row.open.push_back(fmt::format("form {} is not accounted for", form));
+  }
+  row.faults.listed = static_cast<int>(entry.variants.size());
+  for (const auto& variant : entry.variants) {
+    const auto not_planted = std::find_if(spec.not_planted.begin(), spec.not_planted.end(),
+                                          [&](const NotPlanted& one) { return one.what == variant; });
+    if (const Fault* fault = spec.fault(variant); fault && !fault->equivalent.empty())
+      row.left_out.push_back(fmt::format("variant {}: {}", variant, fault->equivalent));
+    else if (fault && runs.killed(variant))
+      ++row.faults.stand;
+    else if (fault)
+      row.open.push_back(fmt::format("fault {} survives", variant));
+    else if (not_planted != spec.not_planted.end())
+      row.left_out.push_back(fmt::format("variant {}: {}", variant, not_planted->reason));
+    else
+      row.open.push_back(fmt::format("variant {} is not accounted for", variant));
+  }
+  row.laws = account(entry.invariants, spec.invariants, "invariant", runs, row);
+  row.errata = account(entry.errata, spec.errata, "erratum", runs, row);
+  row.claims = account(entry.claims, spec.claims, "claim", runs, row);
+  row.golden = runs.golden;
+  row.gradient = !entry.gradient || !spec.gradient.empty();
+  if (!row.gradient) row.open.push_back("no gradient is certified");
+  row.kernels = runs.kernels;
+  for (const auto& [backend, due] : due_kernels(spec))
+    for (const auto& dtype : due)
+      if (const auto& passed = row.kernels[backend]; std::find(passed.begin(), passed.end(), dtype) == passed.end())
+        row.open.push_back(fmt::format("no {} kernel in {} that passes", backend, dtype));
+  row.open.insert(row.open.end(), runs.open.begin(), runs.open.end());
+  row.status = row.open.empty() ? Coverage::Status::complete : Coverage::Status::partial;
+  return row;
+}
+
+}  // namespace
+
+std::string_view name(Coverage::Status status) {
+  return status == Coverage::Status::planned ? "planned" : status == Coverage::Status::partial ? "partial" : "complete";
+}
+
+std::vector<std::string> unit_tests(const std::filesystem::path& folder) {
+  static const std::regex pattern(R"(TEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\))");
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".cpp") continue;
+    const std::string text = golden::read_file(file.path());
+    for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at)
+      names.push_back((*at)[1].str() + "." + (*at)[2].str());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> missing_evidence(const Spec& spec, const Statement& statement,
+                                          const std::vector<std::string>& tests) {
+  std::vector<std::string> missing;
+  for (const auto& text : statement.shown) {
+    const Evidence evidence(spec, text);
+    if ((evidence.kind == "property" && !property_of(evidence)) ||
+        (evidence.kind == "test" && !std::binary_search(tests.begin(), tests.end(), evidence.name)))
+      missing.push_back(text);
+  }
+  return missing;
+}
+
+std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& progress) {
+  const auto catalogue = read_catalogue(options.project / "specs/catalogue.toml");
+  for (const auto& [id, spec] : specs())
+    if (std::none_of(catalogue.begin(), catalogue.end(), [&](const Entry& entry) { return entry.id == id; }))
+      throw SpecError(fmt::format("specs/catalogue.toml: there is a spec of {} but no entry", id));
+  const auto tests = unit_tests(options.project / "tests/self/unit");
+  Plugins plugins;
+  std::vector<Coverage> rows;
+  for (const Entry& entry : catalogue) {
+    if (!matches(options.only, entry.id)) continue;
+    if (progress) progress(rows.size(), catalogue.size(), entry.id);
+    Coverage row;
+    const auto spec = specs().find(entry.id);
+    if (spec != specs().end()) {
+      Runs runs(spec->second, options, plugins, tests);
+      row = cover(entry, spec->second, runs);
+    } else {
+      const auto none_of = [](const std::vector<std::string>& names) {
+        return Share{0, static_cast<int>(names.size())};
+      };
+      row.forms = none_of(entry.forms);
+      row.laws = none_of(entry.invariants);
+      row.faults = none_of(entry.variants);
+      row.errata = none_of(entry.errata);
+      row.claims = none_of(entry.claims);
+    }
+    row.id = entry.id;
+    row.title = entry.title;
+    rows.push_back(std::move(row));
+  }
+  if (progress) progress(catalogue.size(), catalogue.size(), "");
+  return rows;
+}
+
+nlohmann::json to_json(const std::vector<Coverage>& rows) {
+  const auto share = [](const Share& of) { return nlohmann::json::array({of.stand, of.listed}); };
+  auto operations = nlohmann::json::object();
+  for (const Coverage& row : rows) {
+    auto& one = operations[row.id];
+    one = {{"status", name(row.status)},  {"forms", share(row.forms)},   {"golden", row.golden},
+           {"gradient", row.gradient},    {"laws", share(row.laws)},     {"faults", share(row.faults)},
+           {"errata", share(row.errata)}, {"claims", share(row.claims)}, {"open", row.open},
+           {"left_out", row.left_out}};
+    for (const Backend& backend : kBackends) {
+      const auto at = row.kernels.find(backend.name);
+      one[backend.name] = at == row.kernels.end() ? std::vector<std::string>{} : at->second;
+    }
+  }
+  return {{"operations", operations}};
+}
+
+}  // namespace attest::judge

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/laws.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "attest/golden/agreement.hpp"
+#include "attest/golden/profile.hpp"
+
+namespace attest::laws {
+
+Array take(const Array& array, const TensorDeclaration& declared, const std::string& along,
+           const std::vector<Index>& order) {
+  Array result = array;
+  for (std::size_t axis = 0; axis < declared.shape.size(); ++axis) {
+    if (declared.shape[axis] != along) continue;
+    const Array source = result;
+    const std::vector<Index> head(source.shape.begin(), source.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+    const std::vector<Index> tail(source.shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, source.shape.end());
+    const Index outer = count(head), inner = count(tail), extent = source.shape[axis];
+    result.shape[axis] = static_cast<Index>(order.size());
+    result.values.clear();
+    for (Index o = 0; o < outer; ++o)
+      for (const Index row : order)
+        for (Index i = 0; i < inner; ++i)
+          result.values.push_back(source.values[static_cast<std::size_t>((o * extent + row) * inner + i)]);
+  }
+  return result;
+}
+
+Problem take_rows(const Problem& problem, const std::string& along, const std::vector<Index>& order) {
+  Problem result = problem;
+  for (auto& [name, array] : result.inputs) array = take(array, *problem.spec->input(name), along, order);
+  result.sizes[along] = static_cast<Index>(order.size());
+  return result;
+}
+
+Array redrawn(const Context& context, const std::string& input, std::uint64_t salt) {
+  const auto& declared = *context.problem.spec->input(input);
+  const auto shape = context.problem.inputs.count(input) ? context.problem.inputs.at(input).shape
+                                                         : shape_of(declared, context.problem.sizes);
+  return golden::draw_array(declared.draw, shape, context.exact, context.seed * 1000 + salt, "law." + input);
+}
+
+bool averages_hidden_values(const Problem& problem) {
+  if (!problem.spec->parameter("empty_row") || setting(problem, "empty_row") != ParameterSetting(std::string("mean")))
+    return false;
+  const auto mask = problem.inputs.find("mask"), bias = problem.inputs.find("bias");
+  const auto& given = mask != problem.inputs.end() ? mask : bias;
+  if (given == problem.inputs.end()) return false;
+  const bool causal = problem.spec->parameter("causal") && setting(problem, "causal") == ParameterSetting(true);
+  const Index queries = given->second.shape[0], keys = given->second.shape[1];
+  for (Index i = 0; i < queries; ++i) {
+    bool sees = false;
+    for (Index j = 0; j < (causal ? i + keys - queries + 1 : keys); ++j) {
+      const auto at = static_cast<std::size_t>(i * keys + j);
+      sees |= (mask == problem.inputs.end() || mask->second.values[at] != 0) &&
+              (bias == problem.inputs.end() || bias->second.values[at] != -std::numeric_limits<double>::infinity());
+    }
+    if (!sees) return true;
+  }
+  return false;
+}
+
+Index choose(const Context& context, std::uint64_t salt, Index n) {
+  std::mt19937_64 engine(context.seed * 1000 + salt);
+  engine.discard(4);
+  return static_cast<Index>(engine() % static_cast<std::uint64_t>(n));
+}
+
+Array carrying_allowance(const Context& context, const std::string& output) {
+  const auto& units = golden::profile("f64").units;
+  const auto model = golden::error_model(context.problem, {}, units);
+  Array allowance = golden::bounds_of(model.at(output), units);
+  for (double& x : allowance.values) x *= 4;
+  return allowance;
+}
+
+Finding same(const Context&, const std::string& output, const Array& a, const Array& a_bound, const Array& b,
+             const Array& b_bound, const std::string& what) {
+  if (a.values.size() != b.values.size())
+    return Finding::broken(
+        fmt::format("{}: {} has {} elements, expected {}", what, output, a.values.size(), b.values.size()));
+  for (std::size_t i = 0; i < a.values.size(); ++i) {
+    const double x = a.values[i], y = b.values[i];
+    if (std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y) || (std::isnan(x) && std::isnan(y)) ||
+        (std::isinf(x) && x == y))
+      continue;
+    const double allowed = a_bound.values[i] + b_bound.values[i];
+    if (!(std::abs(x - y) <= allowed))
+      return Finding::broken(fmt::format("{}: {}[{}] is {:.9g} against {:.9g}, {:.3g} apart, allowed {:.3g}", what,
+                                         output, i, x, y, std::abs(x - y), allowed));
+  }
+  return {};
+}
+
+Finding identical(const Context& context, const std::string& output, const Outcome& a, const Outcome& b,
+                  const std::string& what) {
+  const auto x = a.values.find(output), y = b.values.find(output);
+  if (x == a.values.end() || y == b.values.end()) return Finding::vacuous();
+  if (!context.bitwise)
+    return same(context, output, x->second, a.bounds().at(output), y->second, b.bounds().at(output), what);
+  if (x->second.values.size() != y->second.values.size()) return Finding::broken(what + ": sizes differ");
+  for (std::size_t i = 0; i < x->second.values.size(); ++i) {
+    const double p = x->second.values[i], q = y->second.values[i];
+    if (p == q || (std::isnan(p) && std::isnan(q))) continue;
+    return Finding::broken(
+        fmt::format("{}: {}[{}] changed from {:.17g} to {:.17g}; the bits must stay", what, output, i, p, q));
+  }
+  return {};
+}
+
+}  // namespace attest::laws

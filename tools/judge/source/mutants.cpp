@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/mutants.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace attest::judge {
+namespace {
+
+constexpr int kCasesOfACheck = 40;  // drawn cases whose scores are taken together, as in one check
+
+Mutant judged(Candidate& candidate, const Kernel& kernel, const Fault& fault, const golden::Profile& profile,
+              const Selection& selection, Bank& bank, LawBounds& bounds, const CheckOptions& options) {
+  Mutant mutant;
+  mutant.equation = kernel.info.equation;
+  mutant.fault = fault.name;
+  mutant.profile = profile.name;
+  if (const auto at = fault.hidden.find(profile.name); at != fault.hidden.end()) mutant.hidden = at->second;
+  for (const auto& c : selection.cases)
+    if (c.name.flag == fault.flag) mutant.shown = std::max(mutant.shown, bank.shown(c, fault));
+  const Row row = judge_kernel(candidate, kernel, profile, selection, bank, bounds, options,
+                               static_cast<double>(bank.spec().faults.size()));
+  mutant.killed = row.status == Status::fail || row.status == Status::crashed;
+  for (const char* tier : {"law", "T3", "T2", "T1", "T0"})
+    if (std::any_of(row.failures.begin(), row.failures.end(),
+                    [&](const Finding& finding) { return finding.tier == tier; }))
+      mutant.tier = tier;
+  for (std::size_t i = 0; i < row.diagnosis.names.size(); ++i)
+    if (row.diagnosis.names[i].fault == fault.name) mutant.rank = static_cast<int>(i) + 1;
+  if (!row.diagnosis.names.empty()) mutant.named = row.diagnosis.names[0].fault;
+  return mutant;
+}
+
+/// Correct kernels on cases of other seeds, as many at a time as a check has.
+MutantsReport::Orders accused(const Spec& spec, const golden::Profile& profile, int seeds) {
+  MutantsReport::Orders orders;
+  orders.equation = spec.id;
+  orders.profile = profile.name;
+  const auto names = golden::stored_cases(spec);
+  const double tests = static_cast<double>(spec.faults.size()) * std::ceil(static_cast<double>(seeds) / kCasesOfACheck);
+  std::exception_ptr failure;
+#pragma omp parallel for schedule(dynamic)
+  for (int first = 0; first < seeds; first += kCasesOfACheck) {
+    try {
+      Bank bank(spec, profile);
+      std::vector<golden::GoldenCase> cases;
+      for (int s = first; s < std::min(seeds, first + kCasesOfACheck); ++s) {
+        golden::Case c = names[static_cast<std::size_t>(s) % names.size()];
+        c.seed = 5000 + static_cast<std::uint64_t>(s);
+        try {
+          auto certified = golden::certify_case(c, {.check_witnesses = false, .gradients = false});
+          if (golden::exact_in(certified.problem, profile.storage) && within_range(certified.problem, profile))
+            cases.push_back(judged_by(std::move(certified), profile));
+        } catch (const SpecError&) {
+          // another seed breaks a condition on data
+        } catch (const golden::Uncertifiable&) {
+          // a value midway between two numbers, such as the mean of six values: no precision decides how it is stored
+        }
+      }
+      std::vector<const golden::GoldenCase*> pointers;
+      for (const auto& c : cases) pointers.push_back(&c);
+      const Alarms alarms = bank.alarms(pointers, tests);
+#pragma omp critical(attest_mutants)
+      {
+        orders.cases += static_cast<Index>(cases.size());
+        orders.alarms.judged += alarms.judged;
+        orders.alarms.raised += alarms.raised;
+        orders.alarms.largest_z = std::max(orders.alarms.largest_z, alarms.largest_z);
+        orders.alarms.z_squares += alarms.z_squares;
+        orders.alarms.scores += alarms.scores;
+        if (orders.alarms.first.empty()) orders.alarms.first = alarms.first;
+      }
+    } catch (...) {
+#pragma omp critical(attest_mutants)
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+  return orders;
+}
+
+}  // namespace
+
+bool MutantsReport::passed() const {
+  double named = 0, fine = 0;
+  for (const Mutant& mutant : mutants) {
+    if (mutant.hidden.empty() && !mutant.killed) return false;
+    if (!mutant.hidden.empty() || (mutant.profile != "f32" && mutant.profile != "f64")) continue;
+    fine += 1;
+    named += mutant.rank == 1;
+  }
+  return named >= 0.95 * fine && std::all_of(orders.begin(), orders.end(), [](const Orders& order) {
+           return order.alarms.raised == 0 && order.alarms.judged > 0;
+         });
+}
+
+MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
+  std::vector<const Spec*> chosen;
+  const auto wanted = [&](const Spec& spec, const Fault& fault) {
+    return matches(options.only, spec.id) || matches(options.only, spec.id + "." + fault.name);
+  };
+  std::size_t total = 0;
+  for (const auto& entry : specs()) {
+    const Spec& spec = entry.second;
+    const auto faults =
+        std::count_if(spec.faults.begin(), spec.faults.end(), [&](const Fault& fault) { return wanted(spec, fault); });
+    if (faults == 0) continue;
+    chosen.push_back(&spec);
+    total += options.profiles.size() * static_cast<std::size_t>(faults + 1);
+  }
+  if (chosen.empty()) return {};
+  CheckOptions check_options;
+  check_options.golden = options.golden;
+  std::size_t done = 0;
+  const auto show = [&](const std::string& current) {
+#pragma omp critical(attest_mutants_progress)
+    if (progress) progress(done++, total, current);
+  };
+  const auto planted_in = [&](const Spec& spec, Candidate& candidate) {
+    MutantsReport report;
+    const auto stored = golden::load_golden(spec, options.golden);
+    LawBounds bounds;
+    for (const auto& name : options.profiles) {
+      const golden::Profile& profile = golden::profile(name);
+      const Selection selection = select(spec, "", {}, profile, stored);
+      Bank bank(spec, profile);
+      for (const Kernel& kernel : candidate.kernels()) {
+        if (kernel.spec != &spec || kernel.info.dtype != profile.storage) continue;
+        const Fault& fault = *spec.fault(kernel.info.form.substr(6));
+        if (!wanted(spec, fault)) continue;
+        show(fmt::format("{}.{} {}", spec.id, fault.name, name));
+        if (fault.equivalent.empty())
+          report.mutants.push_back(judged(candidate, kernel, fault, profile, selection, bank, bounds, check_options));
+      }
+      show(fmt::format("{} correct kernels {}", spec.id, name));
+      if (options.seeds > 0) report.orders.push_back(accused(spec, profile, options.seeds));
+    }
+    return report;
+  };
+  // Equations side by side, each thread with a process of its own; of a single one the correct kernels are.
+  std::vector<MutantsReport> parts(chosen.size());
+  std::exception_ptr failure;
+#pragma omp parallel if (chosen.size() > 1)
+  {
+    std::optional<Candidate> candidate;
+#pragma omp for schedule(dynamic)
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      try {
+        if (!candidate) candidate.emplace("fault:*");
+        parts[i] = planted_in(*chosen[i], *candidate);
+      } catch (...) {
+#pragma omp critical(attest_mutants)
+        if (!failure) failure = std::current_exception();
+      }
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+  MutantsReport report;
+  for (auto& part : parts) {
+    std::move(part.mutants.begin(), part.mutants.end(), std::back_inserter(report.mutants));
+    std::move(part.orders.begin(), part.orders.end(), std::back_inserter(report.orders));
+  }
+  if (progress) progress(total, total, "");
+  return report;
+}
+
+nlohmann::json to_json(const MutantsReport& report) {
+  auto mutants = nlohmann::json::array(), orders = nlohmann::json::array();
+  for (const Mutant& m : report.mutants)
+    mutants.push_back({{"equation", m.equation},
+                       {"fault", m.fault},
+                       {"profile", m.profile},
+                       {"killed", m.killed},
+                       {"tier", m.tier},
+                       {"rank", m.rank},
+                       {"named", m.named},
+                       {"shown", std::isfinite(m.shown) ? nlohmann::json(m.shown) : nlohmann::json("inf")},
+                       {"hidden", m.hidden}});
+  for (const auto& o : report.orders)
+    orders.push_back({{"equation", o.equation},
+                      {"profile", o.profile},
+                      {"cases", o.cases},
+                      {"judged", o.alarms.judged},
+                      {"false_alarms", o.alarms.raised},
+                      {"largest_z", o.alarms.largest_z},
+                      {"rms_z", o.alarms.rms_z()},
+                      {"first", o.alarms.first}});
+  return {{"passed", report.passed()}, {"mutants", mutants}, {"orders", orders}};
+}
+
+}  // namespace attest::judge

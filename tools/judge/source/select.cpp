@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "attest/golden/agreement.hpp"
+#include "attest/judge/check.hpp"
+#include "attest/reference/emulation.hpp"
+
+namespace attest::judge {
+namespace {
+
+constexpr int kEnough = 12;            // cases: beyond these, only what is cheap or of a new flag is drawn
+constexpr double kLittleWork = 1.0e6;  // of all drawn cases together
+constexpr double kMostWork = 2.0e7;    // product of sizes above which a case is not certified on the fly
+constexpr int kFresh = 3;              // cases with inputs that are in no file
+
+bool form_applies(const Spec& spec, const std::string& form, const Sizes& sizes, const Parameters& parameters) {
+  const auto* declared = spec.form(form);
+  return !declared || holds(declared->when, spec, sizes, parameters);
+}
+
+double work(const Sizes& sizes) {
+  double product = 1;
+  for (const auto& [_, size] : sizes) product *= static_cast<double>(std::max<Index>(size, 1));
+  return product;
+}
+
+/// False when the profile's bounds are so wide that zeros would pass although something else is due.
+bool tells_from_zero(const golden::GoldenCase& c, const golden::Profile& profile) {
+  bool any = false;
+  for (const auto& [name, tensor] : c.certified.outputs) {
+    const auto units = profile.units_of(golden::declaration_of(*c.problem.spec, name));
+    for (std::size_t i = 0; i < tensor.hi.size(); ++i) {
+      any = any || tensor.hi[i] != 0;
+      if (!golden::agrees(tensor, i, 0, units)) return true;
+    }
+  }
+  return !any;
+}
+
+/// Where an output is NaN by convention nothing says what its gradient is; and one that binary16 has no number for
+/// cannot be stored.
+bool has_gradient(const golden::GoldenCase& c, const golden::Profile& profile) {
+  for (const auto& [name, tensor] : c.certified.outputs) {
+    const bool is_gradient = golden::is_gradient(name), narrow = is_gradient && profile.storage == DType::f16;
+    for (const double x : tensor.hi)
+      if ((!is_gradient && std::isnan(x)) || (narrow && std::abs(x) > reference::Emulation::kMostOfHalf)) return false;
+  }
+  return true;
+}
+
+bool same_inputs(const Problem& a, const Problem& b) {
+  return std::all_of(a.inputs.begin(), a.inputs.end(),
+                     [&](const auto& input) { return input.second.values == b.inputs.at(input.first).values; });
+}
+
+/// A kernel that was fitted to the golden files, or reads them, knows the selected cases. It does not know these: the
+/// first selected case of some flags, drawn from a seed of this check.
+void add_fresh(Selection& selection, const golden::Profile& profile, std::uint64_t seed, bool gradients) {
+  std::set<std::string> flags;
+  std::vector<golden::GoldenCase> fresh;
+  for (const auto& c : selection.cases) {
+    if (fresh.size() == kFresh) break;
+    if (flags.count(c.name.flag) || work(c.name.sizes) == 1) continue;  // a single number shows little
+    golden::Case again = c.name;
+    again.seed = 1000003 + seed * 17 + fresh.size();
+    auto certified = certified_now(again, profile, gradients);
+    if (!certified || same_inputs(certified->problem, c.problem)) continue;
+    flags.insert(c.name.flag);
+    fresh.push_back(std::move(*certified));
+  }
+  selection.drawn += static_cast<int>(fresh.size());
+  std::move(fresh.begin(), fresh.end(), std::back_inserter(selection.cases));
+}
+
+}  // namespace
+
+std::optional<golden::GoldenCase> certified_now(const golden::Case& c, const golden::Profile& profile, bool gradients) {
+  try {
+    auto certified = golden::certify_case(c, {.check_witnesses = false, .gradients = gradients});
+    if (golden::exact_in(certified.problem, profile.storage) && within_range(certified.problem, profile) &&
+        (!gradients || has_gradient(certified, profile)))
+      return certified;
+  } catch (const SpecError&) {
+  } catch (const golden::Uncertifiable&) {
+  }
+  return std::nullopt;
+}
+
+int Selection::skipped_cases() const {
+  return std::accumulate(skipped.begin(), skipped.end(), 0,
+                         [](int sum, const auto& flag) { return sum + flag.second; });
+}
+
+void Selection::keep_if(const std::function<bool(const golden::GoldenCase&)>& keep) {
+  std::vector<golden::GoldenCase> kept;
+  const auto from_file = static_cast<std::size_t>(stored);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (keep(cases[i])) {
+      kept.push_back(std::move(cases[i]));
+    } else {
+      ++skipped[cases[i].name.flag];
+      --(i < from_file ? stored : drawn);
+    }
+  }
+  cases = std::move(kept);
+}
+
+Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities,
+                 const golden::Profile& profile, const std::vector<golden::GoldenCase>& stored, std::uint64_t seed,
+                 bool gradients) {
+  Selection selection;
+  std::vector<const golden::GoldenCase*> unfit;
+  for (const auto& c : stored) {
+    if (!form_applies(spec, form, c.problem.sizes, c.problem.parameters) ||
+        !golden::exact_in(c.problem, profile.storage) || !capabilities.takes(c.name.with) ||
+        !within_range(c.problem, profile) || (gradients && !has_gradient(c, profile))) {
+      ++selection.skipped[c.name.flag];
+    } else if (capabilities.allow(spec, c.problem.sizes, c.problem.parameters)) {
+      selection.cases.push_back(c);
+      ++selection.stored;
+    } else {
+      ++selection.skipped[c.name.flag];
+      unfit.push_back(&c);
+    }
+  }
+  // What the kernel cannot do as stored is moved to the nearest sizes and parameters that it can do: first a case of
+  // each flag that is not there yet, so that what is drawn stresses what the stored cases stress.
+  std::set<std::string> seen;
+  std::map<std::string, int> of_flag;
+  for (const auto& c : selection.cases) seen.insert(golden::query(c.name, "")), ++of_flag[c.name.flag];
+  std::vector<std::pair<int, const golden::GoldenCase*>> order;
+  for (const auto* c : unfit) order.emplace_back(of_flag[c->name.flag]++, c);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  double spent = 0;
+  for (const auto& [rank, c] : order) {
+    golden::Case moved = c->name;
+    const auto adapted = capabilities.adapted(spec, moved.sizes, moved.parameters);
+    if (!adapted || work(adapted->first) > kMostWork) continue;
+    const bool enough = selection.stored + selection.drawn >= kEnough;
+    if (enough && spent + work(adapted->first) > (rank == 0 ? kMostWork : kLittleWork)) continue;
+    spent += work(adapted->first);
+    std::tie(moved.sizes, moved.parameters) = *adapted;
+    if (!form_applies(spec, form, moved.sizes, moved.parameters) || !seen.insert(golden::query(moved, "")).second)
+      continue;
+    auto certified = certified_now(moved, profile, gradients);
+    if (!certified) continue;
+    selection.cases.push_back(std::move(*certified));
+    ++selection.drawn;
+  }
+  add_fresh(selection, profile, seed, gradients);
+  for (auto& c : selection.cases) c = judged_by(std::move(c), profile);
+  selection.keep_if([&](const golden::GoldenCase& c) { return tells_from_zero(c, profile); });
+  return selection;
+}
+
+}  // namespace attest::judge

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/verdict.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attest/golden/agreement.hpp"
+
+namespace attest::judge {
+namespace {
+
+using golden::CertifiedTensor;
+
+Element judge(const std::string& name, const CertifiedTensor& tensor, std::size_t i, double got,
+              const reference::PerChannel& units) {
+  Element element;
+  element.output = name;
+  element.flat = static_cast<Index>(i);
+  element.got = got;
+  element.expected = tensor.hi[i];
+  element.error = golden::error_of(tensor, i, got);
+  if (std::isfinite(tensor.hi[i])) element.bound = golden::bound_of(tensor, i, units);
+  return element;
+}
+
+bool within(const Element& element) { return golden::is_within(element.error, element.bound); }
+
+}  // namespace
+
+double Element::ratio() const {
+  if (error == 0) return 0;
+  const double quotient = error / bound;
+  return quotient >= 0 ? quotient : std::numeric_limits<double>::infinity();
+}
+
+std::string Element::text() const {
+  if (!std::isfinite(expected))
+    return fmt::format("{}({}): got {}, expected {}", output, fmt::join(at, ", "), got, expected);
+  return fmt::format("{}({}): got {:.9g}, expected {:.9g}, error {:.3g} is {:.3g} times the bound {:.3g}", output,
+                     fmt::join(at, ", "), got, expected, error, ratio(), bound);
+}
+
+Comparison compare(const Problem& problem, const golden::Certified& certified, const Arrays& got,
+                   const golden::Profile& profile) {
+  const Spec& spec = *problem.spec;
+  Comparison result;
+  std::vector<std::string> names;
+  for (const auto& output : spec.outputs) names.push_back(output.name);
+  for (const auto& input : spec.gradient) names.push_back(golden::gradient_of(input));
+  double worst = -1;
+  for (const auto& name : names) {
+    const auto expected = certified.outputs.find(name);
+    const auto mine = got.find(name);
+    if (expected == certified.outputs.end() || mine == got.end()) continue;
+    const CertifiedTensor& tensor = expected->second;
+    const auto units = profile.units_of(golden::declaration_of(spec, name));
+    const auto other = certified.alternatives.find(name);
+    const std::size_t width =
+        tensor.shape.empty() ? 1 : static_cast<std::size_t>(std::max<Index>(tensor.shape.back(), 1));
+    for (std::size_t row = 0; row < tensor.hi.size(); row += width) {
+      std::vector<Element> elements;
+      bool all = true;
+      for (std::size_t i = row; i < row + width; ++i) {
+        elements.push_back(judge(name, tensor, i, mine->second.values[i], units));
+        all = all && within(elements.back());
+      }
+      if (!all && other != certified.alternatives.end()) {
+        std::vector<Element> alternative;
+        bool matches = true;
+        for (std::size_t i = row; i < row + width; ++i) {
+          alternative.push_back(judge(name, other->second, i, mine->second.values[i], units));
+          matches = matches && within(alternative.back());
+        }
+        if (matches) elements = std::move(alternative);
+      }
+      for (auto& element : elements) {
+        ++result.compared;
+        Index rest = element.flat;
+        element.at.assign(tensor.shape.size(), 0);
+        for (std::size_t axis = tensor.shape.size(); axis-- > 0; rest /= tensor.shape[axis])
+          element.at[axis] = rest % tensor.shape[axis];
+        if (!within(element)) {
+          ++result.failed;
+          if (!result.first) result.first = element;
+        }
+        if (element.ratio() > worst) worst = element.ratio(), result.worst = element;
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<std::string> exact_outputs(const golden::Case& c) {
+  const auto* group = c.spec->group(c.flag);
+  if (!group) return {};
+  const bool stored = std::any_of(group->entries.begin(), group->entries.end(), [&](const auto& entry) {
+    return entry.sizes == c.sizes && entry.parameters == c.parameters;
+  });
+  return stored ? group->same_bits : std::vector<std::string>{};
+}
+
+golden::GoldenCase judged_by(golden::GoldenCase c, const golden::Profile& profile) {
+  auto& certified = c.certified;
+  if (certified.units == profile.name) return c;  // done before
+  const auto& limit = certified.units == "wide" ? golden::wide_units() : golden::narrow_units();
+  if (!golden::covers(limit, profile.units)) {
+    const auto model = golden::error_model(c.problem, c.cotangents, profile.units);
+    for (auto* tensors : {&certified.outputs, &certified.alternatives})
+      for (auto& [name, tensor] : *tensors) tensor.bound = model.at(name).bound, tensor.rms = model.at(name).rms;
+  }
+  for (const auto& name : exact_outputs(c.name)) {
+    auto& tensor = certified.outputs.at(name);
+    for (auto* channels : {&tensor.bound, &tensor.rms})
+      for (auto& channel : *channels) std::fill(channel.begin(), channel.end(), 0.0f);
+    // A weight of e^-1000 may come out as the smallest normal number: a zero may be a sum of a few of them. And a
+    // kernel that contracts l c - (m c) into one rounding gives the weight of the maximum as 1 + d: a value times that
+    // over that is rounded.
+    for (std::size_t i = 0; i < tensor.hi.size(); ++i)
+      if (tensor.hi[i] == 0)
+        tensor.bound[reference::kUnderflow][i] = 1024;
+      else
+        tensor.bound[reference::kAccumulate][i] = static_cast<float>(8 * std::abs(tensor.hi[i]));
+    std::fill(tensor.lo.begin(), tensor.lo.end(), 0.0f);
+  }
+  certified.units = profile.name;
+  return c;
+}
+
+}  // namespace attest::judge
