@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // specgen SPECS_DIR OUT_DIR: validates every spec and derives from it what the other rooms compile against:
 //   contract/attest/spec/<family>/<stem>.hpp   In<T>, Out<T> and how to fill them
-//   specs.cpp                                  the specs themselves, for attest::specs()
+//   contract/attest/choice/<choices>.hpp       the enumeration of one list of choices
+//   specs.cpp                                  the specs and their reasons, for attest::specs() and attest::reasons()
 //   reference/<id>.cpp, reference.cpp          every form, and their table
 //   openmp/<id>.cpp, openmp.cpp                every kernel behind the C interface, and its plugin table
 //   cuda.cpp                                   the table of the CUDA plugin
@@ -10,10 +11,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <set>
 
 #include "attest/spec.hpp"
 
@@ -22,6 +25,10 @@ using namespace attest;
 
 const std::map<std::string, Spec>& attest::specs() {
   static const std::map<std::string, Spec> none;
+  return none;
+}
+const Reasons& attest::reasons() {
+  static const Reasons none;
   return none;
 }
 
@@ -47,12 +54,45 @@ std::string view(const TensorDeclaration& tensor, bool output) {
   return fmt::format("View<{}{}, {}>", output ? "" : "const ", element, rank);
 }
 
+/// "zero_or_nan": parameters with the same choices share an enumeration, so that an equation can hand its setting on.
+std::string enumeration(const ParameterDeclaration& parameter) {
+  return fmt::format("{}", fmt::join(parameter.choices, "_or_"));
+}
+
+/// "ZeroDenominator" of zero_denominator: what the equation calls that enumeration.
+std::string type_name(const ParameterDeclaration& parameter) {
+  std::string name;
+  bool start = true;
+  for (const char c : parameter.name) {
+    if (c != '_') name += start ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    start = c == '_';
+  }
+  return name;
+}
+
+std::string choice(const ParameterDeclaration& parameter) {
+  const std::string name = enumeration(parameter);
+  return fmt::format(
+      "// Generated from specs/; do not edit.\n#pragma once\n\n#include <array>\n#include <string_view>\n\n"
+      "namespace attest::choice {{\n\nenum class {0} {{ {1} }};\n\n"
+      "constexpr std::array<std::string_view, {2}> words_of({0}) {{ return {{\"{3}\"}}; }}\n\n"
+      "}}  // namespace attest::choice\n",
+      name, fmt::join(parameter.choices, ", "), parameter.choices.size(), fmt::join(parameter.choices, "\", \""));
+}
+
+std::vector<ParameterDeclaration> choices_of(const Spec& spec) {
+  std::vector<ParameterDeclaration> choices;
+  for (const auto& parameter : spec.parameters)
+    if (parameter.type == ParameterDeclaration::Type::choice) choices.push_back(parameter);
+  return choices;
+}
+
 std::string field_type(const ParameterDeclaration& parameter) {
   using Type = ParameterDeclaration::Type;
   const std::string type = parameter.type == Type::boolean   ? "bool"
                            : parameter.type == Type::integer ? "Index"
                            : parameter.type == Type::real    ? "double"
-                                                             : "std::string";
+                                                             : type_name(parameter);
   return parameter.fallback ? type : fmt::format("std::optional<{}>", type);
 }
 
@@ -61,27 +101,37 @@ std::string initial(const ParameterDeclaration& parameter) {
   if (const auto* flag = std::get_if<bool>(&*parameter.fallback)) return *flag ? " = true" : " = false";
   if (const auto* integer = std::get_if<Index>(&*parameter.fallback)) return fmt::format(" = {}", *integer);
   if (const auto* real = std::get_if<double>(&*parameter.fallback)) return fmt::format(" = {:.17g}", *real);
-  return fmt::format(" = \"{}\"", std::get<std::string>(*parameter.fallback));
+  return fmt::format(" = {}::{}", type_name(parameter), std::get<std::string>(*parameter.fallback));
 }
 
 std::string getter(const ParameterDeclaration& parameter) {
   using Type = ParameterDeclaration::Type;
+  if (parameter.type == Type::choice)
+    return fmt::format("source.template choice_parameter<{}>(\"{}\")", type_name(parameter), parameter.name);
   const std::string kind = parameter.type == Type::boolean   ? "boolean"
                            : parameter.type == Type::integer ? "integer"
-                           : parameter.type == Type::real    ? "real"
-                                                             : "choice";
+                                                             : "real";
   return fmt::format("source.{}_parameter(\"{}\")", parameter.fallback ? kind : "optional_" + kind, parameter.name);
 }
 
-std::string contract(const Spec& spec) {
+std::string contract_head(const Spec& spec) {
   std::string text =
-      "// Generated from specs/" + spec.family() + "/" + spec.stem() + ".toml; do not edit.\n#pragma once\n\n";
-  text +=
-      "#include <cstdint>\n#include <optional>\n#include <string>\n#include <string_view>\n\n#include "
-      "\"attest/view.hpp\"\n\n";
-  text += fmt::format("namespace attest::spec::{}::{} {{\n\ninline constexpr std::string_view id = \"{}\";\n\n",
-                      spec.family(), spec.stem(), spec.id);
-  text += "template <class T>\nstruct In {\n";
+      "// Generated from specs/" + spec.family() + "/" + spec.stem() +
+      ".toml; do not edit.\n#pragma once\n\n#include <cstdint>\n#include <optional>\n#include <string_view>\n\n";
+  std::set<std::string> enumerations;
+  for (const auto& parameter : choices_of(spec)) enumerations.insert(enumeration(parameter));
+  for (const auto& one : enumerations) text += fmt::format("#include \"attest/choice/{}.hpp\"\n", one);
+  text += fmt::format(
+      "#include \"attest/view.hpp\"\n\nnamespace attest::spec::{}::{} {{\n\n"
+      "inline constexpr std::string_view id = \"{}\";\n\n",
+      spec.family(), spec.stem(), spec.id);
+  for (const auto& parameter : choices_of(spec))
+    text += fmt::format("using {} = choice::{};\n", type_name(parameter), enumeration(parameter));
+  return text;
+}
+
+std::string contract_types(const Spec& spec) {
+  std::string text = "\ntemplate <class T>\nstruct In {\n";
   for (const auto& input : spec.inputs)
     text += fmt::format("  {} {};  // [{}]{} {}\n", view(input, false), input.name, fmt::join(input.shape, ", "),
                         input.optional ? " optional;" : "", input.meaning);
@@ -92,9 +142,13 @@ std::string contract(const Spec& spec) {
   for (const auto& output : spec.outputs)
     text += fmt::format("  {} {};  // [{}] {}\n", view(output, true), output.name, fmt::join(output.shape, ", "),
                         output.meaning);
-  text +=
-      "};\n\n/// Fills In from anything that has tensors and parameters by name.\ntemplate <class T, class "
-      "Source>\nIn<T> read(Source&& source) {\n  return {\n";
+  return text + "};\n";
+}
+
+std::string contract_functions(const Spec& spec) {
+  std::string text =
+      "\n/// Fills In from anything that has tensors and parameters by name.\ntemplate <class T, class Source>\n"
+      "In<T> read(Source&& source) {\n  return {\n";
   for (const auto& input : spec.inputs)
     text += fmt::format("      .{0} = source.template {1}<{2}{3}>(\"{0}\"),\n", input.name,
                         input.element == Element::real      ? "input"
@@ -106,8 +160,12 @@ std::string contract(const Spec& spec) {
   text += "  };\n}\n\ntemplate <class T, class Source>\nOut<T> write(Source&& source) {\n  return {\n";
   for (const auto& output : spec.outputs)
     text += fmt::format("      .{0} = source.template output<T, {1}>(\"{0}\"),\n", output.name, output.shape.size());
-  text += fmt::format("  }};\n}}\n\n}}  // namespace attest::spec::{}::{}\n", spec.family(), spec.stem());
-  return text;
+  return text + "  };\n}\n";
+}
+
+std::string contract(const Spec& spec) {
+  return contract_head(spec) + contract_types(spec) + contract_functions(spec) +
+         fmt::format("\n}}  // namespace attest::spec::{}::{}\n", spec.family(), spec.stem());
 }
 
 std::string symbol(const Spec& spec) {
@@ -237,21 +295,66 @@ std::string cuda_table(const std::vector<Spec>& specs) {
   return text;
 }
 
-/// `R"~(` cannot occur in a spec: specgen refuses it.
-std::string spec_texts(const std::vector<Spec>& specs) {
-  std::string text =
-      "// Generated.\n#include \"attest/spec.hpp\"\n\nnamespace attest {\n\nconst std::map<std::string, Spec>& specs() "
-      "{\n"
-      "  static const std::map<std::string, Spec> table = [] {\n    std::map<std::string, Spec> all;\n";
-  for (const auto& spec : specs) {
-    std::string pieces;
-    for (std::size_t at = 0; at < spec.text.size(); at += 8000)  // compilers limit the length of one literal
-      pieces += "R\"~(" + spec.text.substr(at, 8000) + ")~\"\n";
-    text += fmt::format("    all.emplace(\"{}\", parse_spec({}, \"{}/{}.toml\"));\n", spec.id, pieces, spec.family(),
-                        spec.stem());
-  }
+/// The text as raw string literals; `)~"` cannot occur in it: read_spec_file refuses it.
+std::string literal(const std::string& text) {
+  std::string pieces;
+  for (std::size_t at = 0; at < text.size(); at += 8000)  // compilers limit the length of one literal
+    pieces += "R\"~(" + text.substr(at, 8000) + ")~\"\n";
+  return pieces;
+}
+
+std::string spec_texts(const std::vector<Spec>& specs, const std::string& reasons) {
+  std::string text = fmt::format(
+      "// Generated.\n#include \"attest/spec.hpp\"\n\nnamespace attest {{\n\n"
+      "const Reasons& reasons() {{\n  static const Reasons all = parse_reasons({});\n  return all;\n}}\n\n"
+      "const std::map<std::string, Spec>& specs() {{\n"
+      "  static const std::map<std::string, Spec> table = [] {{\n    std::map<std::string, Spec> all;\n",
+      literal(reasons));
+  for (const auto& spec : specs)
+    text += fmt::format("    all.emplace(\"{}\", parse_spec({}, \"{}/{}.toml\", reasons()));\n", spec.id,
+                        literal(spec.text), spec.family(), spec.stem());
   text += "    return all;\n  }();\n  return table;\n}\n\n}  // namespace attest\n";
   return text;
+}
+
+std::string read_spec_file(const fs::path& root, const fs::path& file) {
+  const std::string text = read(root / file);
+  if (text.find(")~\"") != std::string::npos)
+    throw SpecError(fmt::format("specs/{}: must not contain )~\"", file.string()));
+  return text;
+}
+
+std::vector<Spec> read_specs(const fs::path& root, const Reasons& reasons) {
+  std::vector<fs::path> files;
+  for (const auto& folder : fs::directory_iterator(root))
+    if (folder.is_directory())
+      for (const auto& file : fs::directory_iterator(folder))
+        if (file.path().extension() == ".toml") files.push_back(fs::relative(file.path(), root));
+  std::sort(files.begin(), files.end());
+  std::vector<Spec> specs;
+  for (const auto& file : files) {
+    Spec spec = parse_spec(read_spec_file(root, file), file.generic_string(), reasons);
+    for (const auto& other : specs)
+      if (other.id == spec.id)
+        throw SpecError(fmt::format("specs/{}: id '{}' is taken already", file.string(), spec.id));
+    specs.push_back(std::move(spec));
+  }
+  return specs;
+}
+
+std::vector<Spec> with_backend(const std::vector<Spec>& specs, const std::string& backend) {
+  std::vector<Spec> found;
+  for (const auto& spec : specs)
+    if (spec.backends.count(backend)) found.push_back(spec);
+  return found;
+}
+
+void write_contracts(const std::vector<Spec>& specs, const fs::path& out) {
+  for (const auto& spec : specs) {
+    for (const auto& parameter : choices_of(spec))
+      write(out / "contract/attest/choice" / (enumeration(parameter) + ".hpp"), choice(parameter));
+    write(out / "contract/attest/spec" / spec.family() / (spec.stem() + ".hpp"), contract(spec));
+  }
 }
 
 }  // namespace
@@ -262,40 +365,20 @@ int main(int argc, char** argv) try {
     return 2;
   }
   const fs::path root = argv[1], out = argv[2];
-  std::vector<Spec> specs;
-  std::vector<fs::path> files;
-  for (const auto& folder : fs::directory_iterator(root))
-    if (folder.is_directory())
-      for (const auto& file : fs::directory_iterator(folder))
-        if (file.path().extension() == ".toml") files.push_back(fs::relative(file.path(), root));
-  std::sort(files.begin(), files.end());
-  for (const auto& file : files) {
-    const std::string text = read(root / file);
-    if (text.find(")~\"") != std::string::npos)
-      throw SpecError(fmt::format("specs/{}: must not contain )~\"", file.string()));
-    Spec spec = parse_spec(text, file.generic_string());
-    for (const auto& other : specs)
-      if (other.id == spec.id)
-        throw SpecError(fmt::format("specs/{}: id '{}' is taken already", file.string(), spec.id));
-    specs.push_back(std::move(spec));
-  }
+  const std::string reasons = read_spec_file(root, "reasons.toml");
+  const std::vector<Spec> specs = read_specs(root, parse_reasons(reasons));
+  write_contracts(specs, out);
   for (const auto& spec : specs) {
-    write(out / "contract/attest/spec" / spec.family() / (spec.stem() + ".hpp"), contract(spec));
     write(out / "reference" / (spec.id + ".cpp"), reference_unit(spec));
+    write(out / "faults" / (spec.id + ".cpp"), fault_unit(spec));
   }
   write(out / "reference.cpp", reference_table(specs));
-  for (const auto& spec : specs) write(out / "faults" / (spec.id + ".cpp"), fault_unit(spec));
   write(out / "faults.cpp", fault_table(specs));
-  std::vector<Spec> with_openmp;
-  for (const auto& spec : specs)
-    if (spec.backends.count("openmp")) with_openmp.push_back(spec);
+  const auto with_openmp = with_backend(specs, "openmp");
   for (const auto& spec : with_openmp) write(out / "openmp" / (spec.id + ".cpp"), openmp_unit(spec));
   write(out / "openmp.cpp", openmp_table(with_openmp));
-  std::vector<Spec> with_cuda;
-  for (const auto& spec : specs)
-    if (spec.backends.count("cuda")) with_cuda.push_back(spec);
-  write(out / "cuda.cpp", cuda_table(with_cuda));
-  write(out / "specs.cpp", spec_texts(specs));
+  write(out / "cuda.cpp", cuda_table(with_backend(specs, "cuda")));
+  write(out / "specs.cpp", spec_texts(specs, reasons));
   return 0;
 } catch (const std::exception& error) {
   std::cerr << error.what() << "\n";

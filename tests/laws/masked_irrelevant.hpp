@@ -12,8 +12,8 @@ namespace attest::laws {
 /// equation, yet a cache that nobody has cleared holds them: a kernel may promise that they stay hidden too (hidden_nan
 /// == true), or that it is never given them (false). Of one that says neither it is noted.
 inline Finding masked_irrelevant(const Context& c) {
-  if (!c.problem.inputs.count("mask")) return Finding::vacuous();
-  const auto& declared = *c.problem.spec->input("mask");
+  if (!given(c.problem, Role::mask)) return Finding::vacuous();
+  const auto& declared = *c.problem.spec->input(Role::mask);
   Problem hidden = c.problem, changed = c.problem;
   const Index s = c.problem.sizes.at(c.claim.along);
   const Index key = choose(c, 1, s), filling = c.hidden_nan.value_or(true) ? choose(c, 3, 3) : 0;
@@ -22,10 +22,10 @@ inline Finding masked_irrelevant(const Context& c) {
            : filling == 1 ? std::numeric_limits<double>::quiet_NaN()
                           : std::copysign(std::numeric_limits<double>::infinity(), finite);
   };
-  auto& mask = hidden.inputs.at("mask");
+  auto& mask = hidden.inputs.at(declared.name);
   if (declared.shape.back() != c.claim.along || s < 2) return Finding::vacuous();
   for (Index i = key; i < mask.size(); i += s) mask.values[static_cast<std::size_t>(i)] = 0;
-  changed.inputs.at("mask") = mask;
+  changed.inputs.at(declared.name) = mask;
   for (const auto& name : c.claim.of) {
     const auto& tensor = *c.problem.spec->input(name);
     auto& array = changed.inputs.at(name);

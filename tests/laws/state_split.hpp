@@ -13,8 +13,8 @@ inline Finding state_split(const Context& c) {
   const Index n = c.problem.sizes.at(c.claim.along);
   if (n < 2) return Finding::vacuous();
   Index unit = 1;
-  if (c.problem.spec->parameter("segment")) {  // may only be split between segments
-    const auto segment = setting(c.problem, "segment");
+  if (c.problem.spec->parameter(Role::segment_length)) {
+    const auto segment = setting(c.problem, Role::segment_length);
     if (!segment) return Finding::vacuous();
     unit = std::get<Index>(*segment);
   }
@@ -26,9 +26,9 @@ inline Finding state_split(const Context& c) {
   std::iota(second.begin(), second.end(), split);
   const Outcome whole = c.evaluate(c.problem), head = c.evaluate(take_rows(c.problem, c.claim.along, first));
   Problem rest = take_rows(c.problem, c.claim.along, second);
-  if (c.problem.spec->parameter("offset")) {
-    const auto offset = setting(c.problem, "offset");
-    rest.parameters["offset"] = (offset ? std::get<Index>(*offset) : 0) + split;
+  if (const auto* first_position = c.problem.spec->parameter(Role::first_position)) {
+    const auto position = setting(c.problem, Role::first_position);
+    rest.parameters[first_position->name] = (position ? std::get<Index>(*position) : 0) + split;
   }
   bool carried = false;
   for (const auto& output : c.problem.spec->outputs) {

@@ -134,8 +134,14 @@ int show(const std::string& id) {
   for (const auto& fault : spec.faults)
     if (!fault.equivalent.empty())
       fmt::print("  {:<28} is no fault: {}{}; {}\n", fault.name, fault.change, seen(fault.seen), fault.equivalent);
-  for (const auto& row : spec.not_planted)
-    fmt::print("  not planted: {}{}; {}\n", row.what, seen(row.seen), row.reason);
+  std::map<std::string, std::vector<std::string>> hidden, not_planted;  // by their reasons
+  for (const auto& fault : spec.faults)
+    for (const auto& [profile, reason] : fault.hidden)
+      hidden[fmt::format("{} cannot show: {}", profile, reason)].push_back(fault.name);
+  for (const auto& row : spec.not_planted) not_planted[row.reason].push_back(row.what + seen(row.seen));
+  for (const auto& [reason, faults] : hidden) fmt::print("  {}\n    {}\n", reason, fmt::join(faults, ", "));
+  for (const auto& [reason, mistakes] : not_planted)
+    fmt::print("  not planted: {}\n    {}\n", reason, fmt::join(mistakes, "\n    "));
   if (!spec.no_exact_family.empty())
     fmt::print("\nNo inputs give every correct kernel the same bits: {}\n", spec.no_exact_family);
   if (!spec.gradient.empty()) fmt::print("\nGradient with respect to {}\n", fmt::join(spec.gradient, ", "));

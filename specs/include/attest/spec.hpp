@@ -25,11 +25,24 @@ using ParameterSetting = std::variant<bool, Index, double, std::string>;
 using Sizes = std::map<std::string, Index>;
 using Parameters = std::map<std::string, ParameterSetting>;
 
-/// What a tensor's elements mean; decides the dtype that a kernel of some precision gets.
+/// Kind of a tensor's elements; decides the dtype that a kernel of some precision gets.
 enum class Element { real, integer, boolean };
 
-/// Which axes a batched call gives a tensor: one per head, one per group of heads that share keys, one per batch entry.
+/// Axes that a batched call gives a tensor: one per head, one per group of heads that share keys, one per batch entry.
 enum class Sharing { head, group, batch };
+
+/// What shared code must know of an input or a parameter, so that it asks for no name: `role = "block length"` in a
+/// spec. Of one role, an equation has at most one input or parameter.
+enum class Role {
+  none,
+  mask,            // a boolean input: 0 hides a key from a query
+  bias,            // a real input that is added to the logits: -infinity hides a key from a query
+  causal,          // a boolean parameter: where true, no query sees a later key
+  empty_row,       // a choice: the output of a query that sees no key; "mean" is that of all values, hidden ones too
+  block_length,    // an integer parameter: how many rows a form computes together
+  segment_length,  // an integer parameter: how many tokens there are between places where a state can be handed over
+  first_position,  // an integer parameter: the position of a call's first token
+};
 
 struct SizeSpec {
   std::string name;
@@ -44,9 +57,10 @@ struct TensorDeclaration {
   std::vector<std::string> shape;  // names of sizes
   Element element = Element::real;
   Sharing sharing = Sharing::head;
-  bool optional = false;  // an input that a case, or an output that a kernel, may leave out
-  bool state = false;     // kept in the accumulator's precision by 16-bit kernels
-  std::string draw;       // inputs only: default recipe of the input generator
+  Role role = Role::none;  // of an input
+  bool optional = false;   // an input that a case, or an output that a kernel, may leave out
+  bool state = false;      // kept in the accumulator's precision by 16-bit kernels
+  std::string draw;        // inputs only: default recipe of the input generator
 };
 
 struct ParameterDeclaration {
@@ -54,6 +68,7 @@ struct ParameterDeclaration {
   std::string name;
   std::string meaning;
   Type type = Type::real;
+  Role role = Role::none;
   std::optional<ParameterSetting> fallback;  // absent: `fallback_text` says which function of the sizes it is
   std::string fallback_text;
   std::vector<std::string> choices;
@@ -96,7 +111,7 @@ struct VectorGroup {
   std::vector<Entry> entries;
 };
 
-/// A known wrong version of an equation, or one that only looks wrong; its variant is a function in tests/faults.
+/// A known wrong version of an equation, or an equivalent one that only looks wrong; a function in tests/faults.
 struct Fault {
   std::string name;
   std::string change;             // what is computed instead
@@ -165,16 +180,28 @@ struct Spec {
   const TensorDeclaration* input(std::string_view name) const;
   const TensorDeclaration* output(std::string_view name) const;
   const ParameterDeclaration* parameter(std::string_view name) const;
+  const TensorDeclaration* input(Role role) const;
+  const ParameterDeclaration* parameter(Role role) const;
   const FormDeclaration* form(std::string_view name) const;
   const VectorGroup* group(std::string_view flag) const;
   const Fault* fault(std::string_view name) const;
 };
 
-/// Parses one spec. `path` is "family/stem.toml" and must spell the id. Throws SpecError naming path, line, key.
-Spec parse_spec(std::string_view toml, const std::string& path);
+/// Sentences that say why something is left out, cannot show or changes nothing, by name.
+using Reasons = std::map<std::string, std::string, std::less<>>;
+
+/// Parses specs/reasons.toml, the reasons that several specs give. Throws SpecError naming line and key.
+Reasons parse_reasons(std::string_view toml);
+
+/// Parses one spec. `path` is "family/stem.toml" and must spell the id; `reasons` are those that it may name beside its
+/// own. Throws SpecError naming path, line, key.
+Spec parse_spec(std::string_view toml, const std::string& path, const Reasons& reasons = {});
 
 /// Every spec that was compiled in, by id.
 const std::map<std::string, Spec>& specs();
+
+/// The reasons of specs/reasons.toml, as they were compiled in.
+const Reasons& reasons();
 
 /// The spec of that id; throws SpecError that offers near names.
 const Spec& find_spec(std::string_view id);
@@ -189,6 +216,12 @@ struct Problem {
 
 /// The setting of a parameter: given, or its default; nothing when the default depends on the sizes.
 std::optional<ParameterSetting> setting(const Problem& problem, std::string_view name);
+
+/// The setting of the parameter of that role; nothing where the equation has none.
+std::optional<ParameterSetting> setting(const Problem& problem, Role role);
+
+/// The input of that role; null where the equation has none or the problem does not give it.
+const Array* given(const Problem& problem, Role role);
 
 /// Whether an expression over sizes and parameters holds; an empty one does.
 bool holds(const std::string& when, const Spec& spec, const Sizes& sizes, const Parameters& parameters);

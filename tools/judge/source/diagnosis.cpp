@@ -88,11 +88,12 @@ std::string extent(const std::string& word, const std::set<Index>& hit, Index si
   return fmt::format("{} of {} {}s", hit.size(), size, word);
 }
 
-/// What the wrong rows have to do with the kernel's blocks.
+/// Where the wrong rows lie in the kernel's blocks or segments.
 std::string stripes(const Problem& problem, const std::set<Index>& rows, Index size) {
-  for (const char* name : {"chunk", "block", "segment"}) {
-    const auto value = problem.spec->parameter(name) ? setting(problem, name) : std::nullopt;
-    if (!value || !std::holds_alternative<Index>(*value)) continue;
+  for (const Role role : {Role::block_length, Role::segment_length}) {
+    const auto value = setting(problem, role);
+    if (!value) continue;
+    const std::string& name = problem.spec->parameter(role)->name;
     const Index width = std::get<Index>(*value);
     if (width < 2 || width >= size || static_cast<Index>(rows.size()) == size) continue;
     std::set<Index> places;

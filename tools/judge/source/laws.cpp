@@ -47,19 +47,18 @@ Array redrawn(const Context& context, const std::string& input, std::uint64_t sa
 }
 
 bool averages_hidden_values(const Problem& problem) {
-  if (!problem.spec->parameter("empty_row") || setting(problem, "empty_row") != ParameterSetting(std::string("mean")))
-    return false;
-  const auto mask = problem.inputs.find("mask"), bias = problem.inputs.find("bias");
-  const auto& given = mask != problem.inputs.end() ? mask : bias;
-  if (given == problem.inputs.end()) return false;
-  const bool causal = problem.spec->parameter("causal") && setting(problem, "causal") == ParameterSetting(true);
-  const Index queries = given->second.shape[0], keys = given->second.shape[1];
+  if (setting(problem, Role::empty_row) != ParameterSetting(std::string("mean"))) return false;
+  const Array *mask = given(problem, Role::mask), *bias = given(problem, Role::bias);
+  if (!mask && !bias) return false;
+  const bool causal = setting(problem, Role::causal) == ParameterSetting(true);
+  const auto& shape = (mask ? mask : bias)->shape;
+  const Index queries = shape[0], keys = shape[1];
   for (Index i = 0; i < queries; ++i) {
     bool sees = false;
     for (Index j = 0; j < (causal ? i + keys - queries + 1 : keys); ++j) {
       const auto at = static_cast<std::size_t>(i * keys + j);
-      sees |= (mask == problem.inputs.end() || mask->second.values[at] != 0) &&
-              (bias == problem.inputs.end() || bias->second.values[at] != -std::numeric_limits<double>::infinity());
+      sees |=
+          (!mask || mask->values[at] != 0) && (!bias || bias->values[at] != -std::numeric_limits<double>::infinity());
     }
     if (!sees) return true;
   }
