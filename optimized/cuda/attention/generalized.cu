@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "attest/cuda/row.hpp"
 #include "attest/cuda/softmax_attention.hpp"
+#include "attest/spec/attention/generalized.hpp"
 
 namespace attest::cuda::attention::generalized {
 namespace {
 
+using spec::attention::generalized::Sim;
+
 /// What a call asks for: features are powers of one, of mapped queries and keys.
 Logits similarities_of(const Call& call, EmptyRow empty_row) {
   Logits logits = logits_of(call, empty_row);
-  const auto sim = call.choice("sim");
-  if (sim == "rbf") {
+  const auto sim = call.choice<Sim>("sim");
+  if (sim == Sim::rbf) {
     logits.similarity = Similarity::exp_distance;
     logits.scale = -static_cast<float>(call.real("gamma"));
-  } else if (sim == "polynomial") {
+  } else if (sim == Sim::polynomial) {
     logits.similarity = Similarity::power;
     logits.scale = 1;
     logits.offset = static_cast<float>(call.real("offset"));
     logits.power = static_cast<int>(call.integer("power"));
-  } else if (sim == "feature_dot") {
+  } else if (sim == Sim::feature_dot) {
     logits.similarity = Similarity::power;
     logits.scale = 1;
     logits.q.map = call.map("phi");

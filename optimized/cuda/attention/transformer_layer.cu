@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "attest/cuda/layer_norm.hpp"
 #include "attest/cuda/multi_head.hpp"
+#include "attest/spec/attention/transformer_layer.hpp"
 
 namespace attest::cuda::attention::transformer_layer {
 namespace {
+
+using spec::attention::transformer_layer::Kind;
 
 /// x + A(x): the heads' projections and findings are kept for the way back.
 struct Attention {
@@ -27,7 +30,8 @@ struct Layer {
   Call& call;
   Rows x = call.rows("x"), memory = call.rows("memory");
   Sequences tokens = call.sequences("n", "x", kTile), remembered = call.sequences("s", "memory", kTile);
-  bool additive = call.choice("kind") == "additive", decodes = call.choice("kind") == "decoder_post_norm";
+  Kind kind = call.choice<Kind>("kind");
+  bool additive = kind == Kind::additive, decodes = kind == Kind::decoder_post_norm;
 
   /// A of tokens on others, by weights of these names: queries, keys, values and output.
   MultiHead heads(const Rows& asking, const Rows& asked, const Sequences& keys, const char* q, const char* k,
@@ -43,7 +47,8 @@ struct Layer {
             .w_v = weights_of_own_heads(call, v),
             .w_o = weights_of_own_heads(call, o),
             .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(w_q.width()))),
-            .linear = call.choice("attention") == "linear"};
+            .linear = call.choice<spec::attention::transformer_layer::Attention>("attention") ==
+                      spec::attention::transformer_layer::Attention::linear};
   }
   MultiHead on_tokens() const {
     MultiHead heads = this->heads(x, x, tokens, "w_q", "w_k", "w_v", "w_o");

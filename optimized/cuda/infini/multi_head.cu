@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "attest/cuda/segments.hpp"
+#include "attest/spec/infini/multi_head.hpp"
 
 namespace attest::cuda::infini::multi_head {
 namespace {
+
+using spec::infini::multi_head::Update;
 
 /// What a dense layer multiplies by, as a state that tokens read: x w is w^T x_i for every token i. A state is float,
 /// whatever is stored.
@@ -57,7 +60,7 @@ struct Heads {
     const int d = x.q.stored, m = x.v.stored;
     x.initial = call.initial_of_own_heads("memory", "z", d, m);
     const Answers a = call.workspace_rows(x.tokens, m);
-    attend_by_segments<T, Factor>(call, x, call.choice("update") == "delta",
+    attend_by_segments<T, Factor>(call, x, call.choice<Update>("update") == Update::delta,
                                   call.final_of_own_heads("memory", "z", d, m), a);
 
     Heads heads{count, m, x.tokens, read_back(a), weights<T>(call, "w_o", x.tokens.count, m)};

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "attest/cuda/segments.hpp"
+#include "attest/spec/infini/segment_attention.hpp"
 
 namespace attest::cuda::infini::segment_attention {
 namespace {
+
+using spec::infini::segment_attention::Update;
 
 Segments segments_of(const Call& call) {
   Segments x(call, "q");
@@ -12,7 +15,7 @@ Segments segments_of(const Call& call) {
   x.beta = call.rows_of_sequence("beta");
   x.map = call.map("feature_map");
   x.initial = call.initial("memory", "z", x.q.stored, x.v.stored);
-  x.division.nan_of_zero = call.choice("zero_denominator") == "nan";
+  x.division.nan_of_zero = call.choice<choice::zero_or_nan>("zero_denominator") == choice::zero_or_nan::nan;
   x.scale = static_cast<float>(call.real("scale", x.default_scale()));
   x.offset = call.integer("offset");
   return x;
@@ -25,7 +28,8 @@ struct Loop {
   template <class T, class Factor>
   static void run(Call& call) {
     const Segments x = segments_of(call);
-    attend_by_segments<T, Factor>(call, x, call.choice("update") == "delta", final(call, x), call.answers("o"));
+    attend_by_segments<T, Factor>(call, x, call.choice<Update>("update") == Update::delta, final(call, x),
+                                  call.answers("o"));
   }
 };
 

@@ -2,9 +2,12 @@
 #include <cmath>
 
 #include "attest/cuda/elements.hpp"
+#include "attest/spec/linear/polynomial_feature_map.hpp"
 
 namespace attest::cuda::linear::polynomial_feature_map {
 namespace {
+
+using spec::linear::polynomial_feature_map::Layout;
 
 constexpr int kRows = 32;  // of a block
 
@@ -85,7 +88,7 @@ __global__ __launch_bounds__(kThreads) void gradients(Sequences tokens, Layout l
 }
 
 Layout layout_of(const Call& call) {
-  const bool full = call.choice("layout") == "full";
+  const bool full = call.choice<Layout>("layout") == Layout::full;
   const double constant = call.real("constant");
   return {call.rows("x").width(), full, static_cast<float>(std::sqrt(full ? constant : 2 * constant)),
           static_cast<float>(constant)};

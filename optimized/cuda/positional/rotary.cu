@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "attest/cuda/positions.hpp"
+#include "attest/spec/positional/rotary.hpp"
 
 namespace attest::cuda::positional::rotary {
 namespace {
+
+using spec::positional::rotary::Pairing;
 
 template <class T>
 void turned(Call& call, const char* from, const char* to, float direction) {
@@ -10,7 +13,7 @@ void turned(Call& call, const char* from, const char* to, float direction) {
   const Rows x = call.rows(from);
   const Turns turns{.frequencies = Frequencies::of(call, x.width() / 2.0),
                     .positions = call.numbers<const Index>(call.input("positions")),
-                    .halves = call.choice("pairing") == "half"};
+                    .halves = call.choice<Pairing>("pairing") == Pairing::half};
   const Rows table = turns.table(call, tokens, x.width());
   call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, turns.halves, direction, table, x,
               call.answers(to));

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "attest/cuda/positions.hpp"
+#include "attest/spec/positional/sinusoidal.hpp"
 
 namespace attest::cuda::positional::sinusoidal {
 namespace {
+
+using spec::positional::sinusoidal::Layout;
+using spec::positional::sinusoidal::Timescale;
 
 struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
     const Rows x = call.rows("x");
-    const Waves waves{
-        .frequencies = Frequencies::of(call, x.width() / 2.0 - (call.choice("timescale") == "endpoint" ? 1 : 0)),
-        .start = call.integer("start"),
-        .rows = tokens.length,
-        .width = x.width(),
-        .blocks = call.choice("layout") == "half"};
+    const Waves waves{.frequencies = Frequencies::of(
+                          call, x.width() / 2.0 - (call.choice<Timescale>("timescale") == Timescale::endpoint ? 1 : 0)),
+                      .start = call.integer("start"),
+                      .rows = tokens.length,
+                      .width = x.width(),
+                      .blocks = call.choice<Layout>("layout") == Layout::half};
     call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, x, waves.table(call),
                 call.answers("y"));
   }

@@ -9,14 +9,15 @@
 
 namespace attest::openmp::attention::feed_forward {
 
+using attest::spec::attention::feed_forward::Activation;
 using attest::spec::attention::feed_forward::In;
 using attest::spec::attention::feed_forward::Out;
 
 /// act(u), element by element, in place.
 template <class T, class U>
 void activate(const In<T>& in, U&& u) {
-  if (in.activation == "relu") u = u.cwiseMax(T(0));
-  if (in.activation == "gelu_tanh")
+  if (in.activation == Activation::relu) u = u.cwiseMax(T(0));
+  if (in.activation == Activation::gelu_tanh)
     u = u.unaryExpr([](T x) {
       return x / (1 + std::exp(static_cast<T>(-1.5957691216057308) * (x + static_cast<T>(0.044715) * x * x * x)));
     });

@@ -13,6 +13,9 @@ namespace attest::openmp::attention::generalized {
 
 using attest::spec::attention::generalized::In;
 using attest::spec::attention::generalized::Out;
+using attest::spec::attention::generalized::Phi;
+using attest::spec::attention::generalized::Sim;
+using attest::spec::attention::generalized::ZeroDenominator;
 
 /// Every form: `similarities(i, keys)` over the keys that query i sees; hidden keys are not touched. Queries are what
 /// the threads share.
@@ -28,7 +31,7 @@ void each_query(const In<T>& in, const Out<T>& out, F&& similarities) {
     const Column<T> w = keys.empty() ? Column<T>() : Column<T>(similarities(i, keys));
     const T z = w.sum();
     if (z == 0)
-      o.setConstant(in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C5
+      o.setConstant(in.zero_denominator == ZeroDenominator::nan ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C5
     else
       o = matrix(in.v)(keys, Eigen::all).transpose() * w / z;
   }
@@ -47,10 +50,10 @@ RowMajor<T> rows(View<const T, 2> x, const std::vector<Index>& some) {
 
 /// phi of every element; below 0 the small features are e^x itself.
 template <class X>
-X features(const std::string& map, X x) {
+X features(Phi map, X x) {
   using T = typename X::Scalar;
   return x.unaryExpr([&](T t) {
-    return map == "relu" ? std::max(t, T(0)) : map == "exp" || t <= 0 ? std::exp(t) : t + 1;
+    return map == Phi::relu ? std::max(t, T(0)) : map == Phi::exp || t <= 0 ? std::exp(t) : t + 1;
   });
 }
 
@@ -61,9 +64,9 @@ void stable(const In<T>& in, const Out<T>& out) {
   each_query(in, out, [&](Index i, const std::vector<Index>& keys) -> Column<T> {
     const Column<T> q = vector(in.q[i]);
     const RowMajor<T> k = rows(in.k, keys);
-    if (in.sim == "exp_dot") return exponentials<T>(scale * (k * q));
-    if (in.sim == "rbf") return exponentials<T>(-gamma * (k.rowwise() - q.transpose()).rowwise().squaredNorm());
-    if (in.sim == "feature_dot") return features(in.varphi, k) * features(in.phi, q);
+    if (in.sim == Sim::exp_dot) return exponentials<T>(scale * (k * q));
+    if (in.sim == Sim::rbf) return exponentials<T>(-gamma * (k.rowwise() - q.transpose()).rowwise().squaredNorm());
+    if (in.sim == Sim::feature_dot) return features(in.varphi, k) * features(in.phi, q);
     const Column<T> x = (k * q).array() + offset;
     Column<T> w = x;
     for (Index t = 1; t < in.power; ++t) w.array() *= x.array();  // C2

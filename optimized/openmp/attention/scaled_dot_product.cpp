@@ -7,6 +7,7 @@
 
 namespace attest::openmp::attention::scaled_dot_product {
 
+using attest::spec::attention::scaled_dot_product::EmptyRow;
 using attest::spec::attention::scaled_dot_product::In;
 using attest::spec::attention::scaled_dot_product::Out;
 
@@ -20,10 +21,10 @@ void each_query(const In<T>& in, const Out<T>& out, F&& row) {
     const auto keys = visible(in, i);
     auto o = vector(out.o[i]);
     if (keys.empty()) {  // C3
-      if (in.empty_row == "mean")
+      if (in.empty_row == EmptyRow::mean)
         o = matrix(in.v).colwise().mean().transpose();
       else
-        o.setConstant(in.empty_row == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));
+        o.setConstant(in.empty_row == EmptyRow::nan ? std::numeric_limits<T>::quiet_NaN() : T(0));
       continue;
     }
     o = row(logits<T>(in, i, keys, rows_of(in.k, keys)), rows_of(in.v, keys));

@@ -10,6 +10,7 @@
 
 namespace attest::openmp::attention::softmax {
 
+using attest::spec::attention::softmax::EmptyRow;
 using attest::spec::attention::softmax::In;
 using attest::spec::attention::softmax::Out;
 
@@ -30,9 +31,9 @@ void each_row(const In<T>& in, const Out<T>& out, F&& weights) {
     }
     if (keys.empty()) {  // C1
       for (Index j = 0; j < s; ++j)
-        out.a(r, j) = in.empty_row == "nan"    ? std::numeric_limits<T>::quiet_NaN()
-                      : in.empty_row == "mean" ? T(1) / static_cast<T>(s)
-                                               : T(0);
+        out.a(r, j) = in.empty_row == EmptyRow::nan    ? std::numeric_limits<T>::quiet_NaN()
+                      : in.empty_row == EmptyRow::mean ? T(1) / static_cast<T>(s)
+                                                       : T(0);
       if (out.lse) out.lse(r) = -std::numeric_limits<T>::infinity();
       continue;
     }

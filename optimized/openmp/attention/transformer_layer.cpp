@@ -8,7 +8,10 @@
 
 namespace attest::openmp::attention::transformer_layer {
 
+using attest::spec::attention::transformer_layer::Activation;
+using attest::spec::attention::transformer_layer::Attention;
 using attest::spec::attention::transformer_layer::In;
+using attest::spec::attention::transformer_layer::Kind;
 using attest::spec::attention::transformer_layer::Out;
 
 template <class T>
@@ -33,7 +36,7 @@ RowMajor<T> features(const RowMajor<T>& x) {
 /// One head as a matrix of weights; row i sees the first `seen(i)` keys.
 template <class T, class S>
 RowMajor<T> weighted(const In<T>& in, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, S&& seen) {
-  const bool softmax = in.attention == "softmax";
+  const bool softmax = in.attention == Attention::softmax;
   const T scale = T(1) / std::sqrt(static_cast<T>(q.cols()));
   const RowMajor<T> l =
       softmax ? RowMajor<T>(scale * (q * k.transpose())) : RowMajor<T>(features(q) * features(k).transpose());
@@ -83,8 +86,8 @@ template <class T>
 RowMajor<T> feed_forward(const In<T>& in, const RowMajor<T>& x) {
   RowMajor<T> hidden = x * matrix(in.w_1);
   if (in.b_1) hidden.rowwise() += vector(in.b_1).transpose();
-  if (in.activation == "relu") hidden = hidden.cwiseMax(T(0)).eval();
-  if (in.activation == "gelu_tanh")
+  if (in.activation == Activation::relu) hidden = hidden.cwiseMax(T(0)).eval();
+  if (in.activation == Activation::gelu_tanh)
     hidden =
         hidden
             .unaryExpr([](T t) {
@@ -113,9 +116,9 @@ RowMajor<T> normalise(const In<T>& in, RowMajor<T> x, View<const T, 1> gamma, Vi
 template <class T, class F>
 RowMajor<T> finish(const In<T>& in, const RowMajor<T>& x, const RowMajor<T>& attended, F&& on_memory) {
   RowMajor<T> y = x + attended;
-  if (in.kind == "additive") return feed_forward(in, y);
+  if (in.kind == Kind::additive) return feed_forward(in, y);
   y = normalise<T>(in, y, in.gamma_1, in.beta_1);
-  if (in.kind == "decoder_post_norm") {
+  if (in.kind == Kind::decoder_post_norm) {
     const RowMajor<T> u = y + on_memory(y);
     y = normalise<T>(in, u, in.gamma_2, in.beta_2);
   }
@@ -127,7 +130,7 @@ RowMajor<T> finish(const In<T>& in, const RowMajor<T>& x, const RowMajor<T>& att
 template <class T, class H>
 void whole(const In<T>& in, const Out<T>& out, H&& one_head) {
   const RowMajor<T> x = matrix(in.x);
-  const bool causal = in.kind == "decoder_post_norm";
+  const bool causal = in.kind == Kind::decoder_post_norm;
   const auto all = [&](Index, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v) {
     return one_head(q, k, v, [&](Index) { return k.rows(); });
   };

@@ -12,6 +12,7 @@ namespace attest::openmp::linear::attention {
 
 using attest::spec::linear::attention::In;
 using attest::spec::linear::attention::Out;
+using attest::spec::linear::attention::ZeroDenominator;
 
 /// The tensors side by side in memory, hidden keys left out.
 template <class T>
@@ -39,7 +40,7 @@ void divide(const In<T>& in, const Numerators& numerator, const Denominators& de
     const T d = denominator(i) + static_cast<T>(in.eps);
     auto o = vector(out.o[first + i]);
     if (d == 0)
-      o.setConstant(in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C2
+      o.setConstant(in.zero_denominator == ZeroDenominator::nan ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C2
     else
       o = numerator.row(i).transpose() / d;
   }

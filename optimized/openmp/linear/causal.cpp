@@ -12,6 +12,7 @@ namespace attest::openmp::linear::causal {
 
 using attest::spec::linear::causal::In;
 using attest::spec::linear::causal::Out;
+using attest::spec::linear::causal::ZeroDenominator;
 
 /// The tensors side by side in memory. The values get a column of ones, whose attention is the denominator, so that
 /// numerator and denominator are one matrix product and S and Z one state.
@@ -49,7 +50,7 @@ void divide(const In<T>& in, const RowMajor<T>& rows, Index first, const Out<T>&
     const T d = rows(i, m) + static_cast<T>(in.eps);
     auto o = vector(out.o[first + i]);
     if (d == 0)
-      o.setConstant(in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C2
+      o.setConstant(in.zero_denominator == ZeroDenominator::nan ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C2
     else
       o = rows.row(i).head(m).transpose() / d;
   }

@@ -11,6 +11,7 @@ namespace attest::openmp::linear::causal_chunked {
 
 using attest::spec::linear::causal_chunked::In;
 using attest::spec::linear::causal_chunked::Out;
+using attest::spec::linear::causal_chunked::ZeroDenominator;
 
 /// o_i = numerator_i / (denominator_i + eps)
 template <class T, class Numerator, class Denominator>
@@ -18,7 +19,8 @@ void divide(const In<T>& in, const Numerator& numerator, const Denominator& deno
   for (Index i = 0; i < o.extent(0); ++i) {
     const T d = denominator(i) + static_cast<T>(in.eps);
     if (d == 0)  // C1
-      vector(o[i]).setConstant(in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));
+      vector(o[i]).setConstant(in.zero_denominator == ZeroDenominator::nan ? std::numeric_limits<T>::quiet_NaN()
+                                                                           : T(0));
     else
       vector(o[i]) = numerator.row(i).transpose() / d;
   }

@@ -10,6 +10,7 @@ namespace attest::openmp::linear::causal_step {
 
 using attest::spec::linear::causal_step::In;
 using attest::spec::linear::causal_step::Out;
+using attest::spec::linear::causal_step::ZeroDenominator;
 
 /// Columns of the state that one thread works on.
 constexpr Index kTile = 64;
@@ -26,8 +27,8 @@ template <class T>
 Column<T> ratio(const In<T>& in, const Column<T>& numerator, T denominator) {
   denominator += static_cast<T>(in.eps);
   if (denominator == 0)  // C1
-    return Column<T>::Constant(numerator.size(),
-                               in.zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));
+    return Column<T>::Constant(
+        numerator.size(), in.zero_denominator == ZeroDenominator::nan ? std::numeric_limits<T>::quiet_NaN() : T(0));
   return numerator / denominator;
 }
 

@@ -8,6 +8,7 @@
 namespace attest::openmp::linear::feature_map {
 
 using attest::spec::linear::feature_map::In;
+using attest::spec::linear::feature_map::Kind;
 using attest::spec::linear::feature_map::Out;
 
 /// Calls row(i) for every row, rows in parallel.
@@ -27,9 +28,9 @@ void map_elements(const In<T>& in, const Out<T>& out, F&& phi) {
 /// something close to -1 would leave nothing of it.
 template <class T>
 void branch(const In<T>& in, const Out<T>& out) {
-  if (in.kind == "identity") return map_elements(in, out, [](T x) { return x; });
-  if (in.kind == "exp") return map_elements(in, out, [](T x) { return std::exp(x); });
-  if (in.kind == "relu") return map_elements(in, out, [](T x) { return x > 0 ? x : T(0); });
+  if (in.kind == Kind::identity) return map_elements(in, out, [](T x) { return x; });
+  if (in.kind == Kind::exp) return map_elements(in, out, [](T x) { return std::exp(x); });
+  if (in.kind == Kind::relu) return map_elements(in, out, [](T x) { return x > 0 ? x : T(0); });
   map_elements(in, out, [](T x) { return x > 0 ? x + 1 : std::exp(x); });
 }
 
@@ -38,10 +39,10 @@ template <class T>
 void max_min(const In<T>& in, const Out<T>& out) {
   using Row = Eigen::Array<T, Eigen::Dynamic, 1>;
   enum class Kind { elu_plus_one, relu, identity, exp };
-  const Kind kind = in.kind == "relu"       ? Kind::relu
-                    : in.kind == "identity" ? Kind::identity
-                    : in.kind == "exp"      ? Kind::exp
-                                            : Kind::elu_plus_one;
+  const Kind kind = in.kind == Kind::relu       ? Kind::relu
+                    : in.kind == Kind::identity ? Kind::identity
+                    : in.kind == Kind::exp      ? Kind::exp
+                                                : Kind::elu_plus_one;
   each_row(in, [&](Index i) {
     const Row x = vector(in.x[i]).array();
     const Row most = x.max(T(0)), least = x.min(T(0));

@@ -9,6 +9,7 @@
 namespace attest::openmp::linear::polynomial_feature_map {
 
 using attest::spec::linear::polynomial_feature_map::In;
+using attest::spec::linear::polynomial_feature_map::Layout;
 using attest::spec::linear::polynomial_feature_map::Out;
 
 /// All products of [x, sqrt(constant)] with itself, row after row; the constant's own is written as it is, unrooted.
@@ -45,7 +46,7 @@ void symmetric(const In<T>& in, const Out<T>& out, Index i) {
 template <class T>
 void direct(const In<T>& in, const Out<T>& out) {
   each_tile(in.x.extent(0), [&](Index first, Index count) {
-    for (Index i = first; i < first + count; ++i) in.layout == "full" ? full(in, out, i) : symmetric(in, out, i);
+    for (Index i = first; i < first + count; ++i) in.layout == Layout::full ? full(in, out, i) : symmetric(in, out, i);
   });
 }
 

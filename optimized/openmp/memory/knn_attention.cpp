@@ -11,6 +11,7 @@
 namespace attest::openmp::memory::knn_attention {
 
 using attest::spec::memory::knn_attention::In;
+using attest::spec::memory::knn_attention::Normalise;
 using attest::spec::memory::knn_attention::Out;
 
 template <class T>
@@ -42,7 +43,7 @@ void attend(const In<T>& in, const Out<T>& out, F&& choose) {
   const T scale = attention::scale_of<T>(in), g = sigmoid(in.gate_bias()), closed = sigmoid(-in.gate_bias());
   RowMajor<T> q = matrix(in.q), memory = matrix(in.memory_k);
   const RowMajor<T> k = matrix(in.k), v = matrix(in.v), memory_v = matrix(in.memory_v);
-  if (in.normalise == "queries_keys") {
+  if (in.normalise == Normalise::queries_keys) {
     q.rowwise().normalize();
     memory.rowwise().normalize();
   }

@@ -11,11 +11,12 @@ namespace attest::openmp::positional::rotary {
 
 using attest::spec::positional::rotary::In;
 using attest::spec::positional::rotary::Out;
+using attest::spec::positional::rotary::Pairing;
 
 template <class T>
 std::pair<Index, Index> pair_of(const In<T>& in, Index m) {
   const Index d = in.x.extent(1);
-  return in.pairing == "half" ? std::pair(m, m + d / 2) : std::pair(2 * m, 2 * m + 1);
+  return in.pairing == Pairing::half ? std::pair(m, m + d / 2) : std::pair(2 * m, 2 * m + 1);
 }
 
 /// Calls rotate(i, m, cos, sin) for every token and pair, tokens in parallel.

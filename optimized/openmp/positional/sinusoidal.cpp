@@ -7,19 +7,21 @@
 namespace attest::openmp::positional::sinusoidal {
 
 using attest::spec::positional::sinusoidal::In;
+using attest::spec::positional::sinusoidal::Layout;
 using attest::spec::positional::sinusoidal::Out;
+using attest::spec::positional::sinusoidal::Timescale;
 
 /// The exponents are m / steps.
 template <class T>
 Wide<T> steps(const In<T>& in) {
-  return static_cast<Wide<T>>(in.x.extent(1)) / 2 - (in.timescale == "endpoint" ? 1 : 0);
+  return static_cast<Wide<T>>(in.x.extent(1)) / 2 - (in.timescale == Timescale::endpoint ? 1 : 0);
 }
 
 /// Calls wave(i, m, a, b) for every row and pair, a and b the columns of the sine and of the cosine, rows in parallel.
 template <class T, class F>
 void each_wave(const In<T>& in, F&& wave) {
   const Index d = in.x.extent(1), sines = d - d / 2;
-  const bool blocks = in.layout == "half";
+  const bool blocks = in.layout == Layout::half;
   each_tile(in.x.extent(0), [&](Index first, Index count) {
     for (Index i = first; i < first + count; ++i)
       for (Index m = 0; m < sines; ++m) wave(i, m, blocks ? m : 2 * m, blocks ? sines + m : 2 * m + 1);
@@ -63,7 +65,7 @@ void half(const In<T>& in, const Out<T>& out) {
   const auto x = matrix(in.x);
   auto y = matrix(out.y);
   for (Index a = 0; a < d; ++a)
-    y.col(a) = x.col(a) + table.col(in.layout == "half" ? a : a % 2 == 0 ? a / 2 : sines + a / 2);
+    y.col(a) = x.col(a) + table.col(in.layout == Layout::half ? a : a % 2 == 0 ? a / 2 : sines + a / 2);
 }
 
 template void direct(const In<float>&, const Out<float>&);

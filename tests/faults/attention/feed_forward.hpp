@@ -7,6 +7,7 @@
 namespace attest::faults::attention::feed_forward {
 
 namespace right = attest::reference::attention::feed_forward;
+using attest::spec::attention::feed_forward::Activation;
 using right::In;
 using right::Out;
 
@@ -28,17 +29,17 @@ void changed(const In& in, const Out& out, F&& f) {
     for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = f(i, a);
 }
 
-inline void with_activation(In in, const Out& out, const char* activation) {
+inline void with_activation(In in, const Out& out, Activation activation) {
   in.activation = activation;
   right::dense(in, out);
 }
 
-inline void activation_missing(const In& in, const Out& out) { with_activation(in, out, "identity"); }
+inline void activation_missing(const In& in, const Out& out) { with_activation(in, out, Activation::identity); }
 
-inline void activation_ignored(const In& in, const Out& out) { with_activation(in, out, "relu"); }
+inline void activation_ignored(const In& in, const Out& out) { with_activation(in, out, Activation::relu); }
 
 inline void activation_after_second(const In& in, const Out& out) {
-  with_activation(in, out, "identity");
+  with_activation(in, out, Activation::identity);
   changed(in, out, [&](Index i, Index a) { return right::activated(in, Number(out.y(i, a))); });
 }
 
@@ -47,18 +48,18 @@ inline void activation_before_first(const In& in, const Out& out) {
       matrix_of(in.x.extent(0), in.x.extent(1), [&](Index i, Index a) { return right::activated(in, in.x(i, a)); });
   In other = in;
   other.x = read_only(x);
-  with_activation(other, out, "identity");
+  with_activation(other, out, Activation::identity);
 }
 
 inline void gelu_by_sigmoid(const In& in, const Out& out) {
   with_hidden(in, out, [&](Index, const Number& u) {
-    return in.activation == "gelu_tanh" ? u * sigmoid(Number(1.702) * u) : right::activated(in, u);
+    return in.activation == Activation::gelu_tanh ? u * sigmoid(Number(1.702) * u) : right::activated(in, u);
   });
 }
 
 inline void leaky(const In& in, const Out& out) {
   with_hidden(in, out, [&](Index, const Number& u) {
-    return in.activation == "relu" && !positive(u) ? Number(0.01) * u : right::activated(in, u);
+    return in.activation == Activation::relu && !positive(u) ? Number(0.01) * u : right::activated(in, u);
   });
 }
 

@@ -7,6 +7,8 @@
 namespace attest::faults::attention::generalized {
 
 namespace right = attest::reference::attention::generalized;
+using attest::spec::attention::generalized::Sim;
+using attest::spec::attention::generalized::ZeroDenominator;
 using right::In;
 using right::Keys;
 using right::Out;
@@ -156,7 +158,7 @@ inline void negative_folded(const In& in, const Out& out) {
 
 inline void sim_ignored(const In& in, const Out& out) {
   In other = in;
-  other.sim = "exp_dot";
+  other.sim = Sim::exp_dot;
   right::stable(other, out);
 }
 
@@ -173,13 +175,13 @@ inline void one_map(const In& in, const Out& out) {
 }
 
 inline void map_missing_on_keys(const In& in, const Out& out) {
-  if (in.sim != "feature_dot") return right::stable(in, out);
+  if (in.sim != Sim::feature_dot) return right::stable(in, out);
   with_similarity(in, out, [&](Index i, Index j) { return dot(right::mapped(in.phi, in.q, i), in.k[j]); });
 }
 
 inline void zero_denominator_nan(const In& in, const Out& out) {
   In other = in;
-  other.zero_denominator = "nan";
+  other.zero_denominator = ZeroDenominator::nan;
   right::stable(other, out);
 }
 

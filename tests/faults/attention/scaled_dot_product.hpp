@@ -7,6 +7,7 @@
 namespace attest::faults::attention::scaled_dot_product {
 
 namespace right = attest::reference::attention::scaled_dot_product;
+using attest::spec::attention::scaled_dot_product::EmptyRow;
 using reference::attention::softmax::log_sum_exp;
 using reference::attention::softmax::shifted;
 using right::In;
@@ -184,13 +185,13 @@ inline void hidden_block_nan(const In& in, const Out& out) {
 
 inline void empty_row_mean(const In& in, const Out& out) {
   In other = in;
-  other.empty_row = "mean";
+  other.empty_row = EmptyRow::mean;
   right::max_shift(other, out);
 }
 
 inline void empty_row_nan(const In& in, const Out& out) {
   In other = in;
-  other.empty_row = "nan";
+  other.empty_row = EmptyRow::nan;
   right::max_shift(other, out);
 }
 

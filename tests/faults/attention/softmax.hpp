@@ -7,6 +7,7 @@
 namespace attest::faults::attention::softmax {
 
 namespace right = attest::reference::attention::softmax;
+using attest::spec::attention::softmax::EmptyRow;
 using right::In;
 using right::Out;
 
@@ -120,13 +121,13 @@ inline void mask_plus_infinity(const In& in, const Out& out) {
 
 inline void empty_row_mean(const In& in, const Out& out) {
   In other = in;
-  other.empty_row = "mean";
+  other.empty_row = EmptyRow::mean;
   right::max_shift(other, out);
 }
 
 inline void empty_row_nan(const In& in, const Out& out) {
   In other = in;
-  other.empty_row = "nan";
+  other.empty_row = EmptyRow::nan;
   right::max_shift(other, out);
 }
 

@@ -7,6 +7,9 @@
 namespace attest::faults::attention::transformer_layer {
 
 namespace right = attest::reference::attention::transformer_layer;
+using attest::spec::attention::transformer_layer::Activation;
+using attest::spec::attention::transformer_layer::Attention;
+using attest::spec::attention::transformer_layer::Kind;
 using right::Heads;
 using right::In;
 using right::Out;
@@ -77,8 +80,9 @@ inline void mask_missing(const In& in, const Out& out) {
 }
 
 inline void cross_causal(const In& in, const Out& out) {
-  with_heads(in, out,
-             [&](Heads& a, bool on_memory) { a.causal = a.causal || (on_memory && in.attention == "softmax"); });
+  with_heads(in, out, [&](Heads& a, bool on_memory) {
+    a.causal = a.causal || (on_memory && in.attention == Attention::softmax);
+  });
 }
 
 inline void always_causal(const In& in, const Out& out) {
@@ -97,7 +101,7 @@ inline void norms_exchanged(const In& in, const Out& out) {
 
 inline void feed_forward_of_x(const In& in, const Out& out) {
   const Matrix x(in.x, in.x.extent(0), in.x.extent(1));
-  if (in.kind != "additive")
+  if (in.kind != Kind::additive)
     return with_join(in, out, [&](int norm, const Matrix& y, const auto& branch) {
       return right::normalised(in, norm, right::added(y, norm == 3 ? right::transformed(in, x) : branch(y)));
     });
@@ -117,13 +121,13 @@ inline void output_projection_missing(const In& in, const Out& out) {
 
 inline void attention_ignored(const In& in, const Out& out) {
   In other = in;
-  other.attention = "softmax";
+  other.attention = Attention::softmax;
   right::dense(other, out);
 }
 
 inline void activation_ignored(const In& in, const Out& out) {
   In other = in;
-  other.activation = "relu";
+  other.activation = Activation::relu;
   right::dense(other, out);
 }
 

@@ -8,6 +8,8 @@
 namespace attest::faults::infini::memory_retrieve {
 
 namespace right = attest::reference::infini::memory_retrieve;
+using attest::spec::infini::memory_retrieve::FeatureMap;
+using attest::spec::infini::memory_retrieve::ZeroDenominator;
 using right::In;
 using right::Out;
 
@@ -46,13 +48,13 @@ inline void sum_of_z(const In& in, const Out& out) {
 
 inline void map_missing(const In& in, const Out& out) {
   In other = in;
-  other.feature_map = "identity";
+  other.feature_map = FeatureMap::identity;
   right::rows(other, out);
 }
 
 inline void relu_map(const In& in, const Out& out) {
   In other = in;
-  if (in.feature_map == "elu_plus_one") other.feature_map = "relu";
+  if (in.feature_map == FeatureMap::elu_plus_one) other.feature_map = FeatureMap::relu;
   right::rows(other, out);
 }
 
@@ -66,7 +68,7 @@ inline void softmax_read(const In& in, const Out& out) {
 
 inline void nan_first_segment(const In& in, const Out& out) {
   In other = in;
-  other.zero_denominator = "nan";
+  other.zero_denominator = ZeroDenominator::nan;
   right::rows(other, out);
 }
 
@@ -88,13 +90,13 @@ inline void eps_ignored(const In& in, const Out& out) {
 }
 
 inline void expm1_features(const In& in, const Out& out) {
-  if (in.feature_map != "elu_plus_one") return right::rows(in, out);
+  if (in.feature_map != FeatureMap::elu_plus_one) return right::rows(in, out);
   const auto phi = matrix_of(in.q.extent(0), in.q.extent(1), [&](Index i, Index a) {
     const Number x = in.q(i, a);
     return positive(x) ? x + 1 : (exp(x) - Number(1)) + Number(1);
   });
   In other = in;
-  other.q = phi.view(), other.feature_map = "identity";
+  other.q = phi.view(), other.feature_map = FeatureMap::identity;
   right::rows(other, out);
 }
 

@@ -7,6 +7,8 @@
 namespace attest::faults::infini::memory_update_delta {
 
 namespace right = attest::reference::infini::memory_update_delta;
+using attest::spec::infini::memory_update_delta::FeatureMap;
+using attest::spec::infini::memory_update_delta::ZeroDenominator;
 using right::In;
 using right::news;
 using right::Out;
@@ -82,13 +84,13 @@ inline void z_overwritten(const In& in, const Out& out) {
 
 inline void first_segment_nan(const In& in, const Out& out) {
   In other = in;
-  other.zero_denominator = "nan";
+  other.zero_denominator = ZeroDenominator::nan;
   right::matrix(other, out);
 }
 
 inline void map_missing(const In& in, const Out& out) {
   In other = in;
-  other.feature_map = "identity";
+  other.feature_map = FeatureMap::identity;
   right::matrix(other, out);
 }
 

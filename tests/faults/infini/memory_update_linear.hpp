@@ -7,6 +7,7 @@
 namespace attest::faults::infini::memory_update_linear {
 
 namespace right = attest::reference::infini::memory_update_linear;
+using attest::spec::infini::memory_update_linear::FeatureMap;
 using right::In;
 using right::Out;
 using right::State;
@@ -22,7 +23,7 @@ void with_update(const In& in, const Out& out, F&& update) {
 
 inline void map_missing(const In& in, const Out& out) {
   In other = in;
-  other.feature_map = "identity";
+  other.feature_map = FeatureMap::identity;
   right::matrix(other, out);
 }
 
@@ -46,7 +47,7 @@ inline void map_missing_in_z(const In& in, const Out& out) {
 
 inline void relu_map(const In& in, const Out& out) {
   In other = in;
-  if (in.feature_map == "elu_plus_one") other.feature_map = "relu";
+  if (in.feature_map == FeatureMap::elu_plus_one) other.feature_map = FeatureMap::relu;
   right::matrix(other, out);
 }
 
@@ -124,7 +125,7 @@ inline void remainder_dropped(const In& in, const Out& out) {
 
 inline void expm1_features(const In& in, const Out& out) {
   with_update(in, out, [&](State& state, const Matrix& phi) {
-    if (in.feature_map != "elu_plus_one") return state.add(phi.view(), in.v);
+    if (in.feature_map != FeatureMap::elu_plus_one) return state.add(phi.view(), in.v);
     const auto flushed = matrix_of(in.k.extent(0), in.k.extent(1), [&](Index t, Index a) {
       const Number x = in.k(t, a);
       return positive(x) ? x + 1 : (exp(x) - Number(1)) + Number(1);

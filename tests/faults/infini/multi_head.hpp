@@ -11,6 +11,8 @@ using right::In;
 using right::Out;
 using right::product;
 using Head = attest::reference::infini::segment_attention::In;
+using attest::spec::infini::multi_head::Position;
+using attest::spec::infini::multi_head::Update;
 
 inline Index heads(const In& in) { return in.beta.extent(0); }
 
@@ -146,13 +148,13 @@ inline void projection_transposed(const In& in, const Out& out) {
 
 inline void delta_ignored(const In& in, const Out& out) {
   In other = in;
-  other.update = "linear";
+  other.update = Update::linear;
   right::loop(other, out);
 }
 
 inline void position_ignored(const In& in, const Out& out) {
   In other = in;
-  other.position = "none";
+  other.position = Position::none;
   right::loop(other, out);
 }
 

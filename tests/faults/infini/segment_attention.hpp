@@ -7,6 +7,10 @@
 namespace attest::faults::infini::segment_attention {
 
 namespace right = attest::reference::infini::segment_attention;
+using attest::spec::infini::segment_attention::FeatureMap;
+using attest::spec::infini::segment_attention::Position;
+using attest::spec::infini::segment_attention::Update;
+using attest::spec::infini::segment_attention::ZeroDenominator;
 using reference::attention::softmax::shifted;
 using reference::infini::gate::mixed;
 using right::Head;
@@ -122,7 +126,7 @@ inline void scaled_queries_in_memory(const In& in, const Out& out) {
 
 inline void map_missing(const In& in, const Out& out) {
   In other = in;
-  other.feature_map = "identity";
+  other.feature_map = FeatureMap::identity;
   right::loop(other, out);
 }
 
@@ -136,7 +140,7 @@ inline void queries_without_offset(const In& in, const Out& out) {
 
 inline void position_ignored(const In& in, const Out& out) {
   In other = in;
-  other.position = "none";
+  other.position = Position::none;
   right::loop(other, out);
 }
 
@@ -173,14 +177,14 @@ inline void first_segment_ungated(const In& in, const Out& out) {
 
 inline void delta_ignored(const In& in, const Out& out) {
   In other = in;
-  other.update = "linear";
+  other.update = Update::linear;
   right::loop(other, out);
 }
 
 inline void delta_with_new_z(const In& in, const Out& out) {
   each_segment(in, out, Head(in), [&](Head& head, State& state, Index first, Index count) {
     head.answer(out, state, first, count);
-    if (in.update == "linear") return head.store(state, first, count);
+    if (in.update == Update::linear) return head.store(state, first, count);
     const auto phi = head.phi_k.view().rows(first, count);
     const View<const Number, 2> features = phi;
     auto with = state;
@@ -208,7 +212,7 @@ inline void denominator_broadcast(const In& in, const Out& out) {
 
 inline void first_segment_nan(const In& in, const Out& out) {
   In other = in;
-  other.zero_denominator = "nan";
+  other.zero_denominator = ZeroDenominator::nan;
   right::loop(other, out);
 }
 

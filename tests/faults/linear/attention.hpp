@@ -8,6 +8,7 @@
 namespace attest::faults::linear::attention {
 
 namespace right = attest::reference::linear::attention;
+using attest::spec::linear::attention::ZeroDenominator;
 using reference::linear::causal_step::ratio;
 using right::In;
 using right::Out;
@@ -177,7 +178,7 @@ inline void eps_ignored(const In& in, const Out& out) { with_eps(in, out, 0); }
 
 inline void always_nan(const In& in, const Out& out) {
   In other = in;
-  other.zero_denominator = "nan";
+  other.zero_denominator = ZeroDenominator::nan;
   right::quadratic(other, out);
 }
 

@@ -112,7 +112,9 @@ inline void eps_ignored(const In& in, const Out& out) { with_division(in, out, {
 
 inline void eps_added(const In& in, const Out& out) { with_division(in, out, {in.eps + 1e-5}); }
 
-inline void nan_of_zero_denominator(const In& in, const Out& out) { with_division(in, out, {in.eps, "nan"}); }
+inline void nan_of_zero_denominator(const In& in, const Out& out) {
+  with_division(in, out, {in.eps, right::ZeroDenominator::nan});
+}
 
 inline void normaliser_drift(const In& in, const Out& out, const Number& c) {
   right::add_up(

@@ -7,13 +7,14 @@
 namespace attest::faults::linear::feature_map {
 
 namespace right = attest::reference::linear::feature_map;
+using attest::spec::linear::feature_map::Kind;
 using right::In;
 using right::Out;
 
 /// The equation with another elu_plus_one; the other maps as they are.
 template <class F>
 void with_elu(const In& in, const Out& out, F&& phi) {
-  if (in.kind != "elu_plus_one") return right::branch(in, out);
+  if (in.kind != Kind::elu_plus_one) return right::branch(in, out);
   right::each_element(in, out, [&](const Number& x) { return phi(x); });
 }
 

@@ -8,6 +8,7 @@
 namespace attest::faults::linear::polynomial_feature_map {
 
 namespace right = attest::reference::linear::polynomial_feature_map;
+using attest::spec::linear::polynomial_feature_map::Layout;
 using right::In;
 using right::Out;
 using right::product;
@@ -16,7 +17,7 @@ inline Number squared(const Number& x) { return x * x; }
 
 /// sqrt(constant), sqrt(2 constant) in the symmetric layout
 inline Number linear_weight_of(const In& in) {
-  return sqrt(Number(in.layout == "full" ? in.constant : 2 * in.constant));
+  return sqrt(Number(in.layout == Layout::full ? in.constant : 2 * in.constant));
 }
 
 /// The equation with other squares and products.
@@ -67,7 +68,7 @@ inline void upper_triangle_twice(const In& in, const Out& out) {
 
 inline void pairs_row_by_row(const In& in, const Out& out) {
   right::direct(in, out);
-  if (in.layout == "full") return;
+  if (in.layout == Layout::full) return;
   for (Index i = 0; i < in.x.extent(0); ++i)
     for (Index a = 0, at = 0; a < in.x.extent(1); ++a)
       for (Index b = a; b < in.x.extent(1); ++b)
@@ -91,7 +92,7 @@ inline void bf16_products(const In& in, const Out& out) {
   with_products(
       in, out, [&](const Number& x) { return kept(x, x); },
       [&](const Number& x, const Number& y) {
-        return in.layout == "full" ? kept(x, y) : sqrt(Number(2)) * kept(x, y);
+        return in.layout == Layout::full ? kept(x, y) : sqrt(Number(2)) * kept(x, y);
       });
 }
 

@@ -7,6 +7,7 @@
 namespace attest::faults::memory::knn_attention {
 
 namespace right = attest::reference::memory::knn_attention;
+using attest::spec::memory::knn_attention::Normalise;
 using reference::attention::scaled_dot_product::Rows;
 using reference::attention::softmax::shifted;
 using right::In;
@@ -129,7 +130,7 @@ inline void values_normalised(const In& in, const Out& out) {
 
 inline void normalise_ignored(const In& in, const Out& out) {
   In other = in;
-  other.normalise = "none";
+  other.normalise = Normalise::none;
   right::exact_topk(other, out);
 }
 

@@ -7,6 +7,7 @@
 namespace attest::faults::positional::rotary {
 
 namespace right = attest::reference::positional::rotary;
+using attest::spec::positional::rotary::Pairing;
 using right::In;
 using right::Out;
 using right::Turn;
@@ -39,14 +40,14 @@ inline void theta_repeated(const In& in, const Out& out) {
 
 inline void half_split(const In& in, const Out& out) {
   In other = in;
-  other.pairing = in.pairing == "half" ? "interleaved" : "half";
+  other.pairing = in.pairing == Pairing::half ? Pairing::interleaved : Pairing::half;
   right::pairs(other, out);
 }
 
 inline void mixed_pairs(const In& in, const Out& out) {
   const Index half = in.x.extent(1) / 2;
   with_turn(in, out, [&](Index i, Index m) {
-    return right::turn(in, in.positions(i), in.pairing == "half" ? m / 2 : 2 * m % std::max<Index>(half, 1));
+    return right::turn(in, in.positions(i), in.pairing == Pairing::half ? m / 2 : 2 * m % std::max<Index>(half, 1));
   });
 }
 

@@ -7,6 +7,8 @@
 namespace attest::faults::positional::sinusoidal {
 
 namespace right = attest::reference::positional::sinusoidal;
+using attest::spec::positional::sinusoidal::Layout;
+using attest::spec::positional::sinusoidal::Timescale;
 using right::In;
 using right::Out;
 using right::Wave;
@@ -62,13 +64,14 @@ inline void one_based(const In& in, const Out& out) {
 
 inline void half_as_interleaved(const In& in, const Out& out) {
   In other = in;
-  other.layout = in.layout == "half" ? "interleaved" : "half";
+  other.layout = in.layout == Layout::half ? Layout::interleaved : Layout::half;
   right::exponential(other, out);
 }
 
 inline void endpoint_timescale(const In& in, const Out& out) {
   In other = in;
-  if (in.x.extent(1) % 2 == 0) other.timescale = in.timescale == "endpoint" ? "paper" : "endpoint";
+  if (in.x.extent(1) % 2 == 0)
+    other.timescale = in.timescale == Timescale::endpoint ? Timescale::paper : Timescale::endpoint;
   right::exponential(other, out);
 }
 

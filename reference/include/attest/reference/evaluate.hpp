@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attest/choice.hpp"
 #include "attest/reference/vocabulary.hpp"
 #include "attest/spec.hpp"
 
@@ -62,7 +63,10 @@ public:
   bool boolean_parameter(std::string_view name) const { return std::get<bool>(*setting(*problem_, name)); }
   Index integer_parameter(std::string_view name) const { return std::get<Index>(*setting(*problem_, name)); }
   double real_parameter(std::string_view name) const { return std::get<double>(*setting(*problem_, name)); }
-  std::string choice_parameter(std::string_view name) const { return std::get<std::string>(*setting(*problem_, name)); }
+  template <Choice E>
+  E choice_parameter(std::string_view name) const {
+    return choice_of<E>(name, std::get<std::string>(*setting(*problem_, name)));
+  }
   std::optional<Index> optional_integer_parameter(std::string_view name) const { return optional<Index>(name); }
   std::optional<double> optional_real_parameter(std::string_view name) const { return optional<double>(name); }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attest/attest_kernel.h"
+#include "attest/choice.hpp"
 #include "attest/cuda/tensors.hpp"
 
 /// The host's side of a kernel: what a call brings, and the table that a plugin exports.
@@ -147,15 +148,12 @@ public:
   Index integer(const char* name, Index unless_given) const {
     return parameter(name).given ? parameter(name).integer : unless_given;
   }
-  std::string_view choice(const char* name) const { return parameter(name).text; }
-  Map map(const char* name) const {
-    const std::string_view kind = choice(name);
-    return kind == "elu_plus_one" ? Map::elu_plus_one
-           : kind == "relu"       ? Map::relu
-           : kind == "exp"        ? Map::exp
-           : kind == "gelu_tanh"  ? Map::gelu_tanh
-                                  : Map::identity;
+  template <Choice E>
+  E choice(const char* name) const {
+    const char* word = parameter(name).text;
+    return choice_of<E>(name, word ? word : "");
   }
+  Map map(const char* name) const { return choice<Map>(name); }
 
   /// Room for `count` values in the call's workspace.
   template <class V>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "attest/choice/zero_or_nan.hpp"
 #include "attest/cuda/call.hpp"
 #include "attest/cuda/tensors.hpp"
 
@@ -34,7 +35,8 @@ struct Division {
 
 /// The division that a call's parameters ask for.
 inline Division division_of(const Call& call) {
-  return {true, static_cast<float>(call.real("eps")), call.choice("zero_denominator") == "nan"};
+  return {true, static_cast<float>(call.real("eps")),
+          call.choice<choice::zero_or_nan>("zero_denominator") == choice::zero_or_nan::nan};
 }
 
 struct Product {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attest/choice/none_or_rotary.hpp"
 #include "attest/cuda/gate.hpp"
 #include "attest/cuda/linear.hpp"
 #include "attest/cuda/positions.hpp"
@@ -26,7 +27,9 @@ struct Segments {
 
   /// What does not depend on where queries, keys and values come from; `input` has the tokens.
   Segments(const Call& call, const char* input)
-      : tokens(call.sequences("n", input, kTile)), segments(tokens), turned(call.choice("position") != "none") {
+      : tokens(call.sequences("n", input, kTile)),
+        segments(tokens),
+        turned(call.choice<choice::none_or_rotary>("position") == choice::none_or_rotary::rotary) {
     const Index longest = std::max<Index>(tokens.length, 1);
     segments.chunk = static_cast<int>(std::min(call.integer("segment", longest), longest));
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "attest/cuda/device.hpp"
 
@@ -61,6 +63,9 @@ struct Sequences {
 
 /// phi of linear attention, or the activation of a layer, element by element.
 enum class Map { identity, elu_plus_one, relu, exp, gelu_tanh };
+constexpr std::array<std::string_view, 5> words_of(Map) {
+  return {"identity", "elu_plus_one", "relu", "exp", "gelu_tanh"};
+}
 
 inline constexpr float kGeluSlope = 2 * 0.7978845608028654f, kGeluCube = 0.044715f;
 

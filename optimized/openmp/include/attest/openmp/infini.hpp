@@ -4,21 +4,24 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 
 #include "attest/openmp/eigen.hpp"
 #include "attest/openmp/tiles.hpp"
+#include "attest/spec/infini/memory_retrieve.hpp"
 
 /// What the kernels of the compressive memory share.
 namespace attest::openmp::infini {
 
+using attest::spec::infini::memory_retrieve::FeatureMap;
+using attest::spec::infini::memory_retrieve::ZeroDenominator;
+
 /// phi of every element. Below 0 it is e^x itself: expm1(x) + 1 would turn the small features into 0.
 template <class T>
-RowMajor<T> features(const std::string& map, const View<const T, 2>& x) {
+RowMajor<T> features(FeatureMap map, const View<const T, 2>& x) {
   RowMajor<T> phi = matrix(x);
-  if (map == "identity") return phi;
-  if (map == "relu") return phi.cwiseMax(T(0));
-  const bool everywhere = map == "exp";
+  if (map == FeatureMap::identity) return phi;
+  if (map == FeatureMap::relu) return phi.cwiseMax(T(0));
+  const bool everywhere = map == FeatureMap::exp;
   each_tile(phi.rows(), [&](Index first, Index count) {
     for (Index t = first; t < first + count; ++t)
       for (Index a = 0; a < phi.cols(); ++a)
@@ -29,10 +32,11 @@ RowMajor<T> features(const std::string& map, const View<const T, 2>& x) {
 
 /// Divides each row by its denominator, and follows the convention where that is 0.
 template <class T, class Rows, class Denominators>
-void divide_rows(Rows&& numerator, const Denominators& denominator, const std::string& zero_denominator) {
+void divide_rows(Rows&& numerator, const Denominators& denominator, ZeroDenominator zero_denominator) {
   for (Index i = 0; i < numerator.rows(); ++i) {
     if (denominator(i) == 0)
-      numerator.row(i).setConstant(zero_denominator == "nan" ? std::numeric_limits<T>::quiet_NaN() : T(0));
+      numerator.row(i).setConstant(zero_denominator == ZeroDenominator::nan ? std::numeric_limits<T>::quiet_NaN()
+                                                                            : T(0));
     else
       numerator.row(i) /= denominator(i);
   }
@@ -41,7 +45,7 @@ void divide_rows(Rows&& numerator, const Denominators& denominator, const std::s
 /// phi memory / (phi z + eps) for a few rows.
 template <class T, class Phi>
 RowMajor<T> retrieve(const Phi& phi, const RowMajor<T>& memory, const Column<T>& z, T eps,
-                     const std::string& zero_denominator) {
+                     ZeroDenominator zero_denominator) {
   RowMajor<T> answer = phi * memory;
   const Column<T> denominator = (phi * z).array() + eps;
   divide_rows<T>(answer, denominator, zero_denominator);
@@ -94,7 +98,7 @@ struct Affine {
 
 /// A = I - phi^T diag(1 / (phi z + eps)) phi,  B = phi^T v
 template <class T, class Phi, class Values>
-Affine<T> segment_map(const Phi& phi, const Values& v, const Column<T>& z, T eps, const std::string& zero_denominator) {
+Affine<T> segment_map(const Phi& phi, const Values& v, const Column<T>& z, T eps, ZeroDenominator zero_denominator) {
   RowMajor<T> weighted = phi;
   const Column<T> denominator = (phi * z).array() + eps;
   divide_rows<T>(weighted, denominator, zero_denominator);

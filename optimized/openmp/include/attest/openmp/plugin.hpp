@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attest/attest_kernel.h"
+#include "attest/choice.hpp"
 #include "attest/view.hpp"
 
 namespace attest::openmp {
@@ -39,7 +40,11 @@ public:
   bool boolean_parameter(std::string_view name) const { return parameter(name).integer != 0; }
   Index integer_parameter(std::string_view name) const { return parameter(name).integer; }
   double real_parameter(std::string_view name) const { return parameter(name).real; }
-  std::string choice_parameter(std::string_view name) const { return parameter(name).text; }
+  template <Choice E>
+  E choice_parameter(std::string_view name) const {
+    const char* word = parameter(name).text;
+    return choice_of<E>(name, word ? word : "");
+  }
   std::optional<double> optional_real_parameter(std::string_view name) const {
     const auto& found = parameter(name);
     return found.given ? std::optional(found.real) : std::nullopt;

@@ -15,13 +15,15 @@ namespace attest::openmp::infini::segment_attention {
 
 using attest::spec::infini::segment_attention::In;
 using attest::spec::infini::segment_attention::Out;
+using attest::spec::infini::segment_attention::Position;
+using attest::spec::infini::segment_attention::Update;
 
 /// Rows turned by their positions: pair a = (2a, 2a + 1) of token t by the angle (offset + t) 10000^(-2a/d). The angles
 /// are taken in double, because a float's angle of a late position is too coarse.
 template <class T>
 RowMajor<T> positioned(const In<T>& in, const View<const T, 2>& x) {
   RowMajor<T> turned = matrix(x);
-  if (in.position == "none") return turned;
+  if (in.position == Position::none) return turned;
   const Index d = turned.cols();
   each_tile(turned.rows(), [&](Index first, Index count) {
     for (Index t = first; t < first + count; ++t)
@@ -102,7 +104,7 @@ struct Head {
   void store(State<T>& state, Index s) const {
     const auto phi = phi_k.middleRows(first_of(s), count_of(s));
     RowMajor<T> u = v.middleRows(first_of(s), count_of(s));
-    if (in.update == "delta") {
+    if (in.update == Update::delta) {
       each_tile(u.rows(), [&](Index first, Index count) {
         u.middleRows(first, count) -=
             retrieve(phi.middleRows(first, count), state.memory, state.z, T(0), in.zero_denominator);

@@ -8,11 +8,12 @@ namespace attest::reference::attention::feed_forward {
 
 using In = attest::spec::attention::feed_forward::In<Number>;
 using Out = attest::spec::attention::feed_forward::Out<Number>;
+using attest::spec::attention::feed_forward::Activation;
 
 /// act(u)
 inline Number activated(const In& in, const Number& u) {
-  if (in.activation == "identity") return u;
-  if (in.activation == "relu") return positive(u) ? u : Number(0);
+  if (in.activation == Activation::identity) return u;
+  if (in.activation == Activation::relu) return positive(u) ? u : Number(0);
   return u * sigmoid(Number(2 * 0.7978845608028654) * (u + Number(0.044715) * u * u * u));
 }
 

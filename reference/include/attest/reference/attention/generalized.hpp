@@ -10,6 +10,8 @@ namespace attest::reference::attention::generalized {
 
 using In = attest::spec::attention::generalized::In<Number>;
 using Out = attest::spec::attention::generalized::Out<Number>;
+using attest::spec::attention::generalized::Sim;
+using attest::spec::attention::generalized::ZeroDenominator;
 using scaled_dot_product::Rows;
 using Keys = std::vector<Index>;
 
@@ -21,9 +23,11 @@ inline Keys visible(const In& in, Index i) {
 }
 
 /// Row i of x through a map of linear.feature_map.
-inline Vector mapped(const std::string& kind, View<const Number, 2> x, Index i) {
+template <Choice Map>
+Vector mapped(Map map, View<const Number, 2> x, Index i) {
   Matrix phi(1, x.extent(1));
-  linear::feature_map::branch({.x = x.rows(i, 1), .kind = kind}, {.phi = phi.view()});
+  linear::feature_map::branch({.x = x.rows(i, 1), .kind = same_choice<linear::feature_map::Kind>(map)},
+                              {.phi = phi.view()});
   return tabulate(x.extent(1), [&](Index a) { return phi(0, a); });
 }
 
@@ -39,18 +43,18 @@ inline Number squared_distance(const In& in, Index i, Index j) {
   return sum(in.q.extent(1), [&](Index a) { return power(in.q(i, a) - in.k(j, a), 2); });
 }
 
-inline bool is_exponential(const In& in) { return in.sim == "exp_dot" || in.sim == "rbf"; }
+inline bool is_exponential(const In& in) { return in.sim == Sim::exp_dot || in.sim == Sim::rbf; }
 
 /// ln sim(q_i, k_j) where the similarity is an exponential.
 inline Number exponent(const In& in, Index i, Index j) {
-  if (in.sim == "rbf") return -in.gamma * squared_distance(in, i, j);
+  if (in.sim == Sim::rbf) return -in.gamma * squared_distance(in, i, j);
   return scaled_dot_product::scale_of(in) * dot(in.q[i], in.k[j]);
 }
 
 /// sim(q_i, k_j)
 inline Number similarity(const In& in, Index i, Index j) {
   if (is_exponential(in)) return exp(exponent(in, i, j));
-  if (in.sim == "polynomial") return power(dot(in.q[i], in.k[j]) + in.offset, in.power);
+  if (in.sim == Sim::polynomial) return power(dot(in.q[i], in.k[j]) + in.offset, in.power);
   return dot(mapped(in.phi, in.q, i), mapped(in.varphi, in.k, j));
 }
 
@@ -62,7 +66,7 @@ auto over(const Keys& keys, F&& f) {
 
 /// C5: x / z, or the convention where z is exactly 0.
 inline Number ratio(const In& in, const Number& x, const Number& z) {
-  if (is_zero(z)) return in.zero_denominator == "nan" ? Number(std::nan("")) : Number(0);
+  if (is_zero(z)) return in.zero_denominator == ZeroDenominator::nan ? Number(std::nan("")) : Number(0);
   return x / z;
 }
 
@@ -127,8 +131,9 @@ inline void polynomial_features(const In& in, const Out& out) {
   const Index width = in.q.extent(1) + (in.offset > 0 ? 1 : 0);
   const auto phi = [&](View<const Number, 2> x, Index i) {
     Matrix features(1, width * width);
-    linear::polynomial_feature_map::direct({.x = x.rows(i, 1), .layout = "full", .constant = in.offset},
-                                           {.phi = features.view()});
+    linear::polynomial_feature_map::direct(
+        {.x = x.rows(i, 1), .layout = linear::polynomial_feature_map::Layout::full, .constant = in.offset},
+        {.phi = features.view()});
     return tabulate(width * width, [&](Index a) { return features(0, a); });
   };
   each_row(in, out, [&](Index i, const Keys& keys) {

@@ -10,6 +10,7 @@ namespace attest::reference::attention::scaled_dot_product {
 
 using In = attest::spec::attention::scaled_dot_product::In<Number>;
 using Out = attest::spec::attention::scaled_dot_product::Out<Number>;
+using attest::spec::attention::scaled_dot_product::EmptyRow;
 
 /// S_i in ascending order: not masked, not in the future, not hidden by a bias of -inf.
 template <class I>
@@ -87,9 +88,9 @@ inline void empty_row(const In& in, const Out& out, Index i) {
   const auto [s, m] = in.v.extents();
   const auto equal = tabulate(s, [count = s](Index) { return 1 / Number(count); });
   for (Index c = 0; c < m; ++c)
-    out.o(i, c) = in.empty_row == "nan"    ? Number(std::nan(""))
-                  : in.empty_row == "mean" ? dot(equal, in.v.column(c))
-                                           : Number(0);
+    out.o(i, c) = in.empty_row == EmptyRow::nan    ? Number(std::nan(""))
+                  : in.empty_row == EmptyRow::mean ? dot(equal, in.v.column(c))
+                                                   : Number(0);
 }
 
 /// Every form: `row(i, keys, l, v)` fills out.o[i] from the logits and the values of the visible keys.

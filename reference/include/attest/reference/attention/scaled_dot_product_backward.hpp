@@ -114,7 +114,7 @@ inline void tape(const In& in, const Out& out) {
                                  .bias = bias,
                                  .scale = in.scale,
                                  .causal = in.causal,
-                                 .empty_row = "zero",
+                                 .empty_row = scaled_dot_product::EmptyRow::zero,
                                  .block = in.block},
                                 {.o = o.view()});
   for (Index i = 0; i < n; ++i)

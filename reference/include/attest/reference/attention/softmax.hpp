@@ -10,6 +10,7 @@ namespace attest::reference::attention::softmax {
 
 using In = attest::spec::attention::softmax::In<Number>;
 using Out = attest::spec::attention::softmax::Out<Number>;
+using attest::spec::attention::softmax::EmptyRow;
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -31,7 +32,9 @@ void each_row(const In& in, const Out& out, F&& fill) {
     for (Index j = 0; j < s; ++j) out.a(r, j) = Number(0);
     if (keys.empty()) {
       for (Index j = 0; j < s; ++j)
-        out.a(r, j) = in.empty_row == "nan" ? Number(std::nan("")) : in.empty_row == "mean" ? 1 / Number(s) : Number(0);
+        out.a(r, j) = in.empty_row == EmptyRow::nan    ? Number(std::nan(""))
+                      : in.empty_row == EmptyRow::mean ? 1 / Number(s)
+                                                       : Number(0);
       out.lse(r) = Number(-kInfinity);
       continue;
     }

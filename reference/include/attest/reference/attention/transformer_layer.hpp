@@ -12,6 +12,8 @@ namespace attest::reference::attention::transformer_layer {
 
 using In = attest::spec::attention::transformer_layer::In<Number>;
 using Out = attest::spec::attention::transformer_layer::Out<Number>;
+using attest::spec::attention::transformer_layer::Attention;
+using attest::spec::attention::transformer_layer::Kind;
 using multi_head::projected;
 /// What one of the attentions is given: who asks, who is asked, and the projections.
 using Heads = multi_head::In;
@@ -27,7 +29,7 @@ inline Heads on_tokens(const In& in, View<const Number, 2> x) {
           .w_o = in.w_o,
           .mask = {},
           .scale = {},
-          .causal = in.kind == "decoder_post_norm"};
+          .causal = in.kind == Kind::decoder_post_norm};
 }
 
 /// Attention of the tokens on the memory.
@@ -70,7 +72,8 @@ inline Matrix linear_head(const Matrix& q, const Matrix& k, const Matrix& v, boo
 /// One head from its queries, keys and values.
 inline Matrix head(const In& in, const Heads& a, const Matrix& q, const Matrix& k, const Matrix& v,
                    bool through_sums = false) {
-  return in.attention == "softmax" ? multi_head::attended(a, q, k, v) : linear_head(q, k, v, a.causal, through_sums);
+  return in.attention == Attention::softmax ? multi_head::attended(a, q, k, v)
+                                            : linear_head(q, k, v, a.causal, through_sums);
 }
 
 /// All heads of an attention, concatenated.
@@ -139,9 +142,9 @@ void layer(const In& in, const Out& out, A&& attend, J&& join) {
   const auto own = [&](const Matrix& x) { return attend(on_tokens(in, x.view())); };
   const auto other = [&](const Matrix& x) { return attend(on_memory(in, x.view())); };
   const auto network = [&](const Matrix& x) { return transformed(in, x); };
-  const bool additive = in.kind == "additive";
+  const bool additive = in.kind == Kind::additive;
   Matrix y = join(additive ? 0 : 1, Matrix(in.x, in.x.extent(0), in.x.extent(1)), own);
-  if (in.kind == "decoder_post_norm") y = join(2, y, other);
+  if (in.kind == Kind::decoder_post_norm) y = join(2, y, other);
   y = additive ? network(y) : join(3, y, network);
   for (const Index i : wanted(out.z))
     for (Index a = 0; a < y.extent(1); ++a) out.z(i, a) = y(i, a);

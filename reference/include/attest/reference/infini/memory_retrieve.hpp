@@ -8,17 +8,19 @@ namespace attest::reference::infini::memory_retrieve {
 
 using In = attest::spec::infini::memory_retrieve::In<Number>;
 using Out = attest::spec::infini::memory_retrieve::Out<Number>;
+using attest::spec::infini::memory_retrieve::FeatureMap;
+using attest::spec::infini::memory_retrieve::ZeroDenominator;
 
 /// phi(x) = elu(x) + 1: x + 1 for x > 0, e^x for x <= 0; or another map by its name.
-inline Number feature(const std::string& map, const Number& x) {
-  if (map == "identity") return x;
-  if (map == "exp") return exp(x);
-  if (map == "relu") return positive(x) ? x : Number(0);
+inline Number feature(FeatureMap map, const Number& x) {
+  if (map == FeatureMap::identity) return x;
+  if (map == FeatureMap::exp) return exp(x);
+  if (map == FeatureMap::relu) return positive(x) ? x : Number(0);
   return positive(x) ? x + 1 : exp(x);
 }
 
 /// phi of every element.
-inline Matrix features(const std::string& map, View<const Number, 2> x) {
+inline Matrix features(FeatureMap map, View<const Number, 2> x) {
   Matrix phi(x.extent(0), x.extent(1));
   for (Index t = 0; t < x.extent(0); ++t)
     for (Index a = 0; a < x.extent(1); ++a) phi(t, a) = feature(map, x(t, a));
@@ -26,8 +28,8 @@ inline Matrix features(const std::string& map, View<const Number, 2> x) {
 }
 
 /// numerator / denominator, and the convention where the denominator is 0 (C1).
-inline Number ratio(const Number& numerator, const Number& denominator, const std::string& zero_denominator) {
-  if (is_zero(denominator)) return zero_denominator == "nan" ? Number(std::nan("")) : Number(0);
+inline Number ratio(const Number& numerator, const Number& denominator, ZeroDenominator zero_denominator) {
+  if (is_zero(denominator)) return zero_denominator == ZeroDenominator::nan ? Number(std::nan("")) : Number(0);
   return numerator / denominator;
 }
 
@@ -40,7 +42,7 @@ Number denominator(Row phi, const Z& z, double eps) {
 
 /// phi^T memory / (phi^T z + eps)
 template <class M, class Z>
-Vector read(Row phi, const M& memory, const Z& z, double eps, const std::string& zero_denominator) {
+Vector read(Row phi, const M& memory, const Z& z, double eps, ZeroDenominator zero_denominator) {
   const Number below = stage("denominator", denominator(phi, z, eps));
   return tabulate(memory.extent(1),
                   [&](Index b) { return ratio(dot(phi, memory.column(b)), below, zero_denominator); });

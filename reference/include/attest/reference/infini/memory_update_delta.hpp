@@ -8,13 +8,14 @@ namespace attest::reference::infini::memory_update_delta {
 
 using In = attest::spec::infini::memory_update_delta::In<Number>;
 using Out = attest::spec::infini::memory_update_delta::Out<Number>;
+using attest::spec::infini::memory_update_delta::ZeroDenominator;
 using memory_retrieve::features;
 using memory_update_linear::carried;
 using memory_update_linear::State;
 
 /// v_t - r_t: what the old state does not already answer to the key.      (C1 through `read`)
 inline Matrix news(View<const Number, 2> phi, View<const Number, 2> v, const State& old, double eps,
-                   const std::string& zero_denominator) {
+                   ZeroDenominator zero_denominator) {
   Matrix u(v.extent(0), v.extent(1));
   for (Index t = 0; t < v.extent(0); ++t) {
     const auto r = memory_retrieve::read(phi[t], old.memory, old.z, eps, zero_denominator);
@@ -68,7 +69,7 @@ inline Affine composed(const Affine& first, const Affine& second) {
 /// A = I - sum_t phi_t phi_t^T / (phi_t^T z),  B = phi^T v
 template <class Z>
 Affine segment_map(View<const Number, 2> phi, View<const Number, 2> v, const Z& z, double eps,
-                   const std::string& zero_denominator) {
+                   ZeroDenominator zero_denominator) {
   const auto [n, d] = phi.extents();
   Matrix A(d, d), B(d, v.extent(1)), weighted(n, d);
   for (Index t = 0; t < n; ++t) {

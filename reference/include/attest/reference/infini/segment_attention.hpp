@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <numeric>
+
 #include "attest/reference/attention/softmax.hpp"
 #include "attest/reference/infini/gate.hpp"
 #include "attest/reference/infini/memory_update_delta.hpp"
+#include "attest/reference/positional/rotary.hpp"
 #include "attest/spec/infini/segment_attention.hpp"
 
 namespace attest::reference::infini::segment_attention {
 
 using In = attest::spec::infini::segment_attention::In<Number>;
 using Out = attest::spec::infini::segment_attention::Out<Number>;
+using attest::spec::infini::segment_attention::Position;
+using attest::spec::infini::segment_attention::Update;
 using memory_update_delta::Affine;
 using memory_update_linear::carried;
 using memory_update_linear::prefix_scan;
@@ -22,19 +27,14 @@ inline Index segment_of(const In& in) {
   return segment;
 }
 
-/// The row for the local branch: pair a = (2a, 2a + 1) of token t turned by the angle (offset + t) 10000^(-2a/d).
+/// Rows for the local branch: token t stands at position offset + t.
 inline Matrix positioned(const In& in, View<const Number, 2> x) {
   const auto [n, d] = x.extents();
   Matrix turned(x, n, d);
-  if (in.position == "none") return turned;
-  for (Index a = 0; a < d / 2; ++a) {  // C2
-    const Number frequency = exp(-(Number(2 * a) / Number(d)) * log(Number(10000)));
-    for (Index t = 0; t < n; ++t) {
-      const Number angle = stage("angle", Number(in.offset + t) * frequency), c = cos(angle), s = sin(angle);
-      turned(t, 2 * a) = c * x(t, 2 * a) - s * x(t, 2 * a + 1);
-      turned(t, 2 * a + 1) = s * x(t, 2 * a) + c * x(t, 2 * a + 1);
-    }
-  }
+  if (in.position == Position::none) return turned;
+  std::vector<Index> positions(static_cast<std::size_t>(n));
+  std::iota(positions.begin(), positions.end(), in.offset);
+  positional::rotary::pairs({.x = x, .positions = {positions.data(), {n}}}, {.y = turned.view()});  // C2
   return turned;
 }
 
@@ -87,7 +87,7 @@ struct Head {
   void store(State& state, Index first, Index count) const {
     const auto phi = phi_k.view().rows(first, count);
     const auto v = in.v.rows(first, count);
-    if (in.update == "linear") return state.add(phi, v);
+    if (in.update == Update::linear) return state.add(phi, v);
     const auto u = memory_update_delta::news(phi, v, state, 0, in.zero_denominator);
     state.add(phi, u.view());
   }

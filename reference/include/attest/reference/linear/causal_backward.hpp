@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <string>
-
 #include "attest/reference/linear/causal_numerator_backward.hpp"
 #include "attest/reference/linear/causal_step.hpp"
 #include "attest/spec/linear/causal_backward.hpp"
@@ -13,12 +11,13 @@ using In = attest::spec::linear::causal_backward::In<Number>;
 using Out = attest::spec::linear::causal_backward::Out<Number>;
 using causal_step::ratio;
 using causal_step::State;
+using causal_step::ZeroDenominator;
 namespace numerator = causal_numerator_backward;
 
 /// How the forward pass divides (C1).
 struct Division {
   double eps;
-  std::string zero_denominator = "zero";
+  ZeroDenominator zero_denominator = ZeroDenominator::zero;
 };
 
 /// What the denominators make of grad_o: G_i = grad_o_i / d_i and e_i = -(grad_o_i . o_i) / d_i, beside phi_q_i . Z_i

@@ -8,6 +8,7 @@ namespace attest::reference::linear::causal_step {
 
 using In = attest::spec::linear::causal_step::In<Number>;
 using Out = attest::spec::linear::causal_step::Out<Number>;
+using attest::spec::linear::causal_step::ZeroDenominator;
 
 /// What the tokens so far leave behind: S = sum_j phi_k_j v_j^T and Z = sum_j phi_k_j.
 struct State {
@@ -42,7 +43,7 @@ struct State {
 template <class I>
 Number ratio(const I& in, const Number& numerator, const Number& denominator) {
   const Number d = stage("denominator", in.eps == 0 ? denominator : denominator + in.eps);
-  if (is_zero(d)) return in.zero_denominator == "nan" ? Number(std::nan("")) : Number(0);
+  if (is_zero(d)) return in.zero_denominator == ZeroDenominator::nan ? Number(std::nan("")) : Number(0);
   return numerator / d;
 }
 

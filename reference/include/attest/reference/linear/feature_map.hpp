@@ -8,6 +8,7 @@ namespace attest::reference::linear::feature_map {
 
 using In = attest::spec::linear::feature_map::In<Number>;
 using Out = attest::spec::linear::feature_map::Out<Number>;
+using attest::spec::linear::feature_map::Kind;
 
 template <class F>
 void each_element(const In& in, const Out& out, F&& phi) {
@@ -19,9 +20,9 @@ void each_element(const In& in, const Out& out, F&& phi) {
 /// phi(x) = elu(x) + 1: x + 1 for x > 0, e^x for x <= 0      [Katharopoulos et al. 2020, eq. 7]
 inline void branch(const In& in, const Out& out) {
   each_element(in, out, [&](const Number& x) {
-    if (in.kind == "identity") return x;
-    if (in.kind == "exp") return exp(x);
-    if (in.kind == "relu") return positive(x) ? x : Number(0);
+    if (in.kind == Kind::identity) return x;
+    if (in.kind == Kind::exp) return exp(x);
+    if (in.kind == Kind::relu) return positive(x) ? x : Number(0);
     return positive(x) ? x + 1 : exp(x);
   });
 }
@@ -31,9 +32,9 @@ inline void max_min(const In& in, const Out& out) {
   each_element(in, out, [&](const Number& x) {
     const bool above = positive(x);
     const Number most = above ? x : Number(0), least = above ? Number(0) : x;
-    if (in.kind == "identity") return most + least;
-    if (in.kind == "exp") return exp(most) * exp(least);
-    if (in.kind == "relu") return most;
+    if (in.kind == Kind::identity) return most + least;
+    if (in.kind == Kind::exp) return exp(most) * exp(least);
+    if (in.kind == Kind::relu) return most;
     return most + exp(least);
   });
 }

@@ -8,6 +8,7 @@ namespace attest::reference::linear::polynomial_feature_map {
 
 using In = attest::spec::linear::polynomial_feature_map::In<Number>;
 using Out = attest::spec::linear::polynomial_feature_map::Out<Number>;
+using attest::spec::linear::polynomial_feature_map::Layout;
 
 /// The features of every row: `square(x_a)`, `cross(x_a, x_b)` and, with a constant, `linear(x_a)` and `constant`
 /// itself.
@@ -18,7 +19,7 @@ void each_feature(const In& in, const Out& out, S&& square, X&& cross, L&& linea
     const auto x = in.x[i];
     const auto phi = out.phi[i];
     Index at = 0;
-    if (in.layout == "full") {  // C2, C3
+    if (in.layout == Layout::full) {  // C2, C3
       for (Index a = 0; a < d + with; ++a)
         for (Index b = 0; b < d + with; ++b)
           phi(at++) = a == d && b == d ? constant
@@ -39,12 +40,12 @@ void each_feature(const In& in, const Out& out, S&& square, X&& cross, L&& linea
 
 /// The weight of x_a x_b, a != b: once for all pairs, sqrt 2 where a pair stands for itself and its mirror image.
 inline Number product(const In& in, const Number& x, const Number& y) {
-  return in.layout == "full" ? x * y : sqrt(Number(2)) * (x * y);
+  return in.layout == Layout::full ? x * y : sqrt(Number(2)) * (x * y);
 }
 
 /// full: x_a x_b, sqrt c x_a, c;  symmetric: x_a^2, sqrt 2 x_a x_b, sqrt(2 c) x_a, c      [c is the constant]
 inline void direct(const In& in, const Out& out) {
-  const Number weight = sqrt(Number(in.layout == "full" ? in.constant : 2 * in.constant));
+  const Number weight = sqrt(Number(in.layout == Layout::full ? in.constant : 2 * in.constant));
   each_feature(
       in, out, [](const Number& x) { return x * x; },
       [&](const Number& x, const Number& y) { return product(in, x, y); }, [&](const Number& x) { return weight * x; },

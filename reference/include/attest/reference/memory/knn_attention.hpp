@@ -11,10 +11,11 @@ using Out = attest::spec::memory::knn_attention::Out<Number>;
 using attention::scaled_dot_product::Rows;
 using attention::scaled_dot_product::scale_of;
 using attention::softmax::shifted;
+using attest::spec::memory::knn_attention::Normalise;
 
 /// x / |x|, or x itself.
 inline Vector direction(const In& in, Row x) {
-  if (in.normalise == "none") return tabulate(x.extent(0), [&](Index a) { return x(a); });
+  if (in.normalise == Normalise::none) return tabulate(x.extent(0), [&](Index a) { return x(a); });
   const Number length = sqrt(dot(x, x));
   return tabulate(x.extent(0), [&](Index a) { return x(a) / length; });
 }

@@ -8,12 +8,13 @@ namespace attest::reference::positional::rotary {
 
 using In = attest::spec::positional::rotary::In<Number>;
 using Out = attest::spec::positional::rotary::Out<Number>;
+using attest::spec::positional::rotary::Pairing;
 
 /// The coordinates of pair m.
 template <class I>
 std::pair<Index, Index> pair_of(const I& in, Index m) {
   const Index d = in.x.extent(1);
-  return in.pairing == "half" ? std::pair(m, m + d / 2) : std::pair(2 * m, 2 * m + 1);
+  return in.pairing == Pairing::half ? std::pair(m, m + d / 2) : std::pair(2 * m, 2 * m + 1);
 }
 
 /// theta_m = base^(-2m/d)
@@ -30,7 +31,7 @@ struct Turn {
 template <class I>
 Turn turn(const I& in, Index position, Index m) {
   if (position == 0) return {Number(1), Number(0)};
-  const Number angle = Number(position) * theta(in, m);
+  const Number angle = stage("angle", Number(position) * theta(in, m));
   return {cos(angle), sin(angle)};
 }
 

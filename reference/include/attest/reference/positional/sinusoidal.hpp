@@ -8,6 +8,8 @@ namespace attest::reference::positional::sinusoidal {
 
 using In = attest::spec::positional::sinusoidal::In<Number>;
 using Out = attest::spec::positional::sinusoidal::Out<Number>;
+using attest::spec::positional::sinusoidal::Layout;
+using attest::spec::positional::sinusoidal::Timescale;
 
 /// The sine and the cosine of one angle.
 struct Wave {
@@ -20,9 +22,9 @@ inline Wave wave(const Number& angle) { return {sin(angle), cos(angle)}; }
 inline Index waves(Index d) { return (d + 1) / 2; }
 
 /// The column of sine m and that of cosine m, which is d or more where there is none.
-inline Index sine_column(const In& in, Index m) { return in.layout == "half" ? m : 2 * m; }
+inline Index sine_column(const In& in, Index m) { return in.layout == Layout::half ? m : 2 * m; }
 inline Index cosine_column(const In& in, Index m) {
-  return in.layout == "half" ? waves(in.x.extent(1)) + m : 2 * m + 1;
+  return in.layout == Layout::half ? waves(in.x.extent(1)) + m : 2 * m + 1;
 }
 
 /// base^e
@@ -30,7 +32,7 @@ inline Number power(double base, const Number& e) { return exp(e * log(Number(ba
 
 /// 2m/d, or m / (d/2 - 1)
 inline Number exponent(const In& in, Index m) {
-  return Number(2 * m) / Number(in.timescale == "endpoint" ? in.x.extent(1) - 2 : in.x.extent(1));
+  return Number(2 * m) / Number(in.timescale == Timescale::endpoint ? in.x.extent(1) - 2 : in.x.extent(1));
 }  // C2
 
 /// w_m; w_0 = 1 without rounding, also where the exponent is 0/0
@@ -91,7 +93,7 @@ inline void half(const In& in, const Out& out) {
       const Number angle = Number(in.start + i) * frequency(in, a % sines);
       return a < sines ? sin(angle) : cos(angle);
     });
-    for (Index a = 0; a < d; ++a) out.y(i, a) = in.x(i, a) + row(in.layout == "half" ? a : a / 2 + a % 2 * sines);
+    for (Index a = 0; a < d; ++a) out.y(i, a) = in.x(i, a) + row(in.layout == Layout::half ? a : a / 2 + a % 2 * sines);
   }
 }
 
