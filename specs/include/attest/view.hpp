@@ -6,14 +6,27 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <utility>
 
 namespace attest {
 
 using Index = std::int64_t;
 
+/// Throws std::out_of_range unless `inside`, in release builds too: a reference that reads outside of an array would be
+/// a wrong truth. Kernels are compiled with ATTEST_UNCHECKED_VIEWS, in plugins of their own, and check by assert.
+constexpr void check_index(bool inside) {
+#ifdef ATTEST_UNCHECKED_VIEWS
+  assert(inside);
+  static_cast<void>(inside);
+#else
+  if (!inside) [[unlikely]]
+    throw std::out_of_range("an index of a View is out of range");
+#endif
+}
+
 /// Where the elements of an array of fixed rank lie, counted in elements from the first; row-major unless strides say
-/// otherwise. A part of it comes with the offset of its first element. Indexing is checked unless NDEBUG.
+/// otherwise. A part of it comes with the offset of its first element. Indices are checked: check_index.
 template <int Rank>
 struct Layout {
   using Extents = std::array<Index, Rank>;
@@ -38,7 +51,7 @@ struct Layout {
     const Extents at{static_cast<Index>(index)...};
     Index offset = 0;
     for (int axis = 0; axis < Rank; ++axis) {
-      assert(0 <= at[axis] && at[axis] < extents[axis]);
+      check_index(0 <= at[axis] && at[axis] < extents[axis]);
       offset += at[axis] * strides[axis];
     }
     return offset;
@@ -46,7 +59,7 @@ struct Layout {
   constexpr Part<Rank - 1> slice(Index i) const
     requires(Rank > 0)
   {
-    assert(0 <= i && i < extents[0]);
+    check_index(0 <= i && i < extents[0]);
     Layout<Rank - 1> rest;
     for (int axis = 1; axis < Rank; ++axis) {
       rest.extents[axis - 1] = extents[axis];
@@ -55,7 +68,7 @@ struct Layout {
     return {rest, i * strides[0]};
   }
   constexpr Part<Rank> range(int axis, Index first, Index count) const {
-    assert(0 <= first && 0 <= count && first + count <= extents[axis]);
+    check_index(0 <= first && 0 <= count && first + count <= extents[axis]);
     Layout part = *this;
     part.extents[axis] = count;
     return {part, first * strides[axis]};
@@ -74,7 +87,7 @@ struct Layout {
   }
 };
 
-/// Non-owning array of fixed rank; row-major unless strides say otherwise. Indexing is checked unless NDEBUG.
+/// Non-owning array of fixed rank; row-major unless strides say otherwise. Indices are checked: check_index.
 /// A default-constructed view is absent (`!view`): that is how an optional tensor that was not given looks.
 template <class T, int Rank>
 class View {
