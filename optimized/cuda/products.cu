@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All chunks at once: the prefix sums of their totals. units/products.hpp has the totals and the answers.
+// All chunks at once: the prefix sums of their totals. units/products.hpp has the totals and the outputs.
 #include "attest/cuda/products.hpp"
 
 namespace attest::cuda {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What attends: the way to the kernels of every similarity, which are units/attention.hpp.
+// Host functions of softmax attention: they choose the kernels of a similarity, which are in units/attention.hpp.
 #include "attest/cuda/attended.hpp"
 
 namespace attest::cuda {

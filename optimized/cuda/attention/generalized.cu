@@ -5,7 +5,8 @@
 namespace attest::cuda::attention::generalized {
 namespace {
 
-/// What a call asks for: features are powers of one, of mapped queries and keys.
+/// The similarity that the parameters of a call select: the features of `feature_dot` are power similarities of mapped
+/// queries and keys.
 Logits similarities_of(const Call& call, EmptyRow empty_row) {
   Logits logits = logits_of(call, empty_row);
   const auto sim = call.choice("sim");
@@ -66,7 +67,7 @@ struct AsSoftmax {
   }
 };
 
-/// An output that follows zero_denominator is a constant.
+/// An output set by zero_denominator is a constant: no gradient.
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {

@@ -5,7 +5,7 @@
 namespace attest::cuda::attention::transformer_layer {
 namespace {
 
-/// x + A(x): the heads' projections and findings are kept for the way back.
+/// x + A(x); projections and outputs of the heads are kept for the backward pass.
 struct Attention {
   MultiHead heads{};
   Projections p{};
@@ -22,14 +22,14 @@ struct Attention {
   }
 };
 
-/// What a call of any kind brings.
+/// The inputs that all kinds of a layer share.
 struct Layer {
   Call& call;
   Rows x = call.rows("x"), memory = call.rows("memory");
   Sequences tokens = call.sequences("n", "x", kTile), remembered = call.sequences("s", "memory", kTile);
   bool additive = call.choice("kind") == "additive", decodes = call.choice("kind") == "decoder_post_norm";
 
-  /// A of tokens on others, by weights of these names: queries, keys, values and output.
+  /// Attention with weights of these names: queries, keys, values and output.
   MultiHead heads(const Rows& asking, const Rows& asked, const Sequences& keys, const char* q, const char* k,
                   const char* v, const char* o) const {
     const Weights w_q = weights_of_own_heads(call, q);
@@ -82,10 +82,8 @@ struct Layer {
   }
 };
 
-/// additive:  z = F(y),         y = x + A(x)
-/// encoder:   z = LN(y + F(y)), y = LN(x + A(x))
-/// decoder:   z = LN(u + F(u)), u = LN(y + A(y, memory)), y = LN(x + A(x)) causal
-/// All of it up to the hidden units of F.
+/// additive:  z = F(y),         y = x + A(x) encoder:   z = LN(y + F(y)), y = LN(x + A(x)) decoder:   z = LN(u + F(u)),
+/// u = LN(y + A(y, memory)), y = LN(x + A(x)) causal The forward pass up to the hidden units of F.
 struct Pass {
   Attention own{}, other{};
   FeedForward network{};
@@ -104,7 +102,7 @@ struct Pass {
     pass.hidden = pass.network.hidden<T, Factor>(call);
     return pass;
   }
-  /// What the last norm gets.
+  /// The input of the last norm: y + F(y), or u + F(u).
   template <class T, class Factor>
   Rows last_sum(Call& call, const Layer& layer) const {
     const Answers sum = layer.room();
@@ -126,8 +124,8 @@ struct Value {
   }
 };
 
-/// The forward pass again, then sublayer by sublayer back, `grad` being the gradient by what the sublayer gave. A
-/// residual passes it on.
+/// The forward pass again, then back through the sublayers; `grad` is the gradient with respect to a sublayer's output.
+/// A residual connection passes it on.
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
@@ -173,7 +171,7 @@ struct Gradient {
     a.weight_gradient<T, Factor>(call, a.queries, pass.own.found, a.shared(grad), "gradient.w_o");
   }
 
-  /// Zeros for what only a decoder reads: layers without input, and sums over no tokens.
+  /// Zero gradients of the inputs that only a decoder reads: layers without input, and sums over no tokens.
   template <class T, class Factor>
   static void unread(Call& call, const Layer& layer) {
     const Weights c_k = weights_of_own_heads(call, "c_k");

@@ -25,14 +25,14 @@ struct KeptStack {
   void deallocate(boost::context::stack_context&) const {}
 };
 
-/// What ends the threads of a block after the first report.
+/// Thrown in every other thread of a block after the first report, so that their stacks unwind.
 struct Stopped {};
 
 bool same_place(Location a, Location b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
 
 std::uint32_t aligned(std::size_t bytes) { return static_cast<std::uint32_t>((bytes + 15) / 16 * 16); }
 
-// What sentences are put together from.
+// Parts of the reports' sentences.
 struct Lanes {
   std::uint32_t mask;
 };
@@ -86,7 +86,7 @@ void Block::run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, vo
     now_ = 1;
   }
   born_ = base_ = ++now_;
-  // What no check forbids to be read (the target of a copy under way, without the race check) is NaN.
+  // The target of a copy in flight reads as NaN where the race check is off.
   std::memset(bytes_.get(), 0xff, used_);
   dynamic_bytes_ = dynamic_bytes;
   used_ = aligned(dynamic_bytes);

@@ -39,7 +39,7 @@ struct Fiber {
   void resume();
   void suspend();
 
-  // What the address sanitizer wants to know of a switch; nothing without it.
+  // Announce a switch of stacks to the address sanitizer; without it they do nothing.
   void* fake_stack = nullptr;
   const void* scheduler_bottom = nullptr;
   std::size_t scheduler_size = 0;

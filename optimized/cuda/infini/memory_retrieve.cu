@@ -16,8 +16,8 @@ struct Value {
   }
 };
 
-/// With [G | e] for what the division makes of grad_a: grad_q_i = phi'(q_i) ([memory | z] [G | e]_i) and
-/// [grad_memory | grad_z] = sum_i phi(q_i) [G | e]_i^T.
+/// With [G | e], the gradient of the memory's output through the division: grad_q_i = phi'(q_i) ([memory | z] [G |
+/// e]_i) and [grad_memory | grad_z] = sum_i phi(q_i) [G | e]_i^T.
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {

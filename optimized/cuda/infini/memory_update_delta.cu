@@ -39,9 +39,9 @@ struct Value {
   }
 };
 
-/// Given [M' | z'], the gradients by the new state: v_t gets grad_u_t = M'^T phi(k_t), and what the memory answered
-/// gets -grad_u_t, of which the division makes [G | e]. So grad_k_t = phi'(k_t) ([M' | z'] [u_t | 1] + [memory | z] [G
-/// | e]_t), and [grad_memory | grad_z] = [M' | z'] + sum_t phi(k_t) [G | e]_t^T.
+/// Given [M' | z'], the gradients by the new state: v_t gets grad_u_t = M'^T phi(k_t), and the memory's output gets
+/// -grad_u_t, whose gradient through the division is [G | e]. So grad_k_t = phi'(k_t) ([M' | z'] [u_t | 1] + [memory |
+/// z] [G | e]_t), and [grad_memory | grad_z] = [M' | z'] + sum_t phi(k_t) [G | e]_t^T.
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {

@@ -4,8 +4,8 @@
 namespace attest::cuda::infini::multi_head {
 namespace {
 
-/// What a dense layer multiplies by, as a state that tokens read: x w is w^T x_i for every token i. A state is float,
-/// whatever is stored.
+/// Converts the weights of a dense layer to a state: x w is w^T x_i for every token i, and a state is float, whatever
+/// the tensors store.
 template <class T>
 __global__ __launch_bounds__(kThreads) void widen(Rows w, State state) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);

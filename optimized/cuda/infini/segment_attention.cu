@@ -42,10 +42,10 @@ struct ParallelLinear {
   }
 };
 
-/// The gate shares grad_o between the branches. The division makes [G | e] of the memory's share. With the memory [M |
-/// z] before a segment and the gradient [M' | z'] by that behind it, which is what later segments read in it, sum
-/// phi(q_t) [G | e]_t^T, and what is given by the last: grad_q_t = phi'(q_t) ([M | z] [G | e]_t), grad_k_t = phi'(k_t)
-/// ([M' | z'] [v_t | 1]) and grad_v_t = M'^T phi(k_t), each beside the local one.
+/// The gate splits grad_o between the branches. [G | e] is the gradient of the memory's part through the division. With
+/// the memory [M | z] before a segment and the gradient [M' | z'] by that behind it, which is what later segments read
+/// in it, sum phi(q_t) [G | e]_t^T, and what is given by the last: grad_q_t = phi'(q_t) ([M | z] [G | e]_t), grad_k_t =
+/// phi'(k_t) ([M' | z'] [v_t | 1]) and grad_v_t = M'^T phi(k_t), each beside the local one.
 struct GradientOfLinear {
   template <class T, class Factor>
   static void run(Call& call) {

@@ -76,8 +76,8 @@ struct Value {
   }
 };
 
-/// What a query adds to the gradients of alpha and beta by its row of f, joined with what it adds by its logits. A warp
-/// has a query.
+/// Adds to a query's gradients of alpha and beta, which come from its logits, those from its row of f. One warp for
+/// each query.
 template <class T>
 __global__ __launch_bounds__(kThreads) void add_rows_of_f(Sequences queries, Rows factors, Rows grad_f, Answers sums) {
   const Chunk chunk = queries.chunk_at(blockIdx.x);

@@ -32,7 +32,7 @@ struct Tables {
     multiply_rows<T, Factor>(call, {.a = x, .b = table, .rows = logits.queries, .answers = products});
     return read_back(products);
   }
-  /// What stands in the workspace by query and row of a table.
+  /// Workspace [queries, rows of a table].
   Answers by_row(Call& call) const { return call.workspace_rows(logits.queries, width()); }
 };
 

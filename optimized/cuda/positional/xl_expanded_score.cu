@@ -4,7 +4,7 @@
 namespace attest::cuda::positional::xl_expanded_score {
 namespace {
 
-/// What a call brings.
+/// The inputs of a call.
 struct Given {
   Sequences queries, keys;
   Rows x_q, p_q, x_k, p_k, w_q, w_k;

@@ -17,8 +17,8 @@ Rows from(const Rows& rows, Index elements) {
   return moved;
 }
 
-/// What a call brings, and its projections. Distances are counted from -ahead on: p has a row for each, and column t of
-/// what is kept by distance is for keys t - ahead places behind their query.
+/// The inputs of a call, and their projections. Distances are counted from -ahead on: p has a row for each, and column
+/// t of what is kept by distance is for keys t - ahead places behind their query.
 struct Projections {
   Rows x_q{}, x_k{}, w_q{}, w_e{}, w_r{}, r{}, r_ahead{};  // row t of r_ahead is for distance t - ahead
   Sequences queries{}, keys{}, distances{};
@@ -61,8 +61,8 @@ struct Projections {
     return project<T, Factor>(call, queries, x_q, w_q, bias);
   }
 
-  /// What is kept by distance, by key: rows that are read one element longer than they are, and backwards, are in the
-  /// order of the keys.
+  /// The view by key of a matrix stored by distance: with a row stride of one element more, and columns read backwards,
+  /// entries are in the order of the keys.
   template <class T>
   Rows by_key(const Answers& by_distance) const {
     Rows skewed = from<T>(read_back(by_distance), ahead + past());

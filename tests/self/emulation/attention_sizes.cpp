@@ -351,7 +351,7 @@ INSTANTIATE_TEST_SUITE_P(SoftmaxAttention, Sizes, testing::ValuesIn(ways()), [](
   return std::string(way.param.format->name) + "_" + way.param.form + (way.param.gradient ? "_gradient" : "_value");
 });
 
-/// What this test allows is no more than what it says: one key of two hundred that weighs a little more shows.
+/// The allowance is not too wide: one key of two hundred that weighs a little more is seen.
 TEST(AttentionAllowance, SeesAKeyThatIsOff) {
   const Problem p{.queries = {3}, .keys = {200}, .d = 8, .m = 3};
   Tensors in = inputs_of(p, kFormats[0], false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Correct kernels: the same right bits for every seed, and the meaning of each operation.
+// Correct kernels: the right bits, the same for every seed; and the meaning of each operation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -354,7 +354,7 @@ TEST(Operations, ViewsAndVectors) {
   release(all);
 }
 
-/// What lies on a thread's stack is destroyed when another thread's mistake ends the block.
+/// Objects on a thread's stack are destroyed when another thread's exception ends the block.
 struct Counted {
   explicit Counted(int* c) : count(c) { ++*count; }
   ~Counted() { --*count; }

@@ -10,7 +10,7 @@ namespace attest::cuda::kernels {
 /// Every name that kernels may use: kernels.cu.
 void run_vocabulary(Stream stream);
 
-/// Sum over a block by a tree in shared memory. `Barriers` = false plants the classic mistake.
+/// Sum over a block by a tree in shared memory. `Barriers` = false leaves out the barriers between the steps.
 template <int Threads, bool Barriers = true>
 __global__ void block_sum(const float* x, float* sum, int n) {
   __shared__ Shared<float, Threads> partial;
@@ -122,7 +122,7 @@ __global__ __launch_bounds__(128) void warpgroup_product(const __nv_bfloat16* a,
       c[(16 * warp() + Accumulator::row(i)) * Columns + 8 * e + Accumulator::column(i)] = sum[e].values[i];
 }
 
-/// The same in float by 16x16 threads, with padded tiles and vector access.
+/// A float matrix product by 16x16 threads, with padded tiles and vector access.
 template <int Tile>
 __global__ void tiled_product(const float* a, const float* b, float* c, int n) {
   __shared__ Shared<float, Tile, Tile> left;

@@ -535,7 +535,7 @@ INSTANTIATE_TEST_SUITE_P(LinearCausal, Sizes, testing::ValuesIn(ways()), [](cons
   return std::string(way.param.format->name) + "_" + way.param.form + (way.param.gradient ? "_gradient" : "_value");
 });
 
-/// What this test allows is no more than what it says: a single token that is left out shows.
+/// The allowance is not too wide: a single token of which one feature is off is seen.
 TEST(Allowance, SeesATokenThatIsMissing) {
   const Problem p{.lengths = {300}, .c = 8, .m = 3, .chunk = 64},
       shorter{.lengths = {299}, .c = 8, .m = 3, .chunk = 64};

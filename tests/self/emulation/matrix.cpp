@@ -243,7 +243,7 @@ TEST(Warpgroup, MultipliesTilesReadByRowsAndByColumns) {
   check_warpgroup<32>();
 }
 
-/// What the descriptors say, bit for bit: tables of the PTX ISA for tiles without a swizzle.
+/// The descriptors bit for bit, by the tables of the PTX ISA for tiles without a swizzle.
 __global__ void describe(std::uint64_t* out) {
   DynamicShared memory;
   memory.take<float>(16);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every mistake that the emulation reports, planted: kind, block, thread and line must be the right ones, for every
-// seed.
+// Every kind of report of the emulation: kind, block, thread and line must be right for every seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +19,7 @@ using emulation::settings;
 
 constexpr unsigned all_lanes = 0xffffffffu;
 
-/// The line of this file that ends with "// planted: <name>".
+/// The line of this file that ends with "// reported: <name>".
 unsigned line_of(const std::string& name) {
   std::ifstream file(ATTEST_THIS_FILE);  // __FILE__ may be relative to where the compiler ran
   std::string line;
@@ -31,7 +30,7 @@ unsigned line_of(const std::string& name) {
   return 0;
 }
 
-/// Of two threads that are not ordered either may come first: then there are two ways in which the mistake shows.
+/// Either of two unordered threads may run first: then there are two correct reports.
 struct Expected {
   std::vector<Mistake> mistakes;
   std::vector<std::string> markers;
@@ -43,7 +42,7 @@ bool one_of(const std::vector<T>& all, const T& x) {
   return std::find(all.begin(), all.end(), x) != all.end();
 }
 
-/// Runs three blocks of which block 2 (and 2 only) makes the mistake, with 20 seeds.
+/// Runs three blocks, of which only block 2 has the defect, with 20 seeds.
 template <class... Parameters, class... Arguments>
 void expect_report(const Expected& expected, void (*kernel)(Parameters...), dim3 block, std::size_t shared_bytes,
                    Arguments... arguments) {
@@ -489,7 +488,7 @@ enum class Plant {
   warp
 };
 
-/// A product as it should be, with one mistake in block 2.
+/// A correct product, with one defect in block 2.
 template <Plant plant>
 __global__ void planted_product(float* out) {
   using T = __nv_bfloat16;

@@ -4,15 +4,16 @@
 #include "attest/cuda/products.hpp"
 #include "attest/cuda/softmax_attention.hpp"
 
-/// What a block of softmax attention does with tiles: the logits of 64 queries and keys, the running maximum and sum of
-/// each query, and sums of rows by weights.
+/// Tile operations of softmax attention: the logits of 64 queries and 64 keys, the running maximum and sum of each
+/// query, and weighted sums of rows.
 
 namespace attest::cuda {
 
 inline constexpr unsigned kAllLanes = 0xffffffffu;
 inline constexpr int kScoreEights = kTile / 8;
 
-/// What a block has the answers of, and what they are sums with.
+/// `Side`: whether a block's rows of output are queries or keys. `Coefficient`: whether its sums are weighted by
+/// attention weights or by gradients of logits.
 enum class Side { queries, keys };
 enum class Coefficient { weight, logit_gradient };
 
@@ -39,8 +40,8 @@ public:
   __device__ int keys() const { return keys_.count; }
 
   /// This warp's products q_i . k_j become logits: -inf where there is no such query or key, or the one does not see
-  /// the other. `first` is row 0 of the block's own side, `t` that of the other. What a call asks for is asked once for
-  /// all elements: asked for each of them, a strip has the code of every combination.
+  /// the other. `first` is row 0 of the block's own side, `t` that of the other. Options of the call are tested once
+  /// for all elements: tested for each element, a strip would hold the code of every combination.
   template <Side side, Similarity similarity, class Factor>
   __device__ __forceinline__ void of_products(Strip<Factor, kTile / 8>& scores, int eights, int first, int t) const {
     const auto each = [&](auto&& change) { each_of<side>(scores, eights, first, t, change); };
@@ -82,7 +83,8 @@ public:
     });
   }
 
-  /// This warp's products grad_o_i . v_j become the gradients of the weights.
+  /// This warp's products grad_o_i . v_j become the gradients of the weights: the gradients by relative position are
+  /// added.
   template <Side side, class Factor>
   __device__ __forceinline__ void by_weights(Strip<Factor, kTile / 8>& products, int eights, int first, int t) const {
     if (!gradients_by_row_) return;
@@ -148,7 +150,7 @@ public:
   Panel<T> q, k;
 };
 
-/// A number for each of the two rows of a strip that a lane has elements of.
+/// One number for each of the two rows of a strip in which a lane has elements.
 struct TwoRows {
   float top, bottom;
 
@@ -173,11 +175,12 @@ __device__ inline float row_sum(float x) {
 /// e^(l - maximum), and 0 where l is -inf: the maximum may be, too.
 __device__ inline float exponential(float l, float maximum) { return l == -INFINITY ? 0.0f : expf(l - maximum); }
 
-/// The keys seen so far by the two rows of each lane: their maximum, and the sum of e^(l - maximum).
+/// Online softmax of the two rows of each lane over the keys so far: running maximum, and running sum of e^(l -
+/// maximum).
 struct Seen {
   TwoRows maximum{-INFINITY, -INFINITY}, sum{0, 0};
 
-  /// Logits become e^(l - maximum). Returned is what earlier sums are to be multiplied by.
+  /// Logits become e^(l - maximum). Returns the factor by which earlier sums must be rescaled.
   template <class Factor>
   __device__ __forceinline__ TwoRows add(Strip<Factor, kScoreEights>& logits, int eights) {
     TwoRows highest = maximum;
@@ -217,7 +220,8 @@ __device__ inline float derivative_of_power(const Logits& p, float l) {
   return l == -INFINITY ? 0.0f : times_power(static_cast<float>(p.power), l + p.offset, p.power - 1);
 }
 
-/// Logits become weights that the sums of their rows have taken. Returned is what earlier sums are to be multiplied by.
+/// Logits become weights, which are added to the running sums of their rows. Returns the factor by which earlier sums
+/// must be rescaled.
 template <Similarity similarity, class Factor>
 __device__ __forceinline__ TwoRows weigh(const Logits& p, Seen& seen, Strip<Factor, kScoreEights>& logits, int eights) {
   if constexpr (similarity != Similarity::power) {
@@ -255,8 +259,8 @@ __device__ __forceinline__ void add_similarities(Strip<Factor, kScoreEights>& sc
   }
 }
 
-/// Which of 64 columns of the weights have one that is not 0, a word for each warp. What the others meet may be
-/// anything, NaN too, and counts as 0.
+/// Bit x is set where column x of 64 columns of weights has one that is not 0; one word for each warp. Rows of values
+/// that only zero weights multiply may hold anything, NaN too, and count as 0.
 using Columns = std::uint64_t;
 
 /// Of this lane's weights.
@@ -279,7 +283,7 @@ __device__ __forceinline__ Columns store_weights(Strip<Factor, kScoreEights>& we
   return columns_used(weights, eights);
 }
 
-/// words = the columns that any row of this warp's uses.
+/// words(warp) = the columns that any row of this warp uses.
 template <class Words>
 __device__ __forceinline__ void tell_columns(Columns used, const Words& words) {
   for (int distance = 16; distance > 0; distance /= 2) used |= __shfl_xor_sync(kAllLanes, used, distance);
@@ -295,7 +299,7 @@ __device__ __forceinline__ void clear_unused(const Tile& tile, const Words& word
     if (!(all >> (i / columns) & 1)) tile(i / columns, begin + i % columns) = from_float<typename Tile::Value>(0.0f);
 }
 
-/// add(depth) where the weights meet `count` rows of `other` from `first` on, in a tile of its columns.
+/// Calls add(depth) when `count` rows of `other` from `first` on are in the tile of values, beside the tile of weights.
 template <class T, class Factor, class Words, class Add>
 __device__ __forceinline__ void with_values(const Tiles<Factor>& tiles, Columns used, const Words& words, bool hides,
                                             const Panel<T>& other, int first, int count, int rows, const Span& span,
@@ -323,7 +327,7 @@ __device__ __forceinline__ void add_weighted(Strip<Factor, kEights>& sum, const 
   });
 }
 
-/// sum_r += sum_t weights_rt (other_t - own_r), own_r from `first_own` on. Where the weight is 0 either may be
+/// sum_r += sum_t weights_rt (other_t - own_r), own_r from `first_own` on. Where the weight is 0 either row may hold
 /// anything.
 template <class T, class Factor, class Words>
 __device__ __forceinline__ void add_weighted_differences(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles,
@@ -343,13 +347,13 @@ __device__ __forceinline__ void add_weighted_differences(Strip<Factor, kEights>&
   });
 }
 
-/// The columns of answers in one of the tiles that cover them.
+/// The output columns of this block's tile.
 __device__ inline Span span_of(const Answers& answers) {
   const int tile = static_cast<int>(blockIdx.y);
   return {tile * kTile, wide_columns(tile, answers.width), false};
 }
 
-/// The mean of a column: what a query that sees nothing gets, where it is asked for.
+/// The mean of a column: the output of a query without a visible key where empty_row is mean.
 template <class T>
 __device__ float mean(const Panel<T>& v, int count, int column) {
   float sum = 0;
@@ -357,8 +361,8 @@ __device__ float mean(const Panel<T>& v, int count, int column) {
   return __fdiv_rn(sum, static_cast<float>(count));
 }
 
-/// What this warp's queries get: weighted sums over the sum of the weights, or what the convention says where there are
-/// none.
+/// The epilogue of this warp's queries: weighted sums divided by the sum of weights; rows without a visible key follow
+/// the convention `empty_row`.
 template <class T, class Factor, int Eights>
 __device__ __forceinline__ void store_attended(Strip<Factor, Eights>& sum, const Seen& seen, const Logits& p,
                                                const Panel<T>& values, int keys, const Answers& o, const Chunk& chunk,
@@ -384,7 +388,7 @@ __device__ __forceinline__ void store_attended(Strip<Factor, Eights>& sum, const
   }
 }
 
-/// What the second pass needs of a query, in the columns of a row of statistics.
+/// Columns of a row of statistics: what the second pass reads for a query.
 enum Statistic {
   kMaximum,  // of its logits
   kInverse,  // of the sum of e^(l - maximum); of one that sees nothing the weight of every key
@@ -392,7 +396,7 @@ enum Statistic {
   kStatistics
 };
 
-/// delta += sum_j w_ij grad_a_ij, from weights and from their gradients; what was summed before is kept `keep` times.
+/// delta += sum_j w_ij grad_a_ij, from weights and from their gradients; earlier sums are multiplied by `rescale`.
 template <class Factor>
 __device__ __forceinline__ void add_delta(TwoRows& delta, const TwoRows& keep, Strip<Factor, kScoreEights>& weights,
                                           const Strip<Factor, kScoreEights>& gradients, int eights) {
@@ -433,7 +437,7 @@ __device__ void fill_known(const Tile& known, const Panel<T>& statistic, int fir
   }
 }
 
-/// answer_r = factor sum_t c_rt other_t, where r are the rows of one side and t those of the other, and c_rt is a_ij or
+/// output_r = factor sum_t c_rt other_t, where r are the rows of one side and t those of the other, and c_rt is a_ij or
 /// grad_l_ij.
 struct Sums {
   Logits logits{};
@@ -467,7 +471,7 @@ void statistics_by_warpgroup(Call& call, const Logits& logits, const Rows& v, co
 template <Side side, Coefficient coefficient>
 void sums_by_warpgroup(Call& call, const Sums& sums);
 
-/// What else is made of the coefficients of a strip's elements: nothing.
+/// The default of to_coefficients' `extra`: no sums beside those of the columns.
 struct NothingElse {
   template <class... Places>
   __device__ explicit NothingElse(const Places&...) {}
@@ -476,8 +480,8 @@ struct NothingElse {
 };
 
 /// Products q_i . k_j, and those of grad_o_i . v_j, become c: this warp's rows of the chunk, and the other side's from
-/// t on. The queries' statistics begin in row `known_row`. `also` gets (row of the strip, i, j, c_ij, l_ij) of a
-/// query's keys.
+/// t on. The queries' statistics begin in row `known_row`. `extra` is called with (row of the strip, i, j, c_ij, l_ij)
+/// for a query's keys.
 template <Similarity similarity, Side side, Coefficient coefficient, class T, class Factor, class Tile, class Also>
 __device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreEights>& scores,
                                                 Strip<Factor, kScoreEights>& gradients, int eights, const Logits& p,

@@ -12,10 +12,11 @@
 #include "attest/attest_kernel.h"
 #include "attest/cuda/tensors.hpp"
 
-/// The host's side of a kernel: what a call brings, and the table that a plugin exports.
+/// The host side of a kernel: access to the tensors and parameters of a call, and the kernel table that a plugin
+/// exports.
 
-/// Every pair of what tensors are stored in and what products take. Products of float16 run as tf32: sums and weights
-/// leave its range. units.cmake reads this list, too.
+/// Every pair of storage type T of tensors and operand type Factor of products. Products of float16 run as tf32: sums
+/// and weights leave its range. units.cmake reads this list, too.
 #define ATTEST_CUDA_FORMATS(instantiate) \
   instantiate(float, float) instantiate(float, Tf32) instantiate(__nv_bfloat16, __nv_bfloat16) instantiate(__half, Tf32)
 
@@ -26,8 +27,8 @@ struct Grid {
 };
 
 /// One call: tensors and parameters by name, in layout bhnd, or thd where it brings "offsets.SIZE"; a workspace; and
-/// launches. The code that launches also says how much workspace it takes: a Call that measures hands out no memory and
-/// launches nothing.
+/// launches. The same code launches and measures the workspace: a Call made with Purpose::measure counts the requested
+/// bytes, hands out no memory and launches nothing.
 class Call {
 public:
   enum class Purpose { run, measure };
@@ -39,8 +40,8 @@ public:
 
   int heads() const { return heads_ * own_; }
 
-  /// For an equation with heads of its own, before anything else is asked: heads() are then those of the call times
-  /// `own`, and tensors that have the axis [own heads] in front of their own shape are asked for by `of_own_heads`.
+  /// For an equation with heads of its own; to be called first. heads() are then those of the call times `own`, and
+  /// tensors with the axis [own heads] in front of their own shape are accessed by `..._of_own_heads`.
   void split_heads(int own) { own_ = own; }
 
   /// The sequences of a size's tokens, which are those of the input `name`, in chunks.
@@ -139,7 +140,7 @@ public:
   const DLTensor* output(const char* name) const { return attest_output(&call_, name); }
 
   double real(const char* name) const { return parameter(name).real; }
-  /// The same, or what the equation's page says where the call does not give it.
+  /// The same, or the equation's default where the call does not give it.
   double real(const char* name, double unless_given) const {
     return parameter(name).given ? parameter(name).real : unless_given;
   }
@@ -157,7 +158,7 @@ public:
                                   : Map::identity;
   }
 
-  /// Room for `count` values in the call's workspace.
+  /// Memory for `count` values in the call's workspace; null while measuring.
   template <class V>
   V* workspace(Index count) {
     const std::size_t begin = used_;
@@ -223,8 +224,7 @@ private:
     if (packed_) return {.head = t.strides[1], .row = t.strides[0], .sharing = sharing(t), .own = own_};
     return {.sequence = t.strides[0], .head = t.strides[1], .row = t.strides[2], .sharing = sharing(t), .own = own_};
   }
-  /// What follows the heads, and the axis of own heads if there is one, is a row and a column, a column alone, or
-  /// nothing.
+  /// The axes after the heads, and after own heads where there are some, are (row, column), (column) or none.
   Place of_sequences(const DLTensor& t, int own_axes = 0) const {
     const int first = 2 + own_axes;
     Place place{.sequence = t.strides[0],
@@ -276,7 +276,7 @@ int run(const attest_call* call) {
   }
 }
 
-/// What goes wrong here goes wrong again in run(), which can say so.
+/// An error here is not reported: run() meets it again and reports it.
 template <class Kernel, class T, class Factor>
 std::size_t workspace(const attest_call* call) {
   try {
@@ -293,14 +293,14 @@ constexpr DLDataType dtype = {std::is_same_v<T, __nv_bfloat16> ? kDLBfloat : kDL
 
 }  // namespace detail
 
-/// Where tensors are: what the same sources are compiled for.
+/// The device type of tensors: the host's in the emulation.
 #if defined(ATTEST_CUDA_EMULATION)
 inline constexpr DLDeviceType kDevice = kDLCPU;
 #else
 inline constexpr DLDeviceType kDevice = kDLCUDA;
 #endif
 
-/// What a kernel says of itself.
+/// Declared properties of a kernel.
 struct About {
   std::string can{};  // capabilities
   const char* layout = "bhnd";

@@ -28,8 +28,8 @@ void answer(Call& call, const Product& product) {
   }
 }
 
-/// What the backward pass of causal linear attention reads and writes. Of mapped rows the gradients are those before
-/// the map.
+/// Operands and outputs of the backward pass of causal linear attention. For mapped rows the gradients are those with
+/// respect to the values before the map.
 struct Backward {
   Rows phi_q{}, phi_k{}, v{}, grad_o{};
   Sequences tokens{};
@@ -83,8 +83,8 @@ void through_numerator(Call& call, const Backward& x, const Rows& G, const Rows&
   }
 }
 
-/// All of it: the sums of the forward pass again, what the division makes of grad_o, and the gradients of the
-/// numerator.
+/// The whole backward pass: the sums of the forward pass again, the gradient through the division, and the gradients of
+/// the numerator.
 template <Algorithm algorithm, class T, class Factor>
 void backward(Call& call, const Backward& x) {
   Rows values = x.v;
@@ -108,7 +108,7 @@ void backward(Call& call, const Backward& x) {
   through_numerator<algorithm, T, Factor>(call, x, G, values, &states);
 }
 
-/// What a call of causal linear attention with a carried state brings: phi_q, phi_k, v, S and Z, to o, S and Z.
+/// Causal linear attention with a carried state: phi_q, phi_k, v, S and Z to o, S and Z, by the names of the call.
 template <Algorithm algorithm, class T, class Factor>
 void causal_value(Call& call, const Sequences& tokens) {
   const Rows phi_q = call.rows("phi_q"), phi_k = call.rows("phi_k"), v = call.rows("v");
@@ -123,7 +123,7 @@ void causal_value(Call& call, const Sequences& tokens) {
                                       .answers = call.answers("o")});
 }
 
-/// And what it brings for the gradients by all of them.
+/// The gradients with respect to all five inputs.
 template <Algorithm algorithm, class T, class Factor>
 void causal_gradient(Call& call, const Sequences& tokens) {
   const Rows phi_k = call.rows("phi_k"), v = call.rows("v");

@@ -33,7 +33,7 @@ inline Weights weights_of_own_heads(const Call& call, const char* name) {
   w.rows.place.own = static_cast<int>(call.input(name)->shape[2]);
   return w;
 }
-/// A number for each column, the same for all tokens; no data where the call does not bring it.
+/// One number for each column, the same for all tokens; no data where the call has none.
 inline Rows bias(const Call& call, const char* name) { return call.rows_of_sequence(name); }
 
 /// y_i = (factor x_i w + bias) slope(sloped_i) + addend_i; what has no data is not there.
@@ -51,8 +51,8 @@ struct Dense {
 template <class T, class Factor>
 void dense(Call& call, const Dense& layer);
 
-/// grad_w = sum_i x_i^T grad_y_i and grad_bias = sum_i grad_y_i over the tokens of a sequence. Answers without width
-/// are not wanted.
+/// grad_w = sum_i x_i^T grad_y_i and grad_bias = sum_i grad_y_i over the tokens of a sequence. An output without width
+/// is not computed.
 struct DenseGradient {
   Sequences tokens{};
   Rows x{}, grad_y{};

@@ -4,8 +4,8 @@
 #include "attest/cuda/call.hpp"
 #include "attest/cuda/tiles.hpp"
 
-/// What element-wise kernels are made of: neighbouring elements of a row that move in one access of 16 bytes where the
-/// tensor lies so.
+/// Vectors of neighbouring elements of a row for element-wise kernels: one access of 16 bytes where stride and
+/// alignment allow it.
 
 namespace attest::cuda {
 
@@ -14,7 +14,7 @@ struct Piece {
   static constexpr int size = 16 / static_cast<int>(sizeof(T));
   float values[size];
 
-  /// What stands at a row of the chunk from `column` on; 0 beyond the last column.
+  /// Elements `column`, `column` + 1, ... of a row of the chunk; 0 beyond the last column.
   __device__ static Piece of(const Panel<T>& panel, Index row, int column) {
     Piece piece;
     if (const T* from = panel.template run<size>(row, column)) {

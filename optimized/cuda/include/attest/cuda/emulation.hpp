@@ -7,11 +7,11 @@
 #include "attest/cuda/emulated/types.hpp"
 #include "attest/cuda/error.hpp"
 
-/// What a host program sees of the emulation beyond CUDA itself: its settings and its reports.
+/// The host interface of the emulation beyond CUDA itself: settings and reports.
 
 namespace attest::cuda::emulation {
 
-/// Whose sums a matrix product imitates (README.md, "Matrix products").
+/// The tensor core whose sums a matrix product imitates (README.md, "Matrix products").
 enum class TensorCore { sm_80, sm_90 };
 
 struct Settings {
@@ -38,7 +38,7 @@ enum class Mistake {
   no_progress,
 };
 
-/// Thrown by launch(): what a kernel did wrong, and where. what() is the sentence for people.
+/// Thrown by launch(): the kind of error, and where it happened. what() is a sentence with block, thread and line.
 struct Report : Error {
   Report(Mistake kind, uint3 block_index, uint3 thread_index, std::string source, unsigned source_line,
          const std::string& text)

@@ -3,7 +3,7 @@
 
 #include "attest/cuda/elements.hpp"
 
-/// The gate between what a memory answers and what attention nearby does, and its gradient.
+/// The gate between the memory's output and local attention, and its gradient.
 
 namespace attest::cuda {
 
@@ -15,8 +15,8 @@ __device__ inline float sigma(float x) {
   return (x < 0 ? e : 1.0f) / (1 + e);
 }
 
-/// What a head mixes by: sigma(beta) and 1 - sigma(beta) = sigma(-beta), which stays positive where the first has
-/// become 1.
+/// Weights of the two branches: sigma(beta), and 1 - sigma(beta) computed as sigma(-beta), which stays positive where
+/// the first rounds to 1.
 struct GateWeights {
   float memory, local;
 
@@ -42,7 +42,7 @@ __global__ __launch_bounds__(kThreads) void mix(Sequences tokens, Rows beta, Row
   });
 }
 
-/// The sum of what the threads of a block have, in an order that does not change; thread 0 has it.
+/// The sum over the threads of a block, valid in thread 0; the order of addition is fixed.
 __device__ inline float block_sum(float mine) {
   __shared__ Shared<float, kWarps> sums;
   for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, distance);
@@ -53,7 +53,7 @@ __device__ inline float block_sum(float mine) {
   return sum;
 }
 
-/// The shares of grad_a, and one number of each block: the sum of grad_a (a_mem - a_dot) over its elements.
+/// The gradients of a_mem and a_dot, and one partial sum of each block: grad_a (a_mem - a_dot) over its elements.
 template <class T>
 __global__ __launch_bounds__(kThreads) void share_gradient(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot,
                                                            Rows grad_a, Answers grad_mem, Answers grad_dot,

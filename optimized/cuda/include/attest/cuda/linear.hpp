@@ -4,7 +4,7 @@
 #include "attest/cuda/call.hpp"
 #include "attest/cuda/tensors.hpp"
 
-/// What linear attention and the compressive memory are made of, forward and backward: a token's answer
+/// Building blocks of linear attention and of the compressive memory, forward and backward: a token's output
 ///
 ///     answer_i = state^T a_i + sum_j (a_i . b_j) c_j,      state = initial + sum_j b_j c_j^T
 ///
@@ -21,18 +21,18 @@
 
 namespace attest::cuda {
 
-/// Of a state alone: `outside` reads that of the chunk, which holds other chunks' tokens, and `all` the one of the
-/// sequence.
+/// Which tokens contribute to an output. `outside` and `all` have no sum inside the chunk: `outside` reads the state of
+/// the chunk, which holds the tokens of other chunks, `all` the state of the whole sequence.
 enum class Order { past, future, outside, all };
 
-/// How a sum over tokens becomes an answer.
+/// The division in the epilogue of a sum over tokens.
 struct Division {
   bool wanted = false;  // divide by the state's last column; the sums' is 1 for every token
   float eps = 0;
   bool nan_of_zero = false;  // what a denominator of 0 gives; else 0
 };
 
-/// The division that a call's parameters ask for.
+/// The division that the parameters eps and zero_denominator of a call select.
 inline Division division_of(const Call& call) {
   return {true, static_cast<float>(call.real("eps")), call.choice("zero_denominator") == "nan"};
 }
@@ -53,10 +53,11 @@ struct Product {
   Rows targets{};
 };
 
-/// Rows whose slope gradients by them are to be multiplied by; none where they are not mapped.
+/// The rows whose map's slope multiplies the gradients; none where they are not mapped.
 inline Rows where_mapped(const Rows& rows) { return rows.map == Map::identity ? Rows{} : rows; }
 
-/// One answer, divided, sloped, joined with the addend and stored. `column` counts from the answers' first.
+/// Epilogue of one output element: division, sign, slope of the map, addend, store. `column` counts from the output's
+/// first.
 template <class T>
 __device__ void store_answer(const Product& p, const Chunk& chunk, int head, Index row, int column, float sum,
                              float denominator) {
@@ -74,17 +75,17 @@ __device__ void store_answer(const Product& p, const Chunk& chunk, int head, Ind
     static_cast<T*>(p.answers.data)[at] = from_float<T>(sum);
 }
 
-/// What stands before every chunk (behind it, where the order is from the end): b_j c_j^T summed over chunks, the
-/// totals added up in the order of the tokens. Order::all gives one state per sequence, with everything in it.
+/// The state before every chunk (after it for Order::future): sums of b_j c_j^T over chunks, whose totals are added in
+/// the order of the tokens. Order::all gives one state per sequence, with everything in it.
 template <class T, class Factor>
 State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Sequences& tokens, const State& initial,
                 const State& final);
 
-/// The answers, from the states before all chunks; Order::all: from one state per sequence.
+/// The outputs, from the states before all chunks; Order::all: from one state per sequence.
 template <class T, class Factor>
 void answer_from(Call& call, const Product& product, const State& states);
 
-/// The answers of one state per sequence alone: state^T a_i.
+/// state^T a_i from one state per sequence, without a sum over the chunk.
 template <class T, class Factor>
 void read_state(Call& call, Product product, const State& state) {
   product.order = Order::all;
@@ -98,7 +99,7 @@ void add_up_states(Call& call, const State& states, const Sequences& tokens, Ord
 /// to = from; 0 where that is not there.
 void copy_state(Call& call, int sequences, const State& from, const State& to);
 
-/// The answers chunk after chunk, and token after token.
+/// The outputs, computed chunk after chunk or token after token.
 template <class T, class Factor>
 void answer_by_chunks(Call& call, const Product& product);
 template <class T>

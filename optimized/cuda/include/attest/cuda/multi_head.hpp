@@ -6,11 +6,11 @@
 #include "attest/cuda/noncausal.hpp"
 #include "attest/cuda/softmax_attention.hpp"
 
-/// Attention of heads that project tokens by weights of their own, and whose outputs an output projection mixes.
+/// Multi-head attention: each head projects the tokens by its own weights, and an output projection combines the heads.
 
 namespace attest::cuda {
 
-/// While it lives, heads are those of the equation in each of the call's.
+/// While an OwnHeads exists, heads() counts the equation's own heads in each head of the call.
 class OwnHeads {
 public:
   OwnHeads(Call& call, int own) : call_(call) { call_.split_heads(own); }
@@ -22,7 +22,7 @@ private:
   Call& call_;
 };
 
-/// What every head has of its own, in the workspace: the projections of its tokens, or the gradients by them.
+/// Tensors of each head in the workspace: the projections of its tokens, or the gradients with respect to them.
 struct Projections {
   Rows q{}, k{}, v{};
 };
@@ -55,7 +55,7 @@ struct MultiHead {
     return p;
   }
 
-  /// What every head finds.
+  /// The attention output of every head.
   template <class T, class Factor>
   Rows attend(Call& call, const Projections& p) const {
     const OwnHeads own(call, heads());
@@ -70,7 +70,7 @@ struct MultiHead {
     return read_back(o);
   }
 
-  /// o = sum_h found_h w_o[h] + residual: the concatenation times w_o, or each head's share by itself and then their
+  /// o = sum_h head_outputs_h w_o[h] + residual: the concatenation times w_o, or one product per head and then their
   /// sum.
   template <class T, class Factor>
   void mix(Call& call, const Rows& found, const Rows& residual, const Answers& o, bool one_after_other = false) const {

@@ -26,8 +26,8 @@ struct Noncausal {
   }
 
   /// With G = grad_o / d and e = -(grad_o . o) / d: grad_phi_q_i = [T | z] [G | e]_i, and from [R | r] = sum_i phi_q_i
-  /// [G | e]_i^T grad_phi_k_j = [R | r] [v_j | 1] and grad_v_j = R^T phi_k_j. Of mapped rows the gradients are those
-  /// before the map.
+  /// [G | e]_i^T grad_phi_k_j = [R | r] [v_j | 1] and grad_v_j = R^T phi_k_j. For mapped rows the gradients are those
+  /// with respect to the values before the map.
   template <class T, class Factor>
   void backward(Call& call, float eps, const Rows& grad_o, const Answers& grad_q, const Answers& grad_k,
                 const Answers& grad_v) const {

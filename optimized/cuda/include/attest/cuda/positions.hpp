@@ -3,7 +3,8 @@
 
 #include "attest/cuda/elements.hpp"
 
-/// What kernels of position encodings share. Angles reach 10^6 radians: they are formed in double, once for all heads.
+/// Tables and kernels that position encodings share. Angles reach 10^6 radians: they are formed in double, once for all
+/// heads.
 
 namespace attest::cuda {
 
@@ -28,7 +29,7 @@ struct Waves {
   Rows table(Call& call) const;
 };
 
-/// The angles position times frequency, and which numbers of a row each turns.
+/// Rotation by angles position times frequency, and which pairs of elements of a row it rotates.
 struct Turns {
   Frequencies frequencies;
   Numbers<const Index> positions{};
@@ -39,14 +40,15 @@ struct Turns {
   Rows table(Call& call, const Sequences& tokens, int width) const;
 };
 
-/// (a, b) turned by an angle.
+/// (a, b) rotated by an angle.
 __device__ inline void turn(float& a, float& b, float cosine, float sine) {
   const float turned = __fmaf_rn(a, cosine, -(b * sine));
   b = __fmaf_rn(a, sine, b * cosine);
   a = turned;
 }
 
-/// Every pair turned by its angle, or back by it. Interleaved pairs lie in one piece, the halves of others in two.
+/// Every pair rotated by its angle (direction 1) or back (-1). Interleaved pairs lie in one vector, pairs of halves in
+/// two.
 template <class T>
 __global__ __launch_bounds__(kThreads) void rotate(Sequences tokens, bool halves, float direction, Rows table, Rows x,
                                                    Answers y) {

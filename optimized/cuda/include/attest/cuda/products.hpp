@@ -4,12 +4,13 @@
 #include "attest/cuda/linear.hpp"
 #include "attest/cuda/tiles.hpp"
 
-/// What a block does with tiles: scores inside a chunk, what a state answers, what a chunk adds to a state.
+/// Tile operations of linear attention: scores inside a chunk, products with a state, and a chunk's contribution to a
+/// state.
 
 namespace attest::cuda {
 
-/// The columns of answers that a block works on; with a division the denominator is in column 0 of one eight more, in
-/// front.
+/// The output columns of a block. With a division the denominator is column 0 of one more fragment of 8 columns in
+/// front of them.
 struct Span {
   int first, columns;
   bool divides;
@@ -85,8 +86,8 @@ __device__ void fill_state(const Tile& tile, const State& state, int sequence, i
   }
 }
 
-/// add(depth, eights of keys) for every tile of columns of a and b: left(i, .) = a_i and right(j, .) = b_j, for up to
-/// 64 rows of a from `first` on and of b from `first_key` on.
+/// add(depth, fragments of keys) for every tile of columns of a and b: left(i, .) = a_i and right(j, .) = b_j, for up
+/// to 64 rows of a from `first` on and of b from `first_key` on.
 template <class T, class Factor, class Add>
 __device__ __forceinline__ void each_depth(const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b, int first,
                                            int rows, int first_key, int keys, Add&& add) {
@@ -137,9 +138,9 @@ __device__ __forceinline__ void add_chunk(Strip<Factor, kEights>& sum, const Til
   }
 }
 
-/// sum += state^T a_i. stage(k, depth) makes rows k ... of the state ready and says in which tile they lie and where
-/// they begin; last(x) is the state's last row, in columns of the tile: where a has a column of ones it is added as it
-/// is, for times 1 is no product.
+/// sum += state^T a_i. stage(k, depth) fills rows k ... of the state into a tile and returns them as right operand.
+/// last(x) is the state's last row, in columns of the tile: where a has a column of ones it is added without a product,
+/// which would round it.
 template <class T, class Factor, class Stage, class Last>
 __device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a,
                                           int first, int rows, const Span& span, Stage&& stage, Last&& last) {
@@ -160,7 +161,7 @@ __device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Til
   });
 }
 
-/// sum's column of ones = the b_j alone, in true float: times 1 is no product for which they might be rounded.
+/// The column of ones of `sum` = sum of b_j, in true float: a product with 1 would round its operands.
 template <class T, class Factor>
 __device__ __forceinline__ void sum_alone(Strip<Factor, kEights>& sum, const Panel<T>& b, const Panel<T>& c, int row,
                                           int count, const Span& span) {
@@ -195,7 +196,7 @@ __device__ __forceinline__ void outer(Strip<Factor, kEights>& sum, const Tiles<F
     if (span.ones(c) >= 0 && !b.is_narrow() && strip_is_in(rows)) sum_alone<T, Factor>(sum, b, c, row, count, span);
 }
 
-/// The answers of a strip.
+/// Epilogue of a strip.
 template <class T, class Factor>
 __device__ __forceinline__ void store_answers(Strip<Factor, kEights>& sum, const Product& p, const Chunk& chunk,
                                               int head, int first, int rows, const Span& span) {

@@ -8,7 +8,7 @@
 
 namespace attest::cuda {
 
-/// answer_ij = factor a_i . b_j + addend_ij, for every sequence and head; as many rows j as answers have columns.
+/// output_ij = factor a_i . b_j + addend_ij, for every sequence and head; b has as many rows as the output has columns.
 struct Scores {
   Rows a{}, b{};     // [rows, depth], [columns, depth]
   Sequences rows{};  // of a, 64 in a chunk; all sequences have as many
@@ -53,7 +53,7 @@ void multiply_columns(Call& call, const Sequences& rows, const Rows& a, const Ro
 template <class T>
 Rows add_rows(Call& call, const Sequences& rows, const Rows& x, const Rows& y);
 
-/// sum_i x_ij, in float: a sum is no product for which its terms might be rounded.
+/// sum_i x_ij, in float: a product with ones would round the terms.
 template <class T>
 void sum_rows(Call& call, const Sequences& rows, const Rows& x, const Answers& sums);
 

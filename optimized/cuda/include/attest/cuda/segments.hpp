@@ -13,7 +13,7 @@
 
 namespace attest::cuda {
 
-/// What both branches read. A segment is a chunk, of any length: its own tokens meet in the local branch alone.
+/// The operands of both branches. A segment is a chunk, of any length: its own tokens meet in the local branch alone.
 struct Segments {
   Rows q{}, k{}, v{}, beta{};
   Map map = Map::elu_plus_one;
@@ -21,10 +21,10 @@ struct Segments {
   State initial{};
   Division division{true};
   float scale = 1;
-  bool turned = false;  // the local branch sees rotary positions
+  bool turned = false;  // queries and keys of the local branch are rotated
   Index offset = 0;     // of the first token
 
-  /// What does not depend on where queries, keys and values come from; `input` has the tokens.
+  /// Sets what does not depend on the source of queries, keys and values; the input named `input` has the tokens.
   Segments(const Call& call, const char* input)
       : tokens(call.sequences("n", input, kTile)), segments(tokens), turned(call.choice("position") != "none") {
     const Index longest = std::max<Index>(tokens.length, 1);
@@ -41,7 +41,7 @@ struct Segments {
     rows.ones = true;
     return rows;
   }
-  /// What queries read in the memory from before their segment.
+  /// The product of queries with the memory from before their segment.
   Product read(const Answers& answers) const {
     return {.a = phi(q), .order = Order::outside, .tokens = segments, .answers = answers};
   }
@@ -52,7 +52,7 @@ struct Segments {
   }
 };
 
-/// The local branch: queries and keys as they are, or turned by their positions in the workspace, and softmax
+/// The local branch: queries and keys as they are, or rotated by their positions into the workspace, and softmax
 /// attention, causal inside each segment.
 template <class T>
 struct Local {
@@ -79,7 +79,7 @@ struct Local {
       *rows = read_back(turned);
     }
   }
-  /// The gradient by what was turned becomes that by what was there before.
+  /// The gradient with respect to rotated rows becomes that with respect to the rows before rotation.
   void turn_back(Call& call, const Answers& x) const {
     if (turns.data)
       call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, false, -1.0f, turns, read_back(x), x);
@@ -96,7 +96,8 @@ void mix_with_local(Call& call, const Segments& x, const Answers& a_mem, const A
   gate<T>(call, rows, x.beta, read_back(a_mem), read_back(a_dot), o);
 }
 
-/// Segment after segment with the memory in shared memory: answers first, then the update, by the delta rule or not.
+/// Segment after segment with the memory in shared memory: first the outputs, then the update, by the delta rule or
+/// not.
 template <class T, class Factor>
 void attend_by_segments(Call& call, const Segments& x, bool delta, const State& final, const Answers& o) {
   const Answers a_mem = call.workspace_rows(x.tokens, x.v.stored);

@@ -10,7 +10,7 @@
 
 namespace attest::cuda {
 
-/// One call. What it does not bring has no data.
+/// Operands of one launch. Optional tensors that a call lacks have no data.
 struct Softmax {
   Sequences rows;  // "tokens" are rows
   Rows x{};
@@ -30,7 +30,7 @@ struct Softmax {
 struct Exponentials {
   float maximum = -INFINITY, sum = 0, weighted = 0;
 
-  /// e^(x - m); nothing has been seen where both are -inf.
+  /// e^(x - m); 1 where both are equal, -inf included.
   __device__ static float below(float x, float m) { return x == m ? 1.0f : expf(x - m); }
 
   __device__ void add(float x, float weight) {
@@ -44,7 +44,7 @@ struct Exponentials {
     sum += e;
     weighted = __fmaf_rn(e, weight, weighted);
   }
-  /// Both sides of a pair of lanes get the same bits: nothing here may be contracted.
+  /// Both lanes of a pair must get the same bits: nothing here may be contracted.
   __device__ void join(const Exponentials& other) {
     const float m = fmaxf(maximum, other.maximum), mine = below(maximum, m), its = below(other.maximum, m);
     maximum = m;
@@ -63,7 +63,7 @@ struct Exponentials {
   __device__ float weight_of(float x) const { return __fdiv_rn(below(x, maximum), sum); }
 };
 
-/// What a row's mask shows.
+/// The visible entries of a row.
 struct Visible {
   const std::uint8_t* bytes;  // null where all is visible
   Index stride;

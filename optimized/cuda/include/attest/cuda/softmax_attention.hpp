@@ -10,15 +10,14 @@
 
 namespace attest::cuda {
 
-/// What a weight is before it is divided by the sum of its row's.
+/// How a weight depends on query and key, before it is divided by the sum of its row.
 enum class Similarity {
   exp_product,   // e^l, l_ij = scale q_i . k_j + bias_ij: softmax
   exp_distance,  // e^l, l_ij = scale |q_i - k_j|^2
   power,         // (scale q_i . k_j + offset)^power, of either sign
 };
 
-/// What depends on the place of a key beside its query, clipped: key j has row r_ij = max(-c, min(c, j - i - offset)) +
-/// c of 2c + 1.
+/// Relative positions, clipped (Shaw et al. 2018): key j has row r_ij = max(-c, min(c, j - i - offset)) + c of 2c + 1.
 struct Relative {
   int c = 0, offset = 0;
   Rows scores{};     // [n, 2c + 1] of floats: what is added to q_i . k_j

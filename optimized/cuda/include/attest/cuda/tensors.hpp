@@ -64,7 +64,7 @@ enum class Map { identity, elu_plus_one, relu, exp, gelu_tanh };
 
 inline constexpr float kGeluSlope = 2 * 0.7978845608028654f, kGeluCube = 0.044715f;
 
-/// What gelu_tanh lets through of u: sigma(2 c (u + 0.044715 u^3)).
+/// The factor of u in gelu_tanh(u): sigma(2 c (u + 0.044715 u^3)).
 __device__ inline float gelu_share(float u) {
   const float z = kGeluSlope * __fmaf_rn(kGeluCube * u * u, u, u), e = expf(-fabsf(z));
   return (z < 0 ? e : 1.0f) / (1 + e);

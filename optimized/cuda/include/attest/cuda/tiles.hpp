@@ -15,7 +15,8 @@ inline constexpr int kEights = kWide / 8;
 inline constexpr int kPitch = kTile + 8,
                      kWidePitch = kWide + 8;  // in shared memory, so that rows begin in different banks
 
-/// What a factor is in shared memory. Tf32 is rounded on its way into the product.
+/// The type in which operands are stored in shared memory. Tf32 operands are stored as float and rounded when they are
+/// loaded into fragments.
 template <class Factor>
 struct StoredAs {
   using Type = Factor;
@@ -50,7 +51,7 @@ __device__ __forceinline__ void fill_piece(const Tile& tile, int r, int x, const
 }
 
 /// tile(r, begin + x) = panel(first + r, column + x) for r < count and x within the panel, else 0; r < rows and x <
-/// columns. Copies that are as they stand in memory are on their way when this returns: wait_for_tiles().
+/// columns. Elements that need no conversion are copied asynchronously: wait_for_tiles() ends the copies.
 template <class T, class Tile>
 __device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int count, int rows, int column, int columns,
                      int begin = 0) {
@@ -62,8 +63,8 @@ __device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int cou
     fill_piece<T>(tile, r, begin + x, panel, r < count, first + r, column + x);
   }
 }
-/// The same where the rows of eight columns lie behind each other: eight threads take eight rows, whose 128 bytes are
-/// in all the banks.
+/// The same for a CoreTile: eight threads copy eight rows of one group of 8 columns, whose 128 bytes are in all the
+/// banks.
 template <class T>
 __device__ void fill(const CoreTile<T>& tile, const Panel<T>& panel, int first, int count, int column, int columns,
                      int begin = 0) {
@@ -74,14 +75,14 @@ __device__ void fill(const CoreTile<T>& tile, const Panel<T>& panel, int first, 
   }
 }
 
-/// All that fill() began is there, for every thread.
+/// Waits until all copies of fill() have landed, for every thread.
 __device__ inline void wait_for_tiles() {
   copy_async_commit();
   copy_async_wait<0>();
   __syncthreads();
 }
 
-/// ... and for products of the warpgroup.
+/// The same, and makes the tiles visible to products of the warpgroup.
 __device__ inline void wait_for_tiles_of_products() {
   copy_async_commit();
   copy_async_wait<0>();
@@ -89,7 +90,7 @@ __device__ inline void wait_for_tiles_of_products() {
   __syncthreads();
 }
 
-/// An element of a tile, whatever the tile holds.
+/// An element of a tile as float, whatever type the tile holds.
 template <class Tile>
 __device__ float number(const Tile& tile, int i, int j) {
   const typename Tile::Value x = tile(i, j);
@@ -140,13 +141,14 @@ struct RightTransposed {
   }
 };
 
-/// 16 rows of a product, of one warp, in registers (whoever takes one by reference must be inlined): 8 * Eights columns
-/// in float. Which of them a lane holds is what Accumulator says, for float products too.
+/// The accumulators of 16 rows of a product, held by one warp in registers: `Eights` fragments of 8 columns, in float.
+/// Functions that take a Strip by reference must be inlined. Accumulator says which elements a lane holds, for products
+/// in true float too.
 template <class Factor, int Eights>
 struct Strip {
   Accumulator eights[Eights];
 
-  /// += left right, over `depth` (a multiple of 16) and the first `count` eights.
+  /// += left right, over `depth` (a multiple of 16) and the first `count` fragments.
   template <class L, class R>
   __device__ __forceinline__ void multiply_add(const L& left, const R& right, int depth, int count) {
     if constexpr (std::is_same_v<Factor, float>) {
@@ -174,7 +176,7 @@ struct Strip {
     }
   }
 
-  /// visit(row of the strip, column, value) for what this lane holds of the first `count` eights.
+  /// visit(row of the strip, column, value) for this lane's elements of the first `count` fragments.
   template <class Visit>
   __device__ __forceinline__ void each(int count, Visit&& visit) {
 #pragma unroll
@@ -185,7 +187,7 @@ struct Strip {
         visit(Accumulator::row(i), 8 * e + Accumulator::column(i), eights[e].values[i]);
     }
   }
-  /// ... and what it holds of another strip in the same place.
+  /// The same, with the element of another strip in the same place.
   template <class Visit>
   __device__ __forceinline__ void each_with(const Strip& other, int count, Visit&& visit) {
 #pragma unroll

@@ -19,8 +19,7 @@
 
 namespace attest::cuda {
 
-/// What lies side by side in an operand's tile: elements along K, or along M or N. The PTX ISA's number for them is 0
-/// or 1.
+/// The contiguous dimension of an operand's tile: K, or M or N. The PTX ISA encodes them as 0 and 1.
 enum class Major { k, mn };
 
 /// An operand in shared memory.

@@ -77,7 +77,7 @@ __device__ __forceinline__ void add_weighted_rows(Strip<Bf16, Eights>& sum, Stri
   warpgroup_wait(sum.eights);
 }
 
-/// The columns of answers of this block.
+/// The output columns of this block.
 template <int Eights>
 __device__ Span span_of_block(const Answers& answers) {
   const int first = static_cast<int>(blockIdx.y) * 8 * Eights, rest = answers.width - first;

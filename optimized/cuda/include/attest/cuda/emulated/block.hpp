@@ -61,7 +61,7 @@ struct WarpgroupRead {
   unsigned waited_for_by = warpgroup_width;
 };
 
-/// What a thread has of products of its warpgroup that are under way (emulation/warpgroup.cpp).
+/// A thread's part of its warpgroup's products in flight (emulation/warpgroup.cpp).
 struct WarpgroupState {
   struct Fenced {  // registers as warpgroup_fence saw them
     const void* begin;
@@ -133,7 +133,7 @@ struct Group {
   bool several_warps = false;
 };
 
-/// What is known of `cell_bytes` bytes of shared memory. All zero: nothing.
+/// The access record of `cell_bytes` bytes of shared memory. All zero: never accessed.
 struct Cell {
   Time written = 0;  // by a plain write
   std::uint16_t writer = 0;
@@ -171,7 +171,7 @@ public:
 
   /// All 128 threads of a warpgroup, at one place.
   void warpgroup(WarpgroupCollective& arrival);
-  /// What this thread has written to shared memory, or sees there, is seen by products of warpgroups.
+  /// Makes what this thread has written to shared memory, or sees there, visible to products of warpgroups.
   void fence_proxies();
   /// 16 bytes of shared memory that a product under way reads: nobody may write there before all threads have waited.
   void read_by_product(std::uint32_t offset, void* sixteen_bytes, WarpgroupRead& read, Location where);

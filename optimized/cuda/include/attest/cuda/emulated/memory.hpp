@@ -65,7 +65,7 @@ void copy_async(SharedPointer<T> to, const T* from, int valid = Count,
   emulation::check_vector(from, bytes, where);
   emulation::running->copy_async({to.offset, bytes, static_cast<std::uint32_t>(valid * sizeof(T)), from, 0}, where);
 }
-/// What was issued since the last commit becomes a group.
+/// Copies issued since the last commit become a group.
 inline void copy_async_commit(emulation::Location where = emulation::Location::current()) {
   emulation::block(where).commit_copies();
 }

@@ -16,7 +16,7 @@ inline int warp() { return static_cast<int>(emulation::block(emulation::Location
 
 namespace attest::cuda::emulation {
 
-/// What one lane brings to a shuffle, and takes away.
+/// One lane's operand of a shuffle, and its result.
 template <class T>
 struct Shuffled {
   T value;

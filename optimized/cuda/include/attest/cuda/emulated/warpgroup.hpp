@@ -7,7 +7,7 @@
 
 namespace attest::cuda::emulation {
 
-/// What one lane brings to a product of its warpgroup.
+/// One lane's operands of a product of its warpgroup.
 struct WarpgroupOperands {
   const __nv_bfloat16* a;  // null where the left operand lies in shared memory
   std::uint64_t left, right;

@@ -9,7 +9,7 @@ namespace attest::cuda {
 
 namespace detail {
 
-/// What the compiler moves in one instruction.
+/// The type of `Bytes` bytes that the compiler moves in one instruction.
 template <int Bytes>
 struct WordOf;
 template <>
@@ -63,7 +63,7 @@ __device__ __forceinline__ void copy_async(T* to, const T* from, int valid = Cou
                  : "memory");
   }
 }
-/// What was issued since the last commit becomes a group.
+/// Copies issued since the last commit become a group.
 __device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// Waits until at most N of this thread's groups are under way. Other threads see the data after the next barrier.
 template <int N = 0>

@@ -70,7 +70,8 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
   if (strip_is_in(rows)) store_statistics(seen, delta, p, logits.keys(), out, chunk, head);
 }
 
-/// Sums over the keys of a query that block (x, 0, z) takes beside those of its columns: two for each of a lane's rows.
+/// Sums over the keys of a query beside those of the output columns, taken by block (x, 0, z): two for each of a lane's
+/// rows.
 template <class T>
 class Gathered {
 public:

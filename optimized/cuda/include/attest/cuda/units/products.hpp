@@ -3,7 +3,7 @@
 
 #include "attest/cuda/products.hpp"
 
-/// All chunks at once: the total of each, their prefix sums in the order of the tokens (products.cu), then the answers
+/// All chunks at once: the total of each, their prefix sums in the order of the tokens (products.cu), then the outputs
 /// of each from the state before it.
 
 namespace attest::cuda {
@@ -29,7 +29,7 @@ __global__ __launch_bounds__(kThreads) void chunk_totals(Rows b, Rows c, Sequenc
   });
 }
 
-/// The answers of up to 64 tokens of one chunk, in the columns of one tile.
+/// The output of up to 64 tokens of one chunk, in the columns of one tile.
 template <class T, class Factor>
 __global__ __launch_bounds__(kThreads) void chunk_answers(Product p, State states, int row_tiles) {
   DynamicShared memory;

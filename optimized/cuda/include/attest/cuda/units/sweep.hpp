@@ -3,13 +3,13 @@
 
 #include "attest/cuda/products.hpp"
 
-/// One chunk after the other: a block walks through its sequence with the state in shared memory.
+/// One chunk after the other: a block processes its sequence in order, with the state in shared memory.
 
 namespace attest::cuda {
 namespace {
 
-/// The answers of all tokens of a sequence, in the columns of one tile, with those columns of the state. By the delta
-/// rule the state takes what of a chunk's targets it does not answer already.
+/// The output of all tokens of a sequence, in the columns of one tile, with those columns of the state. With the delta
+/// rule the update is the residual: a chunk's targets less the state's output for its keys.
 template <class T, class Factor, bool delta>
 __global__ __launch_bounds__(kThreads) void sweep(Product p) {
   DynamicShared memory;

@@ -4,9 +4,9 @@
 #include "attest/cuda/linear.hpp"
 #include "attest/cuda/tiles.hpp"
 
-/// One token after the other, in true float: each thread keeps its part of the state in registers. What a token's
-/// answer is made of does not depend on the tokens behind it nor on where the call began, so that a carried state gives
-/// the bits of one call.
+/// One token after the other, in true float: each thread keeps its part of the state in registers. The operations of a
+/// token's output depend neither on later tokens nor on where the call began, so that a carried state gives the bits of
+/// one call.
 
 namespace attest::cuda {
 namespace {

@@ -3,12 +3,12 @@
 
 #include "attest/cuda/warpgroup_tiles.hpp"
 
-/// The sums that answers and gradients of softmax attention are, by products of warpgroups.
+/// The sums that outputs and gradients of softmax attention consist of, by products of warpgroups.
 
 namespace attest::cuda {
 namespace {
 
-/// The answers of 64 rows of one side, in 8 * Eights columns. What they are sums of lies in shared memory for the
+/// The output of 64 rows of one side, in 8 * Eights columns. The summed rows are already in shared memory for the
 /// scores or their gradients.
 template <int Eights, Side side, Coefficient coefficient>
 __global__ __launch_bounds__(kThreads) void sums(Sums p) {
