@@ -18,7 +18,7 @@ std::uint64_t next_random(std::uint64_t& state) {  // splitmix64
   return x ^ x >> 31;
 }
 
-/// The stack of a fiber is its thread's for ever: it is neither made nor given back.
+/// A stack allocator that returns the one stack of its thread, which outlives the fibers.
 struct KeptStack {
   boost::context::stack_context stack;
   boost::context::stack_context allocate() const { return stack; }
@@ -85,7 +85,7 @@ void Block::run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, vo
     for (auto& thread : threads_) thread->known = {};
     now_ = 1;
   }
-  born_ = base_ = ++now_;
+  block_start_ = base_ = ++now_;
   // The target of a copy in flight reads as NaN where the race check is off.
   std::memset(bytes_.get(), 0xff, used_);
   dynamic_bytes_ = dynamic_bytes;
@@ -103,7 +103,7 @@ void Block::run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, vo
     failure_ = std::current_exception();
   }
   stop_threads();
-  if (failure_)  // products that nobody will wait for
+  if (failure_)  // products that no thread will wait for
     for (std::uint32_t i = 0; i < used_ / cell_bytes; ++i) cells_[i].products = 0;
   running = nullptr;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -137,8 +137,8 @@ void Block::start_threads(void (*body)(const void*), const void* argument) {
                                          try {
                                            if (!stopping_) body(argument);
                                            if (!thread.products.reads.empty())
-                                             report(Mistake::in_flight, thread.products_place,
-                                                    "returns while a product of its warpgroup is under way");
+                                             report(ErrorKind::in_flight, thread.products_place,
+                                                    "returns while a product of its warpgroup is in flight");
                                          } catch (const Stopped&) {
                                          } catch (...) {
                                            if (!failure_) failure_ = std::current_exception();
@@ -191,7 +191,7 @@ int Block::barrier(int predicate, Location where) {
     barrier_place_ = where;
     predicates_ = 0;
   } else if (!same_place(where, barrier_place_)) {
-    report(Mistake::barrier_divergence, where,
+    report(ErrorKind::barrier_divergence, where,
            sentence("waits at this barrier while other threads wait at the one in ", barrier_place_));
   }
   thread.state = Thread::State::at_barrier;
@@ -220,7 +220,7 @@ void Block::collective(Collective& arrival) {
   const unsigned first = thread.warp * warp_width;
   const std::uint32_t mask = arrival.mask;
   if (!(mask >> thread.lane & 1)) {
-    report(Mistake::collective, arrival.where,
+    report(ErrorKind::collective, arrival.where,
            sentence(arrival.name, " with a mask that does not name the lane itself, ", thread.lane));
   }
   thread.collective = &arrival;
@@ -235,7 +235,7 @@ void Block::collective(Collective& arrival) {
     complete = other.mask == mask;
     if (complete && ((other.name != arrival.name && std::strcmp(other.name, arrival.name) != 0) ||
                      (arrival.aligned && !same_place(other.where, arrival.where)))) {
-      report(Mistake::collective, arrival.where,
+      report(ErrorKind::collective, arrival.where,
              sentence(arrival.name, " meets ", other.name, " of ", other.where, " in other lanes of its mask"));
     }
   }
@@ -246,7 +246,7 @@ void Block::collective(Collective& arrival) {
   }
 }
 
-/// All lanes are there: the last one does the work for all and goes on.
+/// All lanes have arrived: the last one does the work for all and continues.
 void Block::finish(const Collective& collective, unsigned warp) {
   std::array<void*, warp_width> exchange{};
   for (std::uint32_t rest = collective.mask; rest != 0; rest &= rest - 1) {
@@ -286,7 +286,7 @@ void Block::warpgroup(WarpgroupCollective& arrival) {
   Thread& thread = *current_;
   const unsigned first = thread.number / warpgroup_width * warpgroup_width;
   if (first + warpgroup_width > size_)
-    report(Mistake::collective, arrival.where,
+    report(ErrorKind::collective, arrival.where,
            sentence(arrival.name, " takes four warps from warp ", first / warp_width, " on; the block has fewer"));
   thread.together = &arrival;
   thread.where = arrival.where;
@@ -302,7 +302,7 @@ void Block::warpgroup(WarpgroupCollective& arrival) {
     }
     exchange[i] = other.together->exchange;
     if (!same_place(other.where, arrival.where))
-      report(Mistake::collective, arrival.where,
+      report(ErrorKind::collective, arrival.where,
              sentence(arrival.name, " meets ", other.together->name, " of ", other.where,
                       " in other threads of its warpgroup"));
   }
@@ -321,7 +321,7 @@ void Block::poll(Location where) {
   if (thread.polls % 64 == 0) std::this_thread::yield();
   if (thread.polls % 4096 == 0 &&
       std::chrono::steady_clock::now() - thread.polls_since > std::chrono::duration<double>(settings().patience)) {
-    report(Mistake::no_progress, where,
+    report(ErrorKind::no_progress, where,
            sentence("has waited for a flag for ", settings().patience,
                     " s: the block that should set it may not be running yet"));
   }
@@ -340,14 +340,14 @@ void Block::fence_proxies() {
 void Block::read_by_product(std::uint32_t offset, void* sixteen_bytes, WarpgroupRead& read, Location where) {
   constexpr std::uint32_t row = 16;
   if (offset + row > used_)
-    report(Mistake::out_of_bounds, where,
+    report(ErrorKind::out_of_bounds, where,
            sentence("a product reads shared memory at byte ", offset, "; the block has ", used_));
   for (std::uint32_t i = offset / cell_bytes; i < (offset + row) / cell_bytes; ++i) {
     note_read(i, where);
     if (!racecheck_) continue;
     Cell& cell = cells_[i];
     if (cell.written >= threads_[cell.writer]->settled && cell.written >= current_->fenced_base)
-      report(Mistake::unfenced, where,
+      report(ErrorKind::unfenced, where,
              sentence("a product reads shared memory at byte ", i * cell_bytes, ", which thread ",
                       threads_[cell.writer]->index, " wrote in ", cell.write_place, " with no fence_proxies after it"));
     cell.readers.several_warps = true;
@@ -361,10 +361,11 @@ void Block::end_of_product(const WarpgroupRead& read) {
   for (const std::uint32_t i : read.cells) --cells_[i].products;
 }
 
-// ---- copies under way
+// ---- copies in flight
 
 void Block::copy_async(const Copy& copy, Location where) {
-  if (copy.valid > copy.bytes) report(Mistake::out_of_bounds, where, "an async copy of more valid bytes than it moves");
+  if (copy.valid > copy.bytes)
+    report(ErrorKind::out_of_bounds, where, "an async copy of more valid bytes than it moves");
   for (std::uint32_t i = 0; i < copy.bytes / cell_bytes; ++i) note_write(copy.to / cell_bytes + i, true, where);
   current_->copies.push_back(copy);
   current_->copies.back().group = current_->groups;
@@ -393,16 +394,16 @@ void Block::wait_for_copies(std::uint32_t groups_in_flight, Location) {
 
 std::uint32_t Block::allocate_static(std::atomic<std::uint32_t>& slot, std::size_t bytes, Location where) {
   if (stacks_->contains(&slot)) {
-    report(Mistake::shared_memory, where, "a Shared that is not declared __shared__: each thread has one of its own");
+    report(ErrorKind::shared_memory, where, "a Shared that is not declared __shared__: each thread has one of its own");
   }
   if (bytes > static_shared_limit - static_used_) {
-    report(Mistake::shared_memory, where,
+    report(ErrorKind::shared_memory, where,
            sentence("static shared memory of ", static_used_ + bytes,
                     " bytes; 48 KiB is the limit, more must be dynamic"));
   }
   const std::uint32_t begin = used_, size = aligned(bytes);
   if (begin + size > shared_limit) {
-    report(Mistake::shared_memory, where,
+    report(ErrorKind::shared_memory, where,
            sentence(begin + bytes, " bytes of shared memory, static and dynamic; 227 KiB is the limit"));
   }
   static_used_ += size;
@@ -420,7 +421,7 @@ std::uint32_t Block::allocate_static(std::atomic<std::uint32_t>& slot, std::size
 
 std::uint32_t Block::take_dynamic(std::uint32_t begin, std::size_t bytes, Location where) {
   if (bytes > shared_limit || begin + bytes > dynamic_bytes_) {
-    report(Mistake::shared_memory, where,
+    report(ErrorKind::shared_memory, where,
            sentence("takes dynamic shared memory up to byte ", begin + bytes, " where the launch gave ", dynamic_bytes_,
                     " bytes"));
   }
@@ -429,7 +430,7 @@ std::uint32_t Block::take_dynamic(std::uint32_t begin, std::size_t bytes, Locati
 
 // ---- reports
 
-void Block::report(Mistake mistake, const Thread& thread, Location where, const std::string& what) {
+void Block::report(ErrorKind mistake, const Thread& thread, Location where, const std::string& what) {
   const std::string file = where.file;
   const std::string text = sentence(file.substr(file.rfind('/') + 1), ":", where.line, ": block ", blockIdx,
                                     ", thread ", thread.index, ": ", what, " [seed ", seed_, "]");
@@ -446,10 +447,10 @@ std::string Block::describe(const Thread& thread) const {
       return sentence("thread ", thread.index, " waits at ", thread.together->name, " in ", thread.where);
     case Thread::State::ready: break;
   }
-  return sentence("thread ", thread.index, " is under way");
+  return sentence("thread ", thread.index, " is in flight");
 }
 
-/// Nobody can go on. A warp operation that is short of lanes is told first: it may be what keeps the others from the
+/// No thread can continue. A warp operation that lacks lanes is reported first: it may keep the others from the
 /// barrier.
 void Block::diagnose_deadlock() {
   const Thread* at_barrier = nullptr;
@@ -462,7 +463,7 @@ void Block::diagnose_deadlock() {
   for (unsigned i = 0; i < size_; ++i) {
     const Thread& thread = *threads_[i];
     if (thread.state == Thread::State::exited) {
-      report(Mistake::barrier_divergence, *at_barrier, at_barrier->where,
+      report(ErrorKind::barrier_divergence, *at_barrier, at_barrier->where,
              sentence("waits at a barrier that ", size_ - waiting_at_barrier_, " of ", size_,
                       " threads never reach: ", describe(thread)));
     }
@@ -470,45 +471,46 @@ void Block::diagnose_deadlock() {
   std::abort();  // everybody at one barrier: that is a release
 }
 
-/// A lane that this operation waits for in vain.
+/// Reports a lane that this operation waits for and that will not arrive.
 void Block::diagnose_collective(const Thread& thread) {
   const Collective& waiting = *thread.collective;
-  const auto tell = [&](const auto&... why) {
+  const auto fail = [&](const auto&... why) {
     report(
-        Mistake::collective, thread, waiting.where,
+        ErrorKind::collective, thread, waiting.where,
         sentence(waiting.name, " waits for lanes ", Lanes{waiting.mask}, " of warp ", thread.warp, ", but ", why...));
   };
   for (std::uint32_t rest = waiting.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const unsigned other = thread.warp * warp_width + lane;
-    if (other >= size_) tell("the block ends before lane ", lane);
+    if (other >= size_) fail("the block ends before lane ", lane);
     const Thread& missing = *threads_[other];
     if (missing.state == Thread::State::in_collective && missing.collective->mask != waiting.mask) {
-      tell("lane ", lane, " comes with another mask: ", describe(missing), " for lanes ",
+      fail("lane ", lane, " comes with another mask: ", describe(missing), " for lanes ",
            Lanes{missing.collective->mask});
     } else if (missing.state != Thread::State::in_collective && missing.state != Thread::State::ready) {
-      tell("lane ", lane, " does not come: ", describe(missing));
+      fail("lane ", lane, " does not come: ", describe(missing));
     }
   }
   std::abort();  // complete: that is no deadlock
 }
 
-/// A thread that this product waits for in vain; one that waits for lanes of its warp is told of there.
+/// Reports a thread that this product waits for and that will not arrive; where that thread waits for lanes of its
+/// warp, their operation is reported.
 void Block::diagnose_warpgroup(const Thread& thread) {
   const unsigned first = thread.number / warpgroup_width * warpgroup_width;
   for (unsigned i = 0; i < warpgroup_width; ++i) {
     const Thread& missing = *threads_[first + i];
     if (missing.state == Thread::State::in_collective) diagnose_collective(missing);
     if (missing.state != Thread::State::in_warpgroup)
-      report(Mistake::collective, thread, thread.where,
+      report(ErrorKind::collective, thread, thread.where,
              sentence(thread.together->name, " waits for the four warps of its warpgroup, but ", describe(missing)));
   }
   std::abort();  // complete: that is no deadlock
 }
 
-void Block::outside(const int* at, const int* extents, int rank, int count, Location where) {
+void Block::report_out_of_bounds(const int* at, const int* extents, int rank, int count, Location where) {
   if (count > 1) {
-    report(Mistake::out_of_bounds, where,
+    report(ErrorKind::out_of_bounds, where,
            sentence(count, " shared elements from ", at[0], " on in a row of ", extents[0]));
   }
   std::ostringstream index, shape;
@@ -516,38 +518,38 @@ void Block::outside(const int* at, const int* extents, int rank, int count, Loca
     index << (axis ? "," : "") << at[axis];
     shape << '[' << extents[axis] << ']';
   }
-  report(Mistake::out_of_bounds, where, sentence("shared element (", index.str(), ") of an array ", shape.str()));
+  report(ErrorKind::out_of_bounds, where, sentence("shared element (", index.str(), ") of an array ", shape.str()));
 }
 
-void Block::misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where) {
-  report(Mistake::misaligned, where,
+void Block::report_misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where) {
+  report(ErrorKind::misaligned, where,
          sentence("an access of ", bytes, " bytes to ", memory, " memory, ", remainder,
                   " bytes behind a multiple of its size"));
 }
 
-void Block::unwritten(std::uint32_t cell, Location where) {
-  report(Mistake::unwritten, where,
-         sentence("reads shared memory at byte ", cell * cell_bytes, ", which nobody has written"));
+void Block::report_unwritten(std::uint32_t cell, Location where) {
+  report(ErrorKind::unwritten, where,
+         sentence("reads shared memory at byte ", cell * cell_bytes, ", which no_thread has written"));
 }
 
-void Block::race(std::uint32_t index, const char* verb, unsigned other, const char* did, Location there,
-                 Location where) {
+void Block::report_race(std::uint32_t index, const char* verb, unsigned other, const char* did, Location there,
+                        Location where) {
   const std::string who = other < size_ ? sentence("thread ", threads_[other]->index) : "a thread of another warp";
-  report(Mistake::race, where,
+  report(ErrorKind::race, where,
          sentence(verb, " shared memory at byte ", index * cell_bytes, ", which ", who, " ", did, " in ", there,
                   " with no barrier between them"));
 }
 
-void Block::copy_under_way(std::uint32_t index, Location where) {
+void Block::report_copy_in_flight(std::uint32_t index, Location where) {
   const Cell& cell = cells_[index];
-  report(Mistake::in_flight, where,
+  report(ErrorKind::in_flight, where,
          sentence("uses shared memory at byte ", index * cell_bytes, " to which the async copy that thread ",
-                  threads_[cell.writer]->index, " issued in ", cell.write_place, " is under way"));
+                  threads_[cell.writer]->index, " issued in ", cell.write_place, " is in flight"));
 }
 
-void Block::product_under_way(std::uint32_t index, Location where) {
-  report(Mistake::in_flight, where,
-         sentence("writes shared memory at byte ", index * cell_bytes, ", which a product under way reads, issued in ",
+void Block::report_product_in_flight(std::uint32_t index, Location where) {
+  report(ErrorKind::in_flight, where,
+         sentence("writes shared memory at byte ", index * cell_bytes, ", which a product in flight reads, issued in ",
                   cells_[index].read_place));
 }
 

@@ -15,8 +15,7 @@
 
 namespace attest::cuda::emulation {
 
-/// The stacks of one block's threads, each above a page that nobody may touch: a kernel that overflows its stack
-/// crashes at once.
+/// The stacks of one block's threads, each above a guard page: a kernel that overflows its stack crashes at once.
 class Stacks {
 public:
   Stacks();

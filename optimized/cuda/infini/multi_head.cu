@@ -45,8 +45,8 @@ struct Heads {
     const Rows tokens = call.rows("x");
     const auto projected = [&](const char* name) {
       const State w = weights<T>(call, name, x.tokens.count, tokens.stored);
-      const Answers y = call.workspace_rows(x.tokens, w.columns);
-      read_state<T, Factor>(call, {.a = tokens, .tokens = x.tokens, .answers = y}, w);
+      const OutputRows y = call.workspace_rows(x.tokens, w.columns);
+      read_state<T, Factor>(call, {.a = tokens, .tokens = x.tokens, .output = y}, w);
       return read_back(y);
     };
     x.q = projected("w_q");
@@ -56,7 +56,7 @@ struct Heads {
     x.scale = x.default_scale();
     const int d = x.q.stored, m = x.v.stored;
     x.initial = call.initial_of_own_heads("memory", "z", d, m);
-    const Answers a = call.workspace_rows(x.tokens, m);
+    const OutputRows a = call.workspace_rows(x.tokens, m);
     attend_by_segments<T, Factor>(call, x, call.choice("update") == "delta",
                                   call.final_of_own_heads("memory", "z", d, m), a);
 
@@ -74,7 +74,7 @@ struct Loop {
   static void run(Call& call) {
     Heads heads = Heads::of<T, Factor>(call);
     heads.a.stored = heads.w_o.rows = heads.count * heads.width;
-    read_state<T, Factor>(call, {.a = heads.a, .tokens = heads.tokens, .answers = call.answers("o")}, heads.w_o);
+    read_state<T, Factor>(call, {.a = heads.a, .tokens = heads.tokens, .output = call.output_rows("o")}, heads.w_o);
   }
 };
 
@@ -86,8 +86,8 @@ struct SumOfHeads {
     Rows a = heads.a, before{};
     State w = heads.w_o;
     for (int g = 0; g < heads.count; ++g) {
-      const Answers sum = g + 1 < heads.count ? call.workspace_rows(heads.tokens, w.columns) : call.answers("o");
-      read_state<T, Factor>(call, {.a = a, .tokens = heads.tokens, .answers = sum, .addend = before}, w);
+      const OutputRows sum = g + 1 < heads.count ? call.workspace_rows(heads.tokens, w.columns) : call.output_rows("o");
+      read_state<T, Factor>(call, {.a = a, .tokens = heads.tokens, .output = sum, .addend = before}, w);
       before = read_back(sum);
       if (!a.data) continue;  // a call that measures
       a.data = static_cast<const float*>(a.data) + heads.width;

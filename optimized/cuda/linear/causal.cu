@@ -4,7 +4,7 @@
 namespace attest::cuda::linear::causal {
 namespace {
 
-/// o_i = phi_q_i^T S_i / (phi_q_i^T Z_i + eps), and the state behind the last token.
+/// o_i = phi_q_i^T S_i / (phi_q_i^T Z_i + eps), and the state after the last token.
 template <Algorithm algorithm>
 struct Value {
   template <class T, class Factor>

@@ -14,10 +14,10 @@ struct Value {
                      .phi_k = call.rows("phi_k"),
                      .v = call.rows("v"),
                      .tokens = call.sequences("n", "phi_q", call.integer("chunk")),
-                     .grad_phi_q = call.answers("grad_phi_q"),
-                     .grad_phi_k = call.answers("grad_phi_k"),
-                     .grad_v = call.answers("grad_v")};
-    through_numerator<algorithm, T, Factor>(call, x, call.rows("grad_o"), x.v, nullptr);
+                     .grad_phi_q = call.output_rows("grad_phi_q"),
+                     .grad_phi_k = call.output_rows("grad_phi_k"),
+                     .grad_v = call.output_rows("grad_v")};
+    numerator_gradients<algorithm, T, Factor>(call, x, call.rows("grad_o"), x.v, nullptr);
   }
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kRows = 32;  // of a block
 
-/// Where each feature stands, and the weight of what it is the product of.
+/// Order and weights of the features.
 struct Layout {
   int d;         // width of x
   bool full;     // all pairs of [x, sqrt(constant)], else squares, pairs a < b, x alone, the constant alone
@@ -17,7 +17,7 @@ struct Layout {
 
   __device__ int with() const { return d + (constant > 0); }
   __device__ float pair_weight() const { return full ? 1.0f : 1.41421356f; }
-  /// Where x_a x_b stands in the symmetric layout, a < b.
+  /// The index of x_a x_b in the symmetric layout, a < b.
   __device__ int pair(int a, int b) const { return d + a * (2 * d - a - 1) / 2 + b - a - 1; }
 
   /// Feature number `i` of a row of x.
@@ -32,16 +32,17 @@ struct Layout {
   }
   /// Its gradient by x_a, from those by the features.
   template <class X, class G>
-  __device__ float gradient(int a, X&& x, G&& given) const {
+  __device__ float gradient(int a, X&& x, G&& cotangent) const {
     float sum = 0;
     for (int b = 0; b < d; ++b) {
-      const float by_pair = full     ? given(a * with() + b) + given(b * with() + a)
-                            : a == b ? 2 * given(a)
-                                     : pair_weight() * given(a < b ? pair(a, b) : pair(b, a));
+      const float by_pair = full     ? cotangent(a * with() + b) + cotangent(b * with() + a)
+                            : a == b ? 2 * cotangent(a)
+                                     : pair_weight() * cotangent(a < b ? pair(a, b) : pair(b, a));
       sum = __fmaf_rn(by_pair, x(b), sum);
     }
     if (constant > 0)
-      sum = __fmaf_rn(single, full ? given(a * with() + d) + given(d * with() + a) : given(d * (d + 1) / 2 + a), sum);
+      sum = __fmaf_rn(
+          single, full ? cotangent(a * with() + d) + cotangent(d * with() + a) : cotangent(d * (d + 1) / 2 + a), sum);
     return sum;
   }
 
@@ -57,7 +58,7 @@ private:
 
 /// phi(x): a thread has neighbouring features of a row.
 template <class T>
-__global__ __launch_bounds__(kThreads) void features(Sequences tokens, Layout layout, Rows x, Answers phi) {
+__global__ __launch_bounds__(kThreads) void features(Sequences tokens, Layout layout, Rows x, OutputRows phi) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const Panel<T> from(x, chunk, head);
@@ -71,15 +72,15 @@ __global__ __launch_bounds__(kThreads) void features(Sequences tokens, Layout la
 
 template <class T>
 __global__ __launch_bounds__(kThreads) void gradients(Sequences tokens, Layout layout, Rows x, Rows grad_phi,
-                                                      Answers grad_x) {
+                                                      OutputRows grad_x) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
-  const Panel<T> from(x, chunk, head), given(grad_phi, chunk, head);
+  const Panel<T> from(x, chunk, head), cotangent(grad_phi, chunk, head);
   each_piece<T>(chunk, grad_x.width, [&](int row, int column) {
     Piece<T> piece{};
     for (int i = 0; i < Piece<T>::size && column + i < grad_x.width; ++i)
       piece.values[i] =
-          layout.gradient(column + i, [&](int a) { return from(row, a); }, [&](int a) { return given(row, a); });
+          layout.gradient(column + i, [&](int a) { return from(row, a); }, [&](int a) { return cotangent(row, a); });
     piece.store(grad_x, chunk, head, row, column);
   });
 }
@@ -96,7 +97,7 @@ struct Value {
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
     call.launch(features<T>, of_chunks(call, tokens), kThreads, 0, tokens, layout_of(call), call.rows("x"),
-                call.answers("phi"));
+                call.output_rows("phi"));
   }
 };
 
@@ -105,7 +106,7 @@ struct Gradient {
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
     call.launch(gradients<T>, of_chunks(call, tokens), kThreads, 0, tokens, layout_of(call), call.rows("x"),
-                call.rows("cotangent.phi"), call.answers("gradient.x"));
+                call.rows("cotangent.phi"), call.output_rows("gradient.x"));
   }
 };
 

@@ -5,21 +5,21 @@ namespace attest::cuda::positional::rotary {
 namespace {
 
 template <class T>
-void turned(Call& call, const char* from, const char* to, float direction) {
+void rotated(Call& call, const char* from, const char* to, float direction) {
   const Sequences tokens = call.sequences("n", from, kPositionRows);
   const Rows x = call.rows(from);
-  const Turns turns{.frequencies = Frequencies::of(call, x.width() / 2.0),
-                    .positions = call.numbers<const Index>(call.input("positions")),
-                    .halves = call.choice("pairing") == "half"};
-  const Rows table = turns.table(call, tokens, x.width());
-  call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, turns.halves, direction, table, x,
-              call.answers(to));
+  const Rotations rotations{.frequencies = Frequencies::of(call, x.width() / 2.0),
+                            .positions = call.numbers<const Index>(call.input("positions")),
+                            .halves = call.choice("pairing") == "half"};
+  const Rows table = rotations.table(call, tokens, x.width());
+  call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, rotations.halves, direction, table, x,
+              call.output_rows(to));
 }
 
 struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
-    turned<T>(call, "x", "y", 1);
+    rotated<T>(call, "x", "y", 1);
   }
 };
 
@@ -27,7 +27,7 @@ struct Value {
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
-    turned<T>(call, "cotangent.y", "gradient.x", -1);
+    rotated<T>(call, "cotangent.y", "gradient.x", -1);
   }
 };
 

@@ -9,14 +9,14 @@ struct Value {
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
     const Rows x = call.rows("x");
-    const Waves waves{
+    const Sinusoids sinusoids{
         .frequencies = Frequencies::of(call, x.width() / 2.0 - (call.choice("timescale") == "endpoint" ? 1 : 0)),
         .start = call.integer("start"),
         .rows = tokens.length,
         .width = x.width(),
         .blocks = call.choice("layout") == "half"};
-    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, x, waves.table(call),
-                call.answers("y"));
+    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, x, sinusoids.table(call),
+                call.output_rows("y"));
   }
 };
 
@@ -25,7 +25,7 @@ struct Gradient {
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
     call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, call.rows("cotangent.y"),
-                Rows{}, call.answers("gradient.x"));
+                Rows{}, call.output_rows("gradient.x"));
   }
 };
 

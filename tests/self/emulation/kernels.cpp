@@ -186,7 +186,7 @@ TEST(Operations, Votes) {
   }
 }
 
-/// Halves of a warp go different ways and meet again.
+/// Halves of a warp go different configurations and meet again.
 __global__ void halves(float* out) {
   __shared__ Shared<float, 32> tile;
   const int t = static_cast<int>(threadIdx.x);
@@ -243,7 +243,7 @@ TEST(Operations, Atomics) {
   EXPECT_EQ(out, (std::vector<int>{8 * 64 * 63 / 2, 30, 8 * 77, 8 * 5, 8 * 64, 8 * 64, 763}));
 }
 
-/// Async copies land at the wait of their group: two stages, one group under way while the other is used; the tail
+/// Async copies land at the wait of their group: two stages, one group in flight while the other is used; the tail
 /// becomes zero.
 __global__ void stages(const float* in, float* out, int n) {
   __shared__ Shared<float, 2, 32> tile;

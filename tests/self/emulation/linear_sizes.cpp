@@ -40,7 +40,7 @@ struct Lengths {
   Index n, width;  // tokens and terms of a dot product
 };
 /// Of a sum of products of three: no way through any of the three forms has more than 3 n + 2 width + 8 steps (the
-/// scores of a token, its sum over tokens, the totals of chunks, their sum, what the state answers), nor more than four
+/// scores of a token, its sum over tokens, the totals of chunks, their sum, what the state outputs), nor more than four
 /// factors that are rounded to the format.
 double relative(const Format& format, const Lengths& lengths) {
   const double steps = 3.0 * static_cast<double>(lengths.n) + 2.0 * static_cast<double>(lengths.width) + 8;
@@ -50,7 +50,7 @@ double relative(const Format& format, const Lengths& lengths) {
 Measured divided(const Measured& a, const Measured& b) {
   const double value = a.value / b.value, smallest = std::abs(b.value) - b.error;
   if (!(smallest > 0))
-    throw std::logic_error("a denominator whose sign nobody knows: the case is to be drawn otherwise");
+    throw std::logic_error("a denominator whose sign no_thread knows: the case is to be drawn otherwise");
   return rounded({value, (a.error + std::abs(value) * b.error) / smallest,
                   std::abs(value) + (a.error + std::abs(value) * b.error) / smallest},
                  kUnit);
@@ -156,7 +156,7 @@ std::string call(const attest_kernel& kernel, const Problem& p, Tensors& inputs,
   return call(kernel, inputs, outputs, outputs.count("o") ? "o" : "gradient.phi_q", parameters, packed, missing);
 }
 
-Tensors answer(const Format& format, const std::string& form, bool gradient, const Problem& p, Tensors inputs) {
+Tensors evaluate(const Format& format, const std::string& form, bool gradient, const Problem& p, Tensors inputs) {
   Tensors outputs = outputs_of(p, format, gradient);
   const std::string said =
       call(kernel_of("linear.causal", format, form, gradient ? "gradient" : "value", p.packed), p, inputs, outputs);
@@ -219,7 +219,7 @@ public:
         compare("gradient.phi_q", i, a, stored(rounded(sum, back), format_));
       }
     }
-    // From the end: what a token's keys and values get from all answers behind it.
+    // From the end: what a token's keys and values get from all outputs behind it.
     Matrix later = initial("cotangent.S", "cotangent.Z");
     for (Index i = n_; i-- > 0;) {
       const auto& row = G[at(i)];
@@ -352,22 +352,22 @@ bool same_states(const Problem& p, const Tensors& a, const Tensors& b, const std
 
 // ---- Tests ----
 
-struct Way {
+struct Configuration {
   const Format* format;
   std::string form;
   bool gradient;
 };
-void PrintTo(const Way& way, std::ostream* out) {
-  *out << way.format->name << " " << way.form << (way.gradient ? " gradient" : " value");
+void PrintTo(const Configuration& configuration, std::ostream* out) {
+  *out << configuration.format->name << " " << configuration.form << (configuration.gradient ? " gradient" : " value");
 }
 
-class Sizes : public testing::TestWithParam<Way> {
+class Sizes : public testing::TestWithParam<Configuration> {
 protected:
   const Format& format() const { return *GetParam().format; }
   const std::string& form() const { return GetParam().form; }
   bool gradient() const { return GetParam().gradient; }
   Tensors inputs(const Problem& p) const { return inputs_of(p, format(), gradient()); }
-  Tensors run(const Problem& p, const Tensors& in) const { return answer(format(), form(), gradient(), p, in); }
+  Tensors run(const Problem& p, const Tensors& in) const { return evaluate(format(), form(), gradient(), p, in); }
   double check(const Problem& p) const {
     const Tensors in = inputs(p);
     return judged(p, format(), in, run(p, in), gradient());
@@ -496,7 +496,7 @@ TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
     if (gradient()) {
       // Backward the gradient of the state runs from the end: the second part is called first.
       Problem value = first;
-      const Tensors middle = answer(format(), form(), false, value, [&] {
+      const Tensors middle = evaluate(format(), form(), false, value, [&] {
         Tensors forward = inputs_of(value, format(), false);
         for (auto& [name, tensor] : forward) tensor = before.at(name);
         return forward;
@@ -524,15 +524,16 @@ TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
   }
 }
 
-std::vector<Way> ways() {
-  std::vector<Way> all;
+std::vector<Configuration> configurations() {
+  std::vector<Configuration> all;
   for (const Format& format : kFormats)
     for (const char* form : {"recurrent", "chunked", "two_level"})
       for (const bool gradient : {false, true}) all.push_back({&format, form, gradient});
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(LinearCausal, Sizes, testing::ValuesIn(ways()), [](const auto& way) {
-  return std::string(way.param.format->name) + "_" + way.param.form + (way.param.gradient ? "_gradient" : "_value");
+INSTANTIATE_TEST_SUITE_P(LinearCausal, Sizes, testing::ValuesIn(configurations()), [](const auto& configuration) {
+  return std::string(configuration.param.format->name) + "_" + configuration.param.form +
+         (configuration.param.gradient ? "_gradient" : "_value");
 });
 
 /// The allowance is not too wide: a single token of which one feature is off is seen.
@@ -541,7 +542,7 @@ TEST(Allowance, SeesATokenThatIsMissing) {
       shorter{.lengths = {299}, .c = 8, .m = 3, .chunk = 64};
   const Format& f32 = kFormats[0];
   Tensors in = inputs_of(p, f32, false);
-  const Tensors out = answer(f32, "chunked", false, p, in);
+  const Tensors out = evaluate(f32, "chunked", false, p, in);
   Judge right(p, f32, in, out, 0, 0);
   right.value();
   EXPECT_LE(right.worst(), 1) << right.where();

@@ -198,9 +198,9 @@ TEST(Fragments, AResultAsTheNextOperand) {
 
 // ---- products of a warpgroup, exact too
 
-template <int Eights, Major major, bool InRegisters>
+template <int Fragments, Major major, bool InRegisters>
 void check_warpgroup(int depth) {
-  constexpr int columns = 8 * Eights;
+  constexpr int columns = 8 * Fragments;
   std::mt19937 engine(11);
   std::vector<int> a(static_cast<std::size_t>(64 * depth)), b(static_cast<std::size_t>(columns * depth));
   for (auto& x : a) x = static_cast<int>(engine() % 31) - 15;
@@ -211,7 +211,7 @@ void check_warpgroup(int depth) {
   std::transform(b.begin(), b.end(), low_b.begin(),
                  [](int x) { return from_float<__nv_bfloat16>(static_cast<float>(x)); });
   std::vector<float> c(64 * columns);
-  launch(kernels::warpgroup_product<Eights, major, InRegisters>, 1, 128,
+  launch(kernels::warpgroup_product<Fragments, major, InRegisters>, 1, 128,
          static_cast<std::size_t>((64 + columns) * depth * 2), nullptr, low_a.data(), low_b.data(), c.data(), depth);
   int wrong = 0;
   for (int i = 0; i < 64; ++i) {
@@ -225,12 +225,12 @@ void check_warpgroup(int depth) {
   }
   EXPECT_EQ(wrong, 0) << columns << " columns, depth " << depth;
 }
-template <int Eights>
+template <int Fragments>
 void check_warpgroup() {
-  check_warpgroup<Eights, Major::k, true>(48);
-  check_warpgroup<Eights, Major::k, false>(80);
-  check_warpgroup<Eights, Major::mn, true>(48);
-  check_warpgroup<Eights, Major::mn, false>(32);
+  check_warpgroup<Fragments, Major::k, true>(48);
+  check_warpgroup<Fragments, Major::k, false>(80);
+  check_warpgroup<Fragments, Major::mn, true>(48);
+  check_warpgroup<Fragments, Major::mn, false>(32);
 }
 
 TEST(Warpgroup, MultipliesTilesReadByRowsAndByColumns) {

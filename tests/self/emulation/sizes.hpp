@@ -42,7 +42,7 @@ inline constexpr double kUnit = 0x1p-24;
 struct Format {
   const char* name;
   DLDataType dtype;
-  double storage;  // unit of rounding of stored answers, and of what products take
+  double storage;  // unit of rounding of stored outputs, and of what products take
   double sum;      // what one step of a sum may be off by, of the sum of magnitudes, in units of float
 };
 // bfloat16: a step is an instruction: 17 terms cut at 2^-25 of the largest, the sum at 2^-23.

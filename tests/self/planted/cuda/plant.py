@@ -43,7 +43,7 @@ FIELDS = {"title", "file", "old", "new", "form", *DEFAULTS, *EXPECTED}
 # What each report says in its sentence.
 KINDS = {
     "race": r"with no barrier between them",
-    "in_flight": r"to which the async copy that .* is under way|product .*under way|not been waited for|not named where it is waited for",
+    "in_flight": r"to which the async copy that .* is in flight|product .*in flight|not been waited for|not named where it is waited for",
     "unfenced": r"no fence_proxies after it|since the last warpgroup_fence",
     "unwritten": r"reads shared memory at byte \d+, which nobody has written",
     "out_of_bounds": r"shared elements? .* (of an array|in a row of)",

@@ -10,7 +10,7 @@
 namespace attest::cuda {
 
 inline constexpr unsigned kAllLanes = 0xffffffffu;
-inline constexpr int kScoreEights = kTile / 8;
+inline constexpr int kScoreFragments = kTile / 8;
 
 /// `Side`: whether a block's rows of output are queries or keys. `Coefficient`: whether its sums are weighted by
 /// attention weights or by gradients of logits.
@@ -39,12 +39,12 @@ public:
   __device__ int queries() const { return queries_.count; }
   __device__ int keys() const { return keys_.count; }
 
-  /// This warp's products q_i . k_j become logits: -inf where there is no such query or key, or the one does not see
-  /// the other. `first` is row 0 of the block's own side, `t` that of the other. Options of the call are tested once
-  /// for all elements: tested for each element, a strip would hold the code of every combination.
+  /// This warp's products q_i . k_j become logits: -inf where query or key does not exist, or the query does not see
+  /// the key. `first` is row 0 of the block's own side, `t` that of the other. Options of the call are tested once for
+  /// all elements: tested for each element, a strip would hold the code of every combination.
   template <Side side, Similarity similarity, class Factor>
-  __device__ __forceinline__ void of_products(Strip<Factor, kTile / 8>& scores, int eights, int first, int t) const {
-    const auto each = [&](auto&& change) { each_of<side>(scores, eights, first, t, change); };
+  __device__ __forceinline__ void of_products(Strip<Factor, kTile / 8>& scores, int fragments, int first, int t) const {
+    const auto each = [&](auto&& change) { each_of<side>(scores, fragments, first, t, change); };
     if constexpr (similarity != Similarity::exp_product) {
       each([&](int, int, float& l) { l *= logits_.scale; });
     } else if (logits_.slopes.data) {
@@ -54,16 +54,16 @@ public:
       });
     } else if (logits_.factors.data) {
       each([&](int i, int j, float& l) {
-        l = l <= 0 || !are_there(i, j) ? 0.0f : logits_.scale * l * factor(kFactor, i, j);
+        l = l <= 0 || !in_range(i, j) ? 0.0f : logits_.scale * l * factor(kFactor, i, j);
       });
     } else {
       if (table_)
         each([&](int i, int j, float& l) {
-          if (are_there(i, j)) l += table_[i * logits_.relative.scores.place.row + logits_.relative.row_of(i, j)];
+          if (in_range(i, j)) l += table_[i * logits_.relative.scores.place.row + logits_.relative.row_of(i, j)];
         });
       if (logits_.bias.data)
         each([&](int i, int j, float& l) {
-          const float bias = are_there(i, j) ? bias_.raw(i, j) : -INFINITY;
+          const float bias = in_range(i, j) ? bias_.raw(i, j) : -INFINITY;
           l = bias == -INFINITY ? bias : __fmaf_rn(logits_.scale, l, bias);
         });
       else
@@ -71,7 +71,7 @@ public:
     }
     if (logits_.mask.data)
       each([&](int i, int j, float& l) {
-        if (are_there(i, j) && !mask_[i * logits_.mask.place.row + j * logits_.mask.place.column]) l = -INFINITY;
+        if (in_range(i, j) && !mask_[i * logits_.mask.place.row + j * logits_.mask.place.column]) l = -INFINITY;
       });
     if (similarity == Similarity::exp_product && logits_.segment)
       each([&](int i, int j, float& l) {
@@ -79,17 +79,18 @@ public:
       });
     const int ahead = logits_.causal ? past() : keys();
     each([&](int i, int j, float& l) {
-      if (!are_there(i, j) || j - i > ahead) l = -INFINITY;
+      if (!in_range(i, j) || j - i > ahead) l = -INFINITY;
     });
   }
 
   /// This warp's products grad_o_i . v_j become the gradients of the weights: the gradients by relative position are
   /// added.
   template <Side side, class Factor>
-  __device__ __forceinline__ void by_weights(Strip<Factor, kTile / 8>& products, int eights, int first, int t) const {
+  __device__ __forceinline__ void add_relative_gradients(Strip<Factor, kTile / 8>& products, int fragments, int first,
+                                                         int t) const {
     if (!gradients_by_row_) return;
-    each_of<side>(products, eights, first, t, [&](int i, int j, float& product) {
-      if (are_there(i, j))
+    each_of<side>(products, fragments, first, t, [&](int i, int j, float& product) {
+      if (in_range(i, j))
         product += gradients_by_row_[i * logits_.relative.gradients.place.row + logits_.relative.row_of(i, j)];
     });
   }
@@ -121,9 +122,9 @@ public:
 
 private:
   template <Side side, class Factor, class Change>
-  static __device__ __forceinline__ void each_of(Strip<Factor, kTile / 8>& strip, int eights, int first, int t,
+  static __device__ __forceinline__ void each_of(Strip<Factor, kTile / 8>& strip, int fragments, int first, int t,
                                                  Change&& change) {
-    strip.each(eights, [&](int row, int x, float& value) {
+    strip.each(fragments, [&](int row, int x, float& value) {
       const int own = first + strip_row() + row, other = t + x;
       if constexpr (side == Side::queries)
         change(own, other, value);
@@ -131,7 +132,7 @@ private:
         change(other, own, value);
     });
   }
-  __device__ bool are_there(int i, int j) const { return i < queries() && j < keys(); }
+  __device__ bool in_range(int i, int j) const { return i < queries() && j < keys(); }
   static __device__ const float* floats(const Rows& rows, int sequence, int head) {
     return rows.data ? static_cast<const float*>(rows.data) + rows.place.at(sequence, head, 0, 0) : nullptr;
   }
@@ -177,14 +178,14 @@ __device__ inline float exponential(float l, float maximum) { return l == -INFIN
 
 /// Online softmax of the two rows of each lane over the keys so far: running maximum, and running sum of e^(l -
 /// maximum).
-struct Seen {
+struct RunningSoftmax {
   TwoRows maximum{-INFINITY, -INFINITY}, sum{0, 0};
 
   /// Logits become e^(l - maximum). Returns the factor by which earlier sums must be rescaled.
   template <class Factor>
-  __device__ __forceinline__ TwoRows add(Strip<Factor, kScoreEights>& logits, int eights) {
+  __device__ __forceinline__ TwoRows add(Strip<Factor, kScoreFragments>& logits, int fragments) {
     TwoRows highest = maximum;
-    logits.each(eights, [&](int row, int, float l) {
+    logits.each(fragments, [&](int row, int, float l) {
       if (row < 8)
         highest.top = fmaxf(highest.top, l);
       else
@@ -192,17 +193,18 @@ struct Seen {
     });
     highest = highest.map(row_maximum);
     TwoRows added{0, 0};
-    logits.each(eights, [&](int row, int, float& l) {
+    logits.each(fragments, [&](int row, int, float& l) {
       l = exponential(l, highest[row]);
       if (row < 8)
         added.top += l;
       else
         added.bottom += l;
     });
-    const TwoRows keep{exponential(maximum.top, highest.top), exponential(maximum.bottom, highest.bottom)};
+    const TwoRows rescale{exponential(maximum.top, highest.top), exponential(maximum.bottom, highest.bottom)};
     maximum = highest;
-    sum = {__fmaf_rn(sum.top, keep.top, row_sum(added.top)), __fmaf_rn(sum.bottom, keep.bottom, row_sum(added.bottom))};
-    return keep;
+    sum = {__fmaf_rn(sum.top, rescale.top, row_sum(added.top)),
+           __fmaf_rn(sum.bottom, rescale.bottom, row_sum(added.bottom))};
+    return rescale;
   }
 };
 
@@ -223,36 +225,37 @@ __device__ inline float derivative_of_power(const Logits& p, float l) {
 /// Logits become weights, which are added to the running sums of their rows. Returns the factor by which earlier sums
 /// must be rescaled.
 template <Similarity similarity, class Factor>
-__device__ __forceinline__ TwoRows weigh(const Logits& p, Seen& seen, Strip<Factor, kScoreEights>& logits, int eights) {
+__device__ __forceinline__ TwoRows to_weights(const Logits& p, RunningSoftmax& running,
+                                              Strip<Factor, kScoreFragments>& logits, int fragments) {
   if constexpr (similarity != Similarity::power) {
-    return seen.add(logits, eights);
+    return running.add(logits, fragments);
   } else {
     TwoRows added{0, 0};
-    logits.each(eights, [&](int row, int, float& l) {
+    logits.each(fragments, [&](int row, int, float& l) {
       l = power(p, l);
       if (row < 8)
         added.top += l;
       else
         added.bottom += l;
     });
-    seen.sum = {seen.sum.top + row_sum(added.top), seen.sum.bottom + row_sum(added.bottom)};
+    running.sum = {running.sum.top + row_sum(added.top), running.sum.bottom + row_sum(added.bottom)};
     return {1, 1};
   }
 }
 
 /// scores(i, j) += a_i . b_j, or |a_i - b_j|^2: differences of what is large and close would be lost in products.
 template <Similarity similarity, class T, class Factor>
-__device__ __forceinline__ void add_similarities(Strip<Factor, kScoreEights>& scores, const Tiles<Factor>& tiles,
+__device__ __forceinline__ void add_similarities(Strip<Factor, kScoreFragments>& scores, const Tiles<Factor>& tiles,
                                                  const Panel<T>& a, const Panel<T>& b, int first, int rows,
                                                  int first_key, int keys) {
   if constexpr (similarity != Similarity::exp_distance) {
     add_scores<T, Factor>(scores, tiles, a, b, first, rows, first_key, keys);
   } else {
-    each_depth<T, Factor>(tiles, a, b, first, rows, first_key, keys, [&](int depth, int eights) {
+    each_depth<T, Factor>(tiles, a, b, first, rows, first_key, keys, [&](int depth, int fragments) {
 #pragma unroll 1
       for (int k = 0; k < depth; ++k)
-        scores.each(eights, [&](int i, int j, float& sum) {
-          const float difference = number(tiles.left, strip_row() + i, k) - number(tiles.right, j, k);
+        scores.each(fragments, [&](int i, int j, float& sum) {
+          const float difference = element_at(tiles.left, strip_row() + i, k) - element_at(tiles.right, j, k);
           sum = __fmaf_rn(difference, difference, sum);
         });
     });
@@ -261,31 +264,31 @@ __device__ __forceinline__ void add_similarities(Strip<Factor, kScoreEights>& sc
 
 /// Bit x is set where column x of 64 columns of weights has one that is not 0; one word for each warp. Rows of values
 /// that only zero weights multiply may hold anything, NaN too, and count as 0.
-using Columns = std::uint64_t;
+using ColumnMask = std::uint64_t;
 
 /// Of this lane's weights.
 template <class Factor>
-__device__ __forceinline__ Columns columns_used(Strip<Factor, kScoreEights>& weights, int eights) {
-  Columns used = 0;
-  weights.each(eights, [&](int, int x, float weight) {
-    if (weight < 0 || weight > 0) used |= Columns{1} << x;  // a weight that is NaN makes NaN of 0, too
+__device__ __forceinline__ ColumnMask columns_used(Strip<Factor, kScoreFragments>& weights, int fragments) {
+  ColumnMask used = 0;
+  weights.each(fragments, [&](int, int x, float weight) {
+    if (weight < 0 || weight > 0) used |= ColumnMask{1} << x;  // a weight that is NaN makes NaN of 0, too
   });
   return used;
 }
 
 /// This warp's rows of the tile of weights.
 template <class Factor>
-__device__ __forceinline__ Columns store_weights(Strip<Factor, kScoreEights>& weights, const Tiles<Factor>& tiles,
-                                                 int eights) {
-  weights.each(eights, [&](int row, int x, float weight) {
+__device__ __forceinline__ ColumnMask store_weights(Strip<Factor, kScoreFragments>& weights, const Tiles<Factor>& tiles,
+                                                    int fragments) {
+  weights.each(fragments, [&](int row, int x, float weight) {
     tiles.weights(strip_row() + row, x) = from_float<Stored<Factor>>(weight);
   });
-  return columns_used(weights, eights);
+  return columns_used(weights, fragments);
 }
 
 /// words(warp) = the columns that any row of this warp uses.
 template <class Words>
-__device__ __forceinline__ void tell_columns(Columns used, const Words& words) {
+__device__ __forceinline__ void publish_columns(ColumnMask used, const Words& words) {
   for (int distance = 16; distance > 0; distance /= 2) used |= __shfl_xor_sync(kAllLanes, used, distance);
   if (lane() == 0) words(warp()) = used;
 }
@@ -293,23 +296,23 @@ __device__ __forceinline__ void tell_columns(Columns used, const Words& words) {
 template <class Tile, class Words>
 __device__ __forceinline__ void clear_unused(const Tile& tile, const Words& words, int rows, int columns,
                                              int begin = 0) {
-  Columns all = 0;
-  for (int w = 0; w < kWarps; ++w) all |= static_cast<Columns>(words(w));
+  ColumnMask all = 0;
+  for (int w = 0; w < kWarps; ++w) all |= static_cast<ColumnMask>(words(w));
   for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads)
     if (!(all >> (i / columns) & 1)) tile(i / columns, begin + i % columns) = from_float<typename Tile::Value>(0.0f);
 }
 
 /// Calls add(depth) when `count` rows of `other` from `first` on are in the tile of values, beside the tile of weights.
 template <class T, class Factor, class Words, class Add>
-__device__ __forceinline__ void with_values(const Tiles<Factor>& tiles, Columns used, const Words& words, bool hides,
+__device__ __forceinline__ void with_values(const Tiles<Factor>& tiles, ColumnMask used, const Words& words, bool hides,
                                             const Panel<T>& other, int first, int count, int rows, const Span& span,
                                             Add&& add) {
   const int padded = round_up(count, 16);
-  if (hides) tell_columns(used, words);
+  if (hides) publish_columns(used, words);
   fill_values<T>(tiles.values, other, first, count, padded, span);
   wait_for_tiles();
   if (hides) {
-    clear_unused(tiles.values, words, padded, 8 * span.eights());
+    clear_unused(tiles.values, words, padded, 8 * span.fragments());
     __syncthreads();
   }
   if (strip_is_in(rows)) add(padded);
@@ -318,20 +321,20 @@ __device__ __forceinline__ void with_values(const Tiles<Factor>& tiles, Columns 
 
 /// sum += weights other
 template <class T, class Factor, class Words>
-__device__ __forceinline__ void add_weighted(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, Columns used,
-                                             const Words& words, bool hides, const Panel<T>& other, int first,
-                                             int count, int rows, const Span& span) {
+__device__ __forceinline__ void add_weighted(Strip<Factor, kFragments>& sum, const Tiles<Factor>& tiles,
+                                             ColumnMask used, const Words& words, bool hides, const Panel<T>& other,
+                                             int first, int count, int rows, const Span& span) {
   with_values<T>(tiles, used, words, hides, other, first, count, rows, span, [&](int depth) {
     sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.weights, strip_row()},
-                     Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, depth, span.eights());
+                     Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, depth, span.fragments());
   });
 }
 
 /// sum_r += sum_t weights_rt (other_t - own_r), own_r from `first_own` on. Where the weight is 0 either row may hold
 /// anything.
 template <class T, class Factor, class Words>
-__device__ __forceinline__ void add_weighted_differences(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles,
-                                                         Columns used, const Words& words, bool hides,
+__device__ __forceinline__ void add_weighted_differences(Strip<Factor, kFragments>& sum, const Tiles<Factor>& tiles,
+                                                         ColumnMask used, const Words& words, bool hides,
                                                          const Panel<T>& other, int first, int count,
                                                          const Panel<T>& own, int first_own, int rows,
                                                          const Span& span) {
@@ -339,18 +342,18 @@ __device__ __forceinline__ void add_weighted_differences(Strip<Factor, kEights>&
   with_values<T>(tiles, used, words, hides, other, first, count, rows, span, [&](int depth) {
 #pragma unroll 1
     for (int t = 0; t < depth; ++t)
-      sum.each(span.eights(), [&](int r, int x, float& value) {
-        const float weight = number(tiles.weights, strip_row() + r, t),
-                    difference = number(tiles.values, t, x) - number(tiles.left, strip_row() + r, x);
+      sum.each(span.fragments(), [&](int r, int x, float& value) {
+        const float weight = element_at(tiles.weights, strip_row() + r, t),
+                    difference = element_at(tiles.values, t, x) - element_at(tiles.left, strip_row() + r, x);
         if (weight != 0) value = __fmaf_rn(weight, difference, value);
       });
   });
 }
 
 /// The output columns of this block's tile.
-__device__ inline Span span_of(const Answers& answers) {
+__device__ inline Span span_of(const OutputRows& output) {
   const int tile = static_cast<int>(blockIdx.y);
-  return {tile * kTile, wide_columns(tile, answers.width), false};
+  return {tile * kTile, wide_columns(tile, output.width), false};
 }
 
 /// The mean of a column: the output of a query without a visible key where empty_row is mean.
@@ -363,28 +366,28 @@ __device__ float mean(const Panel<T>& v, int count, int column) {
 
 /// The epilogue of this warp's queries: weighted sums divided by the sum of weights; rows without a visible key follow
 /// the convention `empty_row`.
-template <class T, class Factor, int Eights>
-__device__ __forceinline__ void store_attended(Strip<Factor, Eights>& sum, const Seen& seen, const Logits& p,
-                                               const Panel<T>& values, int keys, const Answers& o, const Chunk& chunk,
-                                               int head, const Span& span) {
-  const Product answer{.answers = o};
+template <class T, class Factor, int Fragments>
+__device__ __forceinline__ void store_attended(Strip<Factor, Fragments>& sum, const RunningSoftmax& running,
+                                               const Logits& p, const Panel<T>& values, int keys, const OutputRows& o,
+                                               const Chunk& chunk, int head, const Span& span) {
+  const Product epilogue{.output = o};
   const bool averages = p.empty_row == EmptyRow::mean;
-  sum.each(span.eights(), [&](int row, int x, float value) {
+  sum.each(span.fragments(), [&](int row, int x, float value) {
     const int i = strip_row() + row;
-    if (i >= chunk.count || x >= span.columns || (averages && seen.sum[row] == 0)) return;
-    if (seen.sum[row] != 0)
-      value = __fdiv_rn(value, seen.sum[row]);
+    if (i >= chunk.count || x >= span.columns || (averages && running.sum[row] == 0)) return;
+    if (running.sum[row] != 0)
+      value = __fdiv_rn(value, running.sum[row]);
     else if (p.empty_row == EmptyRow::nan)
       value = __int_as_float(0x7fc00000);
-    store_answer<T>(answer, chunk, head, i, span.first + x, value, 1);
+    store_output<T>(epilogue, chunk, head, i, span.first + x, value, 1);
   });
   if (!averages) return;
   for (int row = Accumulator::row(0); row < 16; row += 8) {
     const int i = strip_row() + row;
-    if (i >= chunk.count || seen.sum[row] != 0) continue;
+    if (i >= chunk.count || running.sum[row] != 0) continue;
 #pragma unroll 1
     for (int x = lane() % 4; x < span.columns; x += 4)
-      store_answer<T>(answer, chunk, head, i, span.first + x, mean(values, keys, span.first + x), 1);
+      store_output<T>(epilogue, chunk, head, i, span.first + x, mean(values, keys, span.first + x), 1);
   }
 }
 
@@ -398,23 +401,24 @@ enum Statistic {
 
 /// delta += sum_j w_ij grad_a_ij, from weights and from their gradients; earlier sums are multiplied by `rescale`.
 template <class Factor>
-__device__ __forceinline__ void add_delta(TwoRows& delta, const TwoRows& keep, Strip<Factor, kScoreEights>& weights,
-                                          const Strip<Factor, kScoreEights>& gradients, int eights) {
+__device__ __forceinline__ void add_delta(TwoRows& delta, const TwoRows& rescale,
+                                          Strip<Factor, kScoreFragments>& weights,
+                                          const Strip<Factor, kScoreFragments>& gradients, int fragments) {
   TwoRows added{0, 0};
-  weights.each_with(gradients, eights, [&](int row, int, float weight, float gradient) {
+  weights.each_with(gradients, fragments, [&](int row, int, float weight, float gradient) {
     const float term = weight == 0 ? 0.0f : weight * gradient;
     if (row < 8)
       added.top += term;
     else
       added.bottom += term;
   });
-  delta = {__fmaf_rn(delta.top, keep.top, row_sum(added.top)),
-           __fmaf_rn(delta.bottom, keep.bottom, row_sum(added.bottom))};
+  delta = {__fmaf_rn(delta.top, rescale.top, row_sum(added.top)),
+           __fmaf_rn(delta.bottom, rescale.bottom, row_sum(added.bottom))};
 }
 
 /// Of this warp's queries.
-__device__ inline void store_statistics(const Seen& seen, const TwoRows& delta, const Logits& p, int keys,
-                                        const Answers& out, const Chunk& chunk, int head) {
+__device__ inline void store_statistics(const RunningSoftmax& running, const TwoRows& delta, const Logits& p, int keys,
+                                        const OutputRows& out, const Chunk& chunk, int head) {
   if (lane() % 4 != 0) return;
   const float empty = p.empty_row == EmptyRow::nan    ? __int_as_float(0x7fc00000)
                       : p.empty_row == EmptyRow::mean ? __fdiv_rn(1.0f, static_cast<float>(keys))
@@ -423,17 +427,18 @@ __device__ inline void store_statistics(const Seen& seen, const TwoRows& delta, 
     const int i = strip_row() + row;
     if (i >= chunk.count) continue;
     float* to = static_cast<float*>(out.data) + out.place.at(chunk.sequence, head, chunk.origin + chunk.first + i, 0);
-    to[kMaximum] = seen.maximum[row];
-    to[kInverse] = seen.sum[row] == 0 ? empty : __fdiv_rn(1.0f, seen.sum[row]);
-    to[kDelta] = seen.sum[row] == 0 ? 0.0f : __fdiv_rn(delta[row], seen.sum[row]);
+    to[kMaximum] = running.maximum[row];
+    to[kInverse] = running.sum[row] == 0 ? empty : __fdiv_rn(1.0f, running.sum[row]);
+    to[kDelta] = running.sum[row] == 0 ? 0.0f : __fdiv_rn(delta[row], running.sum[row]);
   }
 }
-/// known(row + i, .) = the statistics of query first + i, zeros where there is none.
+/// statistics_tile(row + i, .) = the statistics of query first + i, zeros where there is none.
 template <class T, class Tile>
-__device__ void fill_known(const Tile& known, const Panel<T>& statistic, int first, int queries, int row = 0) {
+__device__ void fill_statistics(const Tile& statistics_tile, const Panel<T>& statistic, int first, int queries,
+                                int row = 0) {
   for (int i = static_cast<int>(threadIdx.x); i < kTile * kStatistics; i += kThreads) {
     const int query = i / kStatistics, x = i % kStatistics;
-    known(row + query, x) = first + query < queries ? statistic.raw(first + query, x) : 0.0f;
+    statistics_tile(row + query, x) = first + query < queries ? statistic.raw(first + query, x) : 0.0f;
   }
 }
 
@@ -445,16 +450,16 @@ struct Sums {
   Rows v{}, grad_o{};  // for the gradients of the logits
   Rows other{};
   float factor = 1;
-  Answers answers{};
-  Answers grad_logits{};  // where there is data, they are stored too
-  Answers by_row{};       // ... and the coefficients of a query's keys summed for each relative row
-  Answers of_factors{};   // ... and the gradients by the two numbers that the factors depend on
+  OutputRows output{};
+  OutputRows grad_logits{};  // where there is data, they are stored too
+  OutputRows by_row{};       // ... and the coefficients of a query's keys summed for each relative row
+  OutputRows of_factors{};   // ... and the gradients by the two numbers that the factors depend on
 };
 
 namespace passes {  // units/attention.hpp
 
 template <class T, class Factor, Similarity similarity>
-void attend(Call& call, const Logits& logits, const Rows& v, const Answers& o);
+void attend(Call& call, const Logits& logits, const Rows& v, const OutputRows& o);
 template <class T, class Factor, Similarity similarity>
 Rows statistics_of(Call& call, const Logits& logits, const Rows& v, const Rows& grad_o);
 template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient>
@@ -465,47 +470,48 @@ void sum_up(Call& call, const Sums& sums);
 // The passes of bf16 tensors by products of warpgroups: where the device has them (Hopper), and room in its shared
 // memory for values of `width`.
 bool attends_by_warpgroup(const Logits& logits, int width);
-void attend_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const Answers& o);
-void statistics_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const Rows& grad_o, const Answers& out);
+void attend_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const OutputRows& o);
+void statistics_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const Rows& grad_o,
+                             const OutputRows& out);
 /// Where `other` is what the scores, or their gradients, are products with.
 template <Side side, Coefficient coefficient>
 void sums_by_warpgroup(Call& call, const Sums& sums);
 
 /// The default of to_coefficients' `extra`: no sums beside those of the columns.
-struct NothingElse {
+struct NoExtraSums {
   template <class... Places>
-  __device__ explicit NothingElse(const Places&...) {}
+  __device__ explicit NoExtraSums(const Places&...) {}
   __device__ void add(int, int, int, float, float) const {}
   __device__ void store(int) const {}
 };
 
 /// Products q_i . k_j, and those of grad_o_i . v_j, become c: this warp's rows of the chunk, and the other side's from
-/// t on. The queries' statistics begin in row `known_row`. `extra` is called with (row of the strip, i, j, c_ij, l_ij)
-/// for a query's keys.
-template <Similarity similarity, Side side, Coefficient coefficient, class T, class Factor, class Tile, class Also>
-__device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreEights>& scores,
-                                                Strip<Factor, kScoreEights>& gradients, int eights, const Logits& p,
-                                                const LogitsOf<T>& logits, const Tile& known, int known_row,
-                                                const Chunk& chunk, int t, Also&& also) {
+/// t on. The queries' statistics begin in row `statistics_row`. `extra` is called with (row of the strip, i, j, c_ij,
+/// l_ij) for a query's keys.
+template <Similarity similarity, Side side, Coefficient coefficient, class T, class Factor, class Tile, class Extra>
+__device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreFragments>& scores,
+                                                Strip<Factor, kScoreFragments>& gradients, int fragments,
+                                                const Logits& p, const LogitsOf<T>& logits, const Tile& statistics_tile,
+                                                int statistics_row, const Chunk& chunk, int t, Extra&& extra) {
   constexpr bool by_query = side == Side::queries, is_power = similarity == Similarity::power;
   const int first = static_cast<int>(chunk.first);
-  logits.template of_products<side, similarity>(scores, eights, first, t);
+  logits.template of_products<side, similarity>(scores, fragments, first, t);
   if constexpr (similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient)
-    logits.template by_weights<side>(gradients, eights, first, t);
-  scores.each_with(gradients, eights, [&](int row, int x, float& score, float gradient) {
-    const int r = strip_row() + row, query = known_row + (by_query ? r : x);
+    logits.template add_relative_gradients<side>(gradients, fragments, first, t);
+  scores.each_with(gradients, fragments, [&](int row, int x, float& score, float gradient) {
+    const int r = strip_row() + row, query = statistics_row + (by_query ? r : x);
     const int i = by_query ? first + r : t + x, j = by_query ? t + x : first + r;
-    const float l = score, maximum = known(query, kMaximum), inverse = known(query, kInverse);
+    const float l = score, maximum = statistics_tile(query, kMaximum), inverse = statistics_tile(query, kInverse);
     float c;
     if constexpr (coefficient == Coefficient::logit_gradient) {
       const float derivative = is_power ? derivative_of_power(p, l) : exponential(l, maximum);
-      c = l == -INFINITY ? 0.0f : derivative * inverse * (gradient - known(query, kDelta));
+      c = l == -INFINITY ? 0.0f : derivative * inverse * (gradient - statistics_tile(query, kDelta));
     } else if constexpr (is_power) {
       c = power(p, l) * inverse;
     } else {
       c = maximum == -INFINITY ? inverse : exponential(l, maximum) * inverse;
     }
-    if constexpr (by_query) also.add(row, i, j, c, l);
+    if constexpr (by_query) extra.add(row, i, j, c, l);
     score = similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient
                 ? c * logits.slope(i, j, l)
                 : c;
@@ -513,13 +519,13 @@ __device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreEights>& sco
 }
 /// The gradients of this warp's logits, for `count` keys from t on.
 template <class T, class Factor>
-__device__ __forceinline__ void store_logit_gradients(Strip<Factor, kScoreEights>& gradients, int eights,
-                                                      const Answers& to, const Chunk& chunk, int head, int t,
+__device__ __forceinline__ void store_logit_gradients(Strip<Factor, kScoreFragments>& gradients, int fragments,
+                                                      const OutputRows& to, const Chunk& chunk, int head, int t,
                                                       int count) {
-  const Product answer{.answers = to};
-  gradients.each(eights, [&](int row, int x, float gradient) {
+  const Product epilogue{.output = to};
+  gradients.each(fragments, [&](int row, int x, float gradient) {
     const int r = strip_row() + row;
-    if (r < chunk.count && x < count) store_answer<T>(answer, chunk, head, r, t + x, gradient, 1);
+    if (r < chunk.count && x < count) store_output<T>(epilogue, chunk, head, r, t + x, gradient, 1);
   });
 }
 

@@ -26,9 +26,9 @@ struct Grid {
   Index x, y, z;
 };
 
-/// One call: tensors and parameters by name, in layout bhnd, or thd where it brings "offsets.SIZE"; a workspace; and
-/// launches. The same code launches and measures the workspace: a Call made with Purpose::measure counts the requested
-/// bytes, hands out no memory and launches nothing.
+/// One call: tensors and parameters by name, in layout bhnd, or thd where it has an input "offsets.SIZE"; a workspace;
+/// and launches. The same code launches and measures the workspace: a Call made with Purpose::measure counts the
+/// requested bytes, hands out no memory and launches nothing.
 class Call {
 public:
   enum class Purpose { run, measure };
@@ -61,7 +61,7 @@ public:
     }
     return sequences;
   }
-  /// The same where the equation's own heads stand before its tokens.
+  /// The same for a tensor whose own heads precede its tokens.
   Sequences sequences_of_own_heads(const char* name, Index chunk) const {
     Sequences sequences = this->sequences("", name, chunk);
     sequences.length = input(name)->shape[3];
@@ -70,7 +70,7 @@ public:
   /// One token for each of the batch: for equations of a single token.
   Sequences single_tokens() const { return {.length = 1, .count = static_cast<int>(call_.outputs[0].tensor.shape[0])}; }
 
-  /// [tokens, width], or [width] or a number for one token. No data where the call does not bring it.
+  /// [tokens, width], or [width] or a number for one token. No data where the call has no such input.
   Rows rows(const char* name, Map map = Map::identity) const {
     const DLTensor* tensor = input(name);
     if (!tensor) return {};
@@ -88,11 +88,11 @@ public:
     rows.ones = true;
     return rows;
   }
-  Answers answers(const char* name) const {
+  OutputRows output_rows(const char* name) const {
     const DLTensor& tensor = *required(output(name), name);
     return {data<void>(tensor), false, of_tokens(tensor), width(tensor)};
   }
-  Answers answers_of_own_heads(const char* name) const {
+  OutputRows output_rows_of_own_heads(const char* name) const {
     const DLTensor& tensor = *required(output(name), name);
     return {data<void>(tensor), false, of_sequences(tensor, 1), width(tensor, 1)};
   }
@@ -102,11 +102,11 @@ public:
     if (!tensor) return {};
     return {.data = data<const void>(*tensor), .place = of_sequences(*tensor), .stored = width(*tensor)};
   }
-  Answers answers_of_sequence(const char* name) const {
+  OutputRows output_rows_of_sequence(const char* name) const {
     const DLTensor& tensor = *required(output(name), name);
     return {data<void>(tensor), false, of_sequences(tensor), width(tensor)};
   }
-  /// [tokens]: one number for each token, where the call brings it.
+  /// [tokens]: one number for each token; no data where the call has no such input.
   template <class V>
   Numbers<V> numbers(const DLTensor* tensor) const {
     if (!tensor) return {};
@@ -120,7 +120,7 @@ public:
     return rows;
   }
 
-  /// The state [rows, columns] that comes in, with one more column from `last` [rows] unless that is null.
+  /// The initial state [rows, columns], with one more column from `last` [rows] unless that is null.
   State initial(const char* matrix, const char* last, int rows, int columns) const {
     return state(input(matrix), last ? input(last) : nullptr, last != nullptr, rows, columns);
   }
@@ -128,7 +128,7 @@ public:
   State initial_of_own_heads(const char* matrix, const char* last, int rows, int columns) const {
     return state(input(matrix), input(last), true, rows, columns, 1);
   }
-  /// The state that goes out.
+  /// The final state, to be written.
   State final(const char* matrix, const char* last, int rows, int columns) const {
     return state(output(matrix), last ? output(last) : nullptr, last != nullptr, rows, columns);
   }
@@ -172,7 +172,7 @@ public:
   std::size_t used() const { return used_; }
 
   /// [tokens, width] of floats in the workspace for every head, or for `sharing` heads together.
-  Answers workspace_rows(const Sequences& tokens, int width, int sharing = 1) {
+  OutputRows workspace_rows(const Sequences& tokens, int width, int sharing = 1) {
     const Index all = tokens.offsets ? tokens.length : tokens.length * tokens.count,
                 row = static_cast<Index>(heads() / sharing) * width;
     Place place{.sequence = tokens.offsets ? 0 : tokens.length * row,
@@ -258,8 +258,8 @@ private:
   std::size_t used_ = 0;
 };
 
-inline Rows read_back(const Answers& written) {
-  return {.data = written.data, .wide = written.wide, .place = written.place, .stored = written.width};
+inline Rows read_back(const OutputRows& written) {
+  return {.data = written.data, .in_float = written.in_float, .place = written.place, .stored = written.width};
 }
 
 namespace detail {

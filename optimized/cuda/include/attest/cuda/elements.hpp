@@ -27,25 +27,25 @@ struct Piece {
     return piece;
   }
 
-  __device__ void store(const Answers& answers, const Chunk& chunk, int head, Index row, int column) const {
-    const Index at = answers.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
-    if (answers.wide) return store_apart(static_cast<float*>(answers.data) + at, answers, column);
-    T* to = static_cast<T*>(answers.data) + at;
-    if (answers.place.column == 1 && column + size <= answers.width && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+  __device__ void store(const OutputRows& output, const Chunk& chunk, int head, Index row, int column) const {
+    const Index at = output.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
+    if (output.in_float) return store_apart(static_cast<float*>(output.data) + at, output, column);
+    T* to = static_cast<T*>(output.data) + at;
+    if (output.place.column == 1 && column + size <= output.width && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
       Vector<T, size> together;
 #pragma unroll
       for (int x = 0; x < size; ++x) together[x] = from_float<T>(values[x]);
       cuda::store(to, together);
     } else {
-      store_apart(to, answers, column);
+      store_apart(to, output, column);
     }
   }
 
 private:
   template <class Value>
-  __device__ void store_apart(Value* to, const Answers& answers, int column) const {
-    for (int x = 0; x < size && column + x < answers.width; ++x)
-      to[x * answers.place.column] = from_float<Value>(values[x]);
+  __device__ void store_apart(Value* to, const OutputRows& output, int column) const {
+    for (int x = 0; x < size && column + x < output.width; ++x)
+      to[x * output.place.column] = from_float<Value>(values[x]);
   }
 };
 

@@ -24,7 +24,7 @@ struct Settings {
 /// Of the whole process; from the environment at first, to be changed between launches.
 Settings& settings();
 
-enum class Mistake {
+enum class ErrorKind {
   barrier_divergence,
   out_of_bounds,
   unwritten,
@@ -40,7 +40,7 @@ enum class Mistake {
 
 /// Thrown by launch(): the kind of error, and where it happened. what() is a sentence with block, thread and line.
 struct Report : Error {
-  Report(Mistake kind, uint3 block_index, uint3 thread_index, std::string source, unsigned source_line,
+  Report(ErrorKind kind, uint3 block_index, uint3 thread_index, std::string source, unsigned source_line,
          const std::string& text)
       : Error(text),
         mistake(kind),
@@ -48,7 +48,7 @@ struct Report : Error {
         thread(thread_index),
         file(std::move(source)),
         line(source_line) {}
-  Mistake mistake;
+  ErrorKind mistake;
   uint3 block, thread;
   std::string file;
   unsigned line;

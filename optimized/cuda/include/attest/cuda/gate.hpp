@@ -28,7 +28,7 @@ struct GateWeights {
 
 /// a = sigma(beta) a_mem + (1 - sigma(beta)) a_dot
 template <class T>
-__global__ __launch_bounds__(kThreads) void mix(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot, Answers a) {
+__global__ __launch_bounds__(kThreads) void mix(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot, OutputRows a) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const auto weights = GateWeights::of(Panel<T>(beta, chunk, head));
@@ -55,17 +55,17 @@ __device__ inline float block_sum(float mine) {
 
 /// The gradients of a_mem and a_dot, and one partial sum of each block: grad_a (a_mem - a_dot) over its elements.
 template <class T>
-__global__ __launch_bounds__(kThreads) void share_gradient(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot,
-                                                           Rows grad_a, Answers grad_mem, Answers grad_dot,
+__global__ __launch_bounds__(kThreads) void split_gradient(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot,
+                                                           Rows grad_a, OutputRows grad_mem, OutputRows grad_dot,
                                                            float* sums) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const auto weights = GateWeights::of(Panel<T>(beta, chunk, head));
-  const Panel<T> memory(a_mem, chunk, head), local(a_dot, chunk, head), given(grad_a, chunk, head);
+  const Panel<T> memory(a_mem, chunk, head), local(a_dot, chunk, head), cotangent(grad_a, chunk, head);
   float sum = 0;
   each_piece<T>(chunk, grad_a.width(), [&](int row, int column) {
     auto piece = Piece<T>::of(memory, row, column), other = Piece<T>::of(local, row, column);
-    const auto gradient = Piece<T>::of(given, row, column);
+    const auto gradient = Piece<T>::of(cotangent, row, column);
     for (int i = 0; i < Piece<T>::size; ++i) {
       sum = __fmaf_rn(gradient.values[i], piece.values[i] - other.values[i], sum);
       piece.values[i] = weights.memory * gradient.values[i];
@@ -80,8 +80,8 @@ __global__ __launch_bounds__(kThreads) void share_gradient(Sequences tokens, Row
 
 /// grad_beta = sigma(beta) (1 - sigma(beta)) times the sum over all blocks of a sequence and head.
 template <class T>
-__global__ __launch_bounds__(kThreads) void join_shares(Sequences tokens, Rows beta, const float* sums,
-                                                        Answers grad_beta) {
+__global__ __launch_bounds__(kThreads) void sum_partials(Sequences tokens, Rows beta, const float* sums,
+                                                         OutputRows grad_beta) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
   const Chunk first = tokens.chunk_of(sequence, 0);
   const Index begin = head * tokens.slots() + tokens.slot_of(sequence), chunks = tokens.chunks_of(sequence);
@@ -97,17 +97,18 @@ __global__ __launch_bounds__(kThreads) void join_shares(Sequences tokens, Rows b
 /// a = sigma(beta) a_mem + (1 - sigma(beta)) a_dot. `tokens` has kGateRows in a chunk.
 template <class T>
 void gate(Call& call, const Sequences& tokens, const Rows& beta, const Rows& a_mem, const Rows& a_dot,
-          const Answers& a) {
+          const OutputRows& a) {
   call.launch(mix<T>, of_chunks(call, tokens), kThreads, 0, tokens, beta, a_mem, a_dot, a);
 }
 
 template <class T>
 void gate_backward(Call& call, const Sequences& tokens, const Rows& beta, const Rows& a_mem, const Rows& a_dot,
-                   const Rows& grad_a, const Answers& grad_mem, const Answers& grad_dot, const Answers& grad_beta) {
+                   const Rows& grad_a, const OutputRows& grad_mem, const OutputRows& grad_dot,
+                   const OutputRows& grad_beta) {
   float* sums = call.workspace<float>(tokens.slots() * call.heads());
-  call.launch(share_gradient<T>, of_chunks(call, tokens), kThreads, 0, tokens, beta, a_mem, a_dot, grad_a, grad_mem,
+  call.launch(split_gradient<T>, of_chunks(call, tokens), kThreads, 0, tokens, beta, a_mem, a_dot, grad_a, grad_mem,
               grad_dot, sums);
-  call.launch(join_shares<T>, {tokens.count, 1, call.heads()}, kThreads, 0, tokens, beta, sums, grad_beta);
+  call.launch(sum_partials<T>, {tokens.count, 1, call.heads()}, kThreads, 0, tokens, beta, sums, grad_beta);
 }
 
 }  // namespace attest::cuda

@@ -9,7 +9,7 @@
 ///     answer_i = state^T a_i + sum_j (a_i . b_j) c_j,      state = initial + sum_j b_j c_j^T
 ///
 /// where j runs over the tokens of i's chunk up to i (Order::past) or from i on (Order::future) in the sum, and over
-/// the chunks before or behind it in the state. With a, b, c = phi_q, phi_k, [v | 1] it is the numerator beside the
+/// the chunks before or after it in the state. With a, b, c = phi_q, phi_k, [v | 1] it is the numerator beside the
 /// denominator; with G = grad_o / d and e = -(grad_o . o) / d the gradients are the same thing three times
 /// (Katharopoulos et al. 2020, eq. 13 to 15, corrected, with one more column for the denominator):
 ///
@@ -40,16 +40,16 @@ inline Division division_of(const Call& call) {
 struct Product {
   Rows a{}, b{}, c{};
   Order order = Order::past;
-  Sequences tokens{};  // those that answer
+  Sequences tokens{};  // those that output
   State initial{};     // before the first token of the order; one per sequence
-  State final{};       // behind the last one
+  State final{};       // after the last one
   Division division{};
-  Answers answers{};
-  bool negated = false;  // answers with the other sign
-  Rows sloped{};         // where there is data: answers are multiplied by the slope of its map
-  Rows addend{};         // where there is data: added to them, element by element
-  Answers news{};  // chunk by chunk, where there is data: targets_j - the state's answer to b_j is written here first,
-                   // for c to read
+  OutputRows output{};
+  bool negated = false;    // outputs with the other sign
+  Rows sloped{};           // where there is data: outputs are multiplied by the slope of its map
+  Rows addend{};           // where there is data: added to them, element by element
+  OutputRows residuals{};  // where there is data: targets_j less the state's output for b_j is written here, chunk by
+                           // chunk, first, for c to read
   Rows targets{};
 };
 
@@ -59,7 +59,7 @@ inline Rows where_mapped(const Rows& rows) { return rows.map == Map::identity ? 
 /// Epilogue of one output element: division, sign, slope of the map, addend, store. `column` counts from the output's
 /// first.
 template <class T>
-__device__ void store_answer(const Product& p, const Chunk& chunk, int head, Index row, int column, float sum,
+__device__ void store_output(const Product& p, const Chunk& chunk, int head, Index row, int column, float sum,
                              float denominator) {
   if (p.division.wanted) {
     denominator += p.division.eps;
@@ -68,11 +68,11 @@ __device__ void store_answer(const Product& p, const Chunk& chunk, int head, Ind
   if (p.negated) sum = -sum;
   if (p.sloped.data) sum *= slope(p.sloped.map, Panel<T>(p.sloped, chunk, head).raw(row, column));
   if (p.addend.data) sum += Panel<T>(p.addend, chunk, head).raw(row, column);
-  const Index at = p.answers.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
-  if (p.answers.wide)
-    static_cast<float*>(p.answers.data)[at] = sum;
+  const Index at = p.output.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
+  if (p.output.in_float)
+    static_cast<float*>(p.output.data)[at] = sum;
   else
-    static_cast<T*>(p.answers.data)[at] = from_float<T>(sum);
+    static_cast<T*>(p.output.data)[at] = from_float<T>(sum);
 }
 
 /// The state before every chunk (after it for Order::future): sums of b_j c_j^T over chunks, whose totals are added in
@@ -83,16 +83,17 @@ State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Seq
 
 /// The outputs, from the states before all chunks; Order::all: from one state per sequence.
 template <class T, class Factor>
-void answer_from(Call& call, const Product& product, const State& states);
+void outputs_from_states(Call& call, const Product& product, const State& states);
 
 /// state^T a_i from one state per sequence, without a sum over the chunk.
 template <class T, class Factor>
 void read_state(Call& call, Product product, const State& state) {
   product.order = Order::all;
-  answer_from<T, Factor>(call, product, state);
+  outputs_from_states<T, Factor>(call, product, state);
 }
 
-/// Totals become what stands before every chunk, in place; `final` and `whole` get everything, where they have data.
+/// Totals become the states before every chunk, in place; `final` and `whole` become the sum of all, where they have
+/// data.
 void add_up_states(Call& call, const State& states, const Sequences& tokens, Order order, const State& initial,
                    const State& final, const State& whole);
 
@@ -101,12 +102,12 @@ void copy_state(Call& call, int sequences, const State& from, const State& to);
 
 /// The outputs, computed chunk after chunk or token after token.
 template <class T, class Factor>
-void answer_by_chunks(Call& call, const Product& product);
+void outputs_by_chunks(Call& call, const Product& product);
 template <class T>
-void answer_by_tokens(Call& call, const Product& product);
+void outputs_by_tokens(Call& call, const Product& product);
 
 /// [G | e] in float, from sums = [numerator | denominator] in float: a token whose denominator is 0 passes no gradient.
 template <class T>
-Rows cotangents(Call& call, const Sequences& tokens, const Answers& sums, const Rows& grad_o, float eps);
+Rows division_gradients(Call& call, const Sequences& tokens, const OutputRows& sums, const Rows& grad_o, float eps);
 
 }  // namespace attest::cuda

@@ -18,10 +18,10 @@ struct Softmax {
   bool one = false;  // 1 in the denominator
   EmptyRow empty = EmptyRow::zero;
   Rows grad_a{}, grad_lse{};
-  Answers out{};  // a, or the gradient of x
-  Answers lse{};
+  OutputRows out{};  // a, or the gradient of x
+  OutputRows lse{};
 
-  static Softmax of(const Call& call, const Rows& x, const Answers& out) {
+  static Softmax of(const Call& call, const Rows& x, const OutputRows& out) {
     return {.rows = call.sequences("r", "x", kWarps), .x = x, .mask = call.rows("mask"), .out = out};
   }
 };
@@ -127,10 +127,10 @@ __global__ __launch_bounds__(kThreads) void softmax_gradient(Softmax p) {
   const Panel<T> x(p.x, chunk, head), grad_a(p.grad_a, chunk, head);
   const Visible visible = Visible::of(p, chunk, head, row);
   const auto sums = exponentials<T>(width, p.one, [&](Exponentials& mine, int column) {
-    const auto logits = Piece<T>::of(x, row, column), given = Piece<T>::of(grad_a, row, column);
+    const auto logits = Piece<T>::of(x, row, column), cotangent = Piece<T>::of(grad_a, row, column);
 #pragma unroll
     for (int i = 0; i < Piece<T>::size; ++i)
-      if (visible(column + i)) mine.add(logits.values[i], given.values[i]);
+      if (visible(column + i)) mine.add(logits.values[i], cotangent.values[i]);
   });
   const float mean = sums.sum == 0 ? 0.0f : __fdiv_rn(sums.weighted, sums.sum);
   float by_lse = 0;
@@ -139,11 +139,11 @@ __global__ __launch_bounds__(kThreads) void softmax_gradient(Softmax p) {
         static_cast<const T*>(p.grad_lse.data)[p.grad_lse.place.at(chunk.sequence, head, 0, chunk.first + row)]);
   each_piece_of_row<T>(width, [&](int column) {
     auto piece = Piece<T>::of(x, row, column);
-    const auto given = Piece<T>::of(grad_a, row, column);
+    const auto cotangent = Piece<T>::of(grad_a, row, column);
 #pragma unroll
     for (int i = 0; i < Piece<T>::size; ++i)
       piece.values[i] =
-          visible(column + i) ? sums.weight_of(piece.values[i]) * (given.values[i] - mean + by_lse) : 0.0f;
+          visible(column + i) ? sums.weight_of(piece.values[i]) * (cotangent.values[i] - mean + by_lse) : 0.0f;
     piece.store(p.out, chunk, head, row, column);
   });
 }

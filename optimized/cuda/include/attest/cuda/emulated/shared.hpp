@@ -57,7 +57,7 @@ __forceinline__ Element<T> element(std::uint32_t begin, const int (&at)[Rank], c
   std::uint32_t position = 0;
   for (int axis = 0; axis < Rank; ++axis) {
     if (static_cast<unsigned>(at[axis]) >= static_cast<unsigned>(extents[axis])) [[unlikely]]
-      running->outside(at, extents, Rank, 1, where);
+      running->report_out_of_bounds(at, extents, Rank, 1, where);
     position = position * static_cast<std::uint32_t>(extents[axis]) + static_cast<std::uint32_t>(at[axis]);
   }
   return {begin + position * static_cast<std::uint32_t>(sizeof(T)), at[Rank - 1], extents[Rank - 1], where};
