@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Host functions of softmax attention: they choose the kernels of a similarity, which are in units/attention.hpp.
-#include "attest/cuda/attended.hpp"
+#include "attest/cuda/attention_passes.hpp"
 
 namespace attest::cuda {
 namespace {

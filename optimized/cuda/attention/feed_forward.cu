@@ -45,10 +45,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("attention.feed_forward")
-      .value<Value>("dense", {})
-      .value<Value>("dense", {.layout = "thd"})
-      .gradient<Gradient>("dense", {})
-      .gradient<Gradient>("dense", {.layout = "thd"})
+      .value<Value>("dense", {.layouts = Layouts::both})
+      .gradient<Gradient>("dense", {.layouts = Layouts::both})
       .rows();
 }
 

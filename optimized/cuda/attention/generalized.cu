@@ -58,7 +58,7 @@ struct AsSoftmax {
     const float gamma = static_cast<float>(call.real("gamma"));
     const Sequences keys = call.sequences("s", "k", kWarps);
     const OutputRows bias = call.workspace_rows(keys, 1);
-    call.launch(norms<T>, of_chunks(call, keys), kThreads, 0, keys, -gamma, logits.k, bias);
+    launch_by_chunks(call, norms<T>, keys, -gamma, logits.k, bias);
     logits.scale = 2 * gamma;
     logits.bias = read_back(bias);
     logits.bias.place.row = 0;
@@ -87,10 +87,10 @@ std::vector<attest_kernel> kernels() {
   constexpr const char* packed = "d <= 256; m <= 256; mask == false";
   return Kernels("attention.generalized")
       .value<Stable>("stable", {.can = can})
-      .value<Stable>("stable", {.can = packed, .layout = "thd"})
+      .value<Stable>("stable", {.can = packed, .layouts = Layouts::thd})
       .value<AsSoftmax>("rbf_as_softmax", {.can = can})
       .gradient<Gradient>("stable", {.can = can})
-      .gradient<Gradient>("stable", {.can = packed, .layout = "thd"})
+      .gradient<Gradient>("stable", {.can = packed, .layouts = Layouts::thd})
       .rows();
 }
 

@@ -90,10 +90,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("attention.layer_norm")
-      .value<Value>("two_pass", {.tf32 = false})
-      .value<Value>("two_pass", {.layout = "thd", .tf32 = false})
-      .gradient<Gradient>("two_pass", {.tf32 = false})
-      .gradient<Gradient>("two_pass", {.layout = "thd", .tf32 = false})
+      .value<Value>("two_pass", {.layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("two_pass", {.layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

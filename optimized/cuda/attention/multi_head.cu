@@ -107,11 +107,11 @@ std::vector<attest_kernel> kernels() {
                        *packed = "d <= 256; m <= 256; mask == false";
   return Kernels("attention.multi_head")
       .value<Loop>("loop", {.can = can})
-      .value<Loop>("loop", {.can = packed, .layout = "thd"})
+      .value<Loop>("loop", {.can = packed, .layouts = Layouts::thd})
       .value<Packed>("packed", {.can = can})
       .value<SumOfHeads>("sum_of_heads", {.can = can})
       .gradient<Gradient>("loop", {.can = gradient})
-      .gradient<Gradient>("loop", {.can = packed, .layout = "thd"})
+      .gradient<Gradient>("loop", {.can = packed, .layouts = Layouts::thd})
       .rows();
 }
 

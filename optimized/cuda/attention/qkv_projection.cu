@@ -48,10 +48,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("attention.qkv_projection")
-      .value<Value>("separate", {})
-      .value<Value>("separate", {.layout = "thd"})
-      .gradient<Gradient>("separate", {})
-      .gradient<Gradient>("separate", {.layout = "thd"})
+      .value<Value>("separate", {.layouts = Layouts::both})
+      .gradient<Gradient>("separate", {.layouts = Layouts::both})
       .rows();
 }
 

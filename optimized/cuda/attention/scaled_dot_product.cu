@@ -41,11 +41,11 @@ std::vector<attest_kernel> kernels() {
   constexpr const char* packed = "d <= 256; m <= 256; mask == false; bias == false";
   return Kernels("attention.scaled_dot_product")
       .value<Online>("online_blocked", {.can = can})
-      .value<Online>("online_blocked", {.can = packed, .layout = "thd"})
+      .value<Online>("online_blocked", {.can = packed, .layouts = Layouts::thd})
       .value<FromStatistics>("per_query", {.can = can})
-      .value<FromStatistics>("per_query", {.can = packed, .layout = "thd"})
+      .value<FromStatistics>("per_query", {.can = packed, .layouts = Layouts::thd})
       .gradient<Gradient>("per_query", {.can = can})
-      .gradient<Gradient>("per_query", {.can = packed, .layout = "thd"})
+      .gradient<Gradient>("per_query", {.can = packed, .layouts = Layouts::thd})
       .rows();
 }
 

@@ -23,8 +23,8 @@ struct Value {
 std::vector<attest_kernel> kernels() {
   return Kernels("attention.scaled_dot_product_backward")
       .value<Value>("recompute", {.can = "d <= 256; m <= 256"})
-      .value<Value>("recompute",
-                    {.can = "d <= 256; m <= 256; mask == false; bias == false; grad_bias == false", .layout = "thd"})
+      .value<Value>("recompute", {.can = "d <= 256; m <= 256; mask == false; bias == false; grad_bias == false",
+                                  .layouts = Layouts::thd})
       .rows();
 }
 

@@ -187,10 +187,8 @@ struct Gradient {
 std::vector<attest_kernel> kernels() {
   constexpr const char* can = "d <= 256; m <= 256";
   return Kernels("attention.transformer_layer")
-      .value<Value>("dense", {.can = can})
-      .value<Value>("dense", {.can = can, .layout = "thd"})
-      .gradient<Gradient>("dense", {.can = can})
-      .gradient<Gradient>("dense", {.can = can, .layout = "thd"})
+      .value<Value>("dense", {.can = can, .layouts = Layouts::both})
+      .gradient<Gradient>("dense", {.can = can, .layouts = Layouts::both})
       .rows();
 }
 

@@ -28,9 +28,8 @@ State weights(Call& call, const char* name, int sequences, int rows) {
   return state;
 }
 
-/// Projections of every head and infini.segment_attention of every head. Weights and outputs of the heads lie one
-/// behind the other: from here on an index counts the heads of the call alone, and what is said of one of the
-/// equation's own begins there.
+/// infini.segment_attention of every head's projections. `a` and `w_o` hold the equation's own heads one after the
+/// other; their strides count the heads of the call alone, and address the first own head.
 struct Heads {
   int count, width;  // of the outputs
   Sequences tokens;

@@ -104,12 +104,9 @@ struct GradientOfLinear {
 std::vector<attest_kernel> kernels() {
   constexpr const char* widths = "d <= 256; m <= 256";
   return Kernels("infini.segment_attention")
-      .value<Loop>("loop", {.can = widths})
-      .value<Loop>("loop", {.can = widths, .layout = "thd"})
-      .value<ParallelLinear>("parallel_linear", {.can = widths})
-      .value<ParallelLinear>("parallel_linear", {.can = widths, .layout = "thd"})
-      .gradient<GradientOfLinear>("parallel_linear", {.can = widths})
-      .gradient<GradientOfLinear>("parallel_linear", {.can = widths, .layout = "thd"})
+      .value<Loop>("loop", {.can = widths, .layouts = Layouts::both})
+      .value<ParallelLinear>("parallel_linear", {.can = widths, .layouts = Layouts::both})
+      .gradient<GradientOfLinear>("parallel_linear", {.can = widths, .layouts = Layouts::both})
       .rows();
 }
 

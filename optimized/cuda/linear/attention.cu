@@ -41,11 +41,9 @@ std::vector<attest_kernel> kernels() {
   constexpr const char* can = "c <= 256; m <= 256; hidden_nan == true";
   return Kernels("linear.attention")
       .value<Value<Shards::large>>("associative", {.can = can})
-      .value<Value<Shards::given>>("sharded", {.can = can})
-      .value<Value<Shards::given>>("sharded", {.can = can, .layout = "thd"})
+      .value<Value<Shards::given>>("sharded", {.can = can, .layouts = Layouts::both})
       .gradient<Gradient<Shards::large>>("associative", {.can = can})
-      .gradient<Gradient<Shards::given>>("sharded", {.can = can})
-      .gradient<Gradient<Shards::given>>("sharded", {.can = can, .layout = "thd"})
+      .gradient<Gradient<Shards::given>>("sharded", {.can = can, .layouts = Layouts::both})
       .rows();
 }
 

@@ -27,8 +27,7 @@ std::vector<attest_kernel> kernels() {
   constexpr const char* widths = "c <= 256; m <= 256";
   return Kernels("linear.causal_backward")
       .value<Value<Algorithm::tokens>>("closed", {.can = widths, .tf32 = false})
-      .value<Value<Algorithm::parallel>>("augmented", {.can = widths})
-      .value<Value<Algorithm::parallel>>("augmented", {.can = widths, .layout = "thd"})
+      .value<Value<Algorithm::parallel>>("augmented", {.can = widths, .layouts = Layouts::both})
       .rows();
 }
 

@@ -28,8 +28,7 @@ std::vector<attest_kernel> kernels() {
   return Kernels("linear.causal_numerator_backward")
       .value<Value<Algorithm::tokens>>("two_sweeps", {.can = widths, .tf32 = false})
       .value<Value<Algorithm::chunks>>("chunked", {.can = widths})
-      .value<Value<Algorithm::parallel>>("causal_products", {.can = widths})
-      .value<Value<Algorithm::parallel>>("causal_products", {.can = widths, .layout = "thd"})
+      .value<Value<Algorithm::parallel>>("causal_products", {.can = widths, .layouts = Layouts::both})
       .rows();
 }
 

@@ -38,8 +38,7 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
-    call.launch(features<T>, of_chunks(call, tokens), kThreads, 0, tokens, call.map("kind"), call.rows("x"),
-                call.output_rows("phi"));
+    launch_by_chunks(call, features<T>, tokens, call.map("kind"), call.rows("x"), call.output_rows("phi"));
   }
 };
 
@@ -47,8 +46,8 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
-    call.launch(slopes<T>, of_chunks(call, tokens), kThreads, 0, tokens, call.map("kind"), call.rows("x"),
-                call.rows("cotangent.phi"), call.output_rows("gradient.x"));
+    launch_by_chunks(call, slopes<T>, tokens, call.map("kind"), call.rows("x"), call.rows("cotangent.phi"),
+                     call.output_rows("gradient.x"));
   }
 };
 
@@ -56,10 +55,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("linear.feature_map")
-      .value<Value>("branch", {.tf32 = false})
-      .value<Value>("branch", {.layout = "thd", .tf32 = false})
-      .gradient<Gradient>("branch", {.tf32 = false})
-      .gradient<Gradient>("branch", {.layout = "thd", .tf32 = false})
+      .value<Value>("branch", {.layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("branch", {.layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

@@ -96,8 +96,7 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
-    call.launch(features<T>, of_chunks(call, tokens), kThreads, 0, tokens, layout_of(call), call.rows("x"),
-                call.output_rows("phi"));
+    launch_by_chunks(call, features<T>, tokens, layout_of(call), call.rows("x"), call.output_rows("phi"));
   }
 };
 
@@ -105,8 +104,8 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
-    call.launch(gradients<T>, of_chunks(call, tokens), kThreads, 0, tokens, layout_of(call), call.rows("x"),
-                call.rows("cotangent.phi"), call.output_rows("gradient.x"));
+    launch_by_chunks(call, gradients<T>, tokens, layout_of(call), call.rows("x"), call.rows("cotangent.phi"),
+                     call.output_rows("gradient.x"));
   }
 };
 
@@ -114,10 +113,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("linear.polynomial_feature_map")
-      .value<Value>("direct", {.tf32 = false})
-      .value<Value>("direct", {.layout = "thd", .tf32 = false})
-      .gradient<Gradient>("direct", {.tf32 = false})
-      .gradient<Gradient>("direct", {.layout = "thd", .tf32 = false})
+      .value<Value>("direct", {.layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("direct", {.layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

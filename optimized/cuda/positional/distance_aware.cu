@@ -72,7 +72,7 @@ struct Value {
     attend_online<T, Factor>(call, logits, call.rows("v"), call.output_rows("o"));
     if (!call.output("f")) return;
     const Sequences queries = call.sequences("n", "q", kWarps);
-    call.launch(spread<T>, of_chunks(call, queries), kThreads, 0, queries, logits.factors, call.output_rows("f"));
+    launch_by_chunks(call, spread<T>, queries, logits.factors, call.output_rows("f"));
   }
 };
 
@@ -135,7 +135,7 @@ struct Gradient {
                                 .grad_of_factors = sums});
     const Sequences queries = call.sequences("n", "q", kWarps);
     if (const Rows grad_f = call.rows("cotangent.f"); grad_f.data)
-      call.launch(add_rows_of_f<T>, of_chunks(call, queries), kThreads, 0, queries, logits.factors, grad_f, sums);
+      launch_by_chunks(call, add_rows_of_f<T>, queries, logits.factors, grad_f, sums);
     call.launch(join<T>, {queries.count, 1, call.heads()}, 32, 0, queries, read_back(sums),
                 call.output_rows("gradient.alpha"), call.output_rows("gradient.beta"));
   }

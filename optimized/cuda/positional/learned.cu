@@ -24,8 +24,8 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
-    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, call.integer("start"), call.rows("x"),
-                call.rows_of_sequence("table"), call.output_rows("y"));
+    launch_by_chunks(call, add_positions<T>, tokens, call.integer("start"), call.rows("x"),
+                     call.rows_of_sequence("table"), call.output_rows("y"));
   }
 };
 
@@ -34,8 +34,7 @@ struct Gradient {
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
     const Rows grad_y = call.rows("cotangent.y");
-    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, grad_y, Rows{},
-                call.output_rows("gradient.x"));
+    launch_by_chunks(call, add_positions<T>, tokens, Index{0}, grad_y, Rows{}, call.output_rows("gradient.x"));
     const Sequences table{.length = call.input("table")->shape[2], .count = tokens.count, .chunk = kPositionRows};
     call.launch(table_gradient<T>, of_chunks(call, table), kThreads, 0, tokens, table, call.integer("start"), grad_y,
                 call.output_rows_of_sequence("gradient.table"));
@@ -46,10 +45,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("positional.learned")
-      .value<Value>("gather", {.tf32 = false})
-      .value<Value>("gather", {.layout = "thd", .tf32 = false})
-      .gradient<Gradient>("gather", {.tf32 = false})
-      .gradient<Gradient>("gather", {.layout = "thd", .tf32 = false})
+      .value<Value>("gather", {.layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("gather", {.layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

@@ -12,8 +12,7 @@ void rotated(Call& call, const char* from, const char* to, float direction) {
                             .positions = call.numbers<const Index>(call.input("positions")),
                             .halves = call.choice("pairing") == "half"};
   const Rows table = rotations.table(call, tokens, x.width());
-  call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, rotations.halves, direction, table, x,
-              call.output_rows(to));
+  launch_by_chunks(call, rotate<T>, tokens, rotations.halves, direction, table, x, call.output_rows(to));
 }
 
 struct Value {
@@ -35,10 +34,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("positional.rotary")
-      .value<Value>("pairs", {.tf32 = false})
-      .value<Value>("pairs", {.layout = "thd", .tf32 = false})
-      .gradient<Gradient>("pairs", {.tf32 = false})
-      .gradient<Gradient>("pairs", {.layout = "thd", .tf32 = false})
+      .value<Value>("pairs", {.layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("pairs", {.layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

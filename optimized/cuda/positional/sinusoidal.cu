@@ -15,8 +15,7 @@ struct Value {
         .rows = tokens.length,
         .width = x.width(),
         .blocks = call.choice("layout") == "half"};
-    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, x, sinusoids.table(call),
-                call.output_rows("y"));
+    launch_by_chunks(call, add_positions<T>, tokens, Index{0}, x, sinusoids.table(call), call.output_rows("y"));
   }
 };
 
@@ -24,8 +23,8 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
-    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, call.rows("cotangent.y"),
-                Rows{}, call.output_rows("gradient.x"));
+    launch_by_chunks(call, add_positions<T>, tokens, Index{0}, call.rows("cotangent.y"), Rows{},
+                     call.output_rows("gradient.x"));
   }
 };
 
@@ -33,10 +32,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("positional.sinusoidal")
-      .value<Value>("exponential", {.tf32 = false})
-      .value<Value>("exponential", {.layout = "thd", .tf32 = false})
-      .gradient<Gradient>("exponential", {.tf32 = false})
-      .gradient<Gradient>("exponential", {.layout = "thd", .tf32 = false})
+      .value<Value>("exponential", {.layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("exponential", {.layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

@@ -300,10 +300,13 @@ inline constexpr DLDeviceType kDevice = kDLCPU;
 inline constexpr DLDeviceType kDevice = kDLCUDA;
 #endif
 
+/// The layouts that a kernel is registered for: one row of the table each.
+enum class Layouts { bhnd, thd, both };
+
 /// Declared properties of a kernel.
 struct About {
   std::string can{};  // capabilities
-  const char* layout = "bhnd";
+  Layouts layouts = Layouts::bhnd;
   bool tf32 = true;  // floats may be multiplied as tf32 too, which is another kernel
 };
 
@@ -326,19 +329,24 @@ public:
 private:
   template <class Kernel>
   Kernels&& add(const char* form, const char* reading, const About& about) && {
-    row<Kernel, float, float>(form, reading, about, about.can);
-    if (about.tf32)
-      row<Kernel, float, Tf32>(form, reading, about, about.can + (about.can.empty() ? "" : "; ") + "profile == 'tf32'");
-    row<Kernel, __nv_bfloat16, __nv_bfloat16>(form, reading, about, about.can);
-    row<Kernel, __half, Tf32>(form, reading, about, about.can);
+    if (about.layouts != Layouts::thd) add_layout<Kernel>(form, reading, "bhnd", about);
+    if (about.layouts != Layouts::bhnd) add_layout<Kernel>(form, reading, "thd", about);
     return std::move(*this);
   }
+  template <class Kernel>
+  void add_layout(const char* form, const char* reading, const char* layout, const About& about) {
+    row<Kernel, float, float>(form, reading, layout, about.can);
+    if (about.tf32)
+      row<Kernel, float, Tf32>(form, reading, layout,
+                               about.can + (about.can.empty() ? "" : "; ") + "profile == 'tf32'");
+    row<Kernel, __nv_bfloat16, __nv_bfloat16>(form, reading, layout, about.can);
+    row<Kernel, __half, Tf32>(form, reading, layout, about.can);
+  }
   template <class Kernel, class T, class Factor>
-  void row(const char* form, const char* reading, const About& about, const std::string& can) {
+  void row(const char* form, const char* reading, const char* layout, const std::string& can) {
     static std::set<std::string> texts;  // for as long as the plugin: the table points to them
-    rows_.push_back({equation_, form, reading, detail::dtype<T>, kDevice, about.layout,
-                     texts.insert(can).first->c_str(), detail::workspace<Kernel, T, Factor>,
-                     detail::run<Kernel, T, Factor>});
+    rows_.push_back({equation_, form, reading, detail::dtype<T>, kDevice, layout, texts.insert(can).first->c_str(),
+                     detail::workspace<Kernel, T, Factor>, detail::run<Kernel, T, Factor>});
   }
 
   const char* equation_;

@@ -57,7 +57,13 @@ __device__ void each_piece(const Chunk& chunk, int width, Visit&& visit) {
     visit(i / pieces, i % pieces * Piece<T>::size);
 }
 
-/// Blocks for all chunks of all heads.
+/// A block for each chunk of each head.
 inline Grid of_chunks(const Call& call, const Sequences& tokens) { return {tokens.slots(), 1, call.heads()}; }
+/// Launches kernel(tokens, arguments...) with these blocks.
+template <class... Parameters, class... Arguments>
+void launch_by_chunks(Call& call, void (*kernel)(Sequences, Parameters...), const Sequences& tokens,
+                      Arguments&&... arguments) {
+  call.launch(kernel, of_chunks(call, tokens), kThreads, 0, tokens, std::forward<Arguments>(arguments)...);
+}
 
 }  // namespace attest::cuda

@@ -98,7 +98,7 @@ __global__ __launch_bounds__(kThreads) void sum_partials(Sequences tokens, Rows 
 template <class T>
 void gate(Call& call, const Sequences& tokens, const Rows& beta, const Rows& a_mem, const Rows& a_dot,
           const OutputRows& a) {
-  call.launch(mix<T>, of_chunks(call, tokens), kThreads, 0, tokens, beta, a_mem, a_dot, a);
+  launch_by_chunks(call, mix<T>, tokens, beta, a_mem, a_dot, a);
 }
 
 template <class T>
@@ -106,8 +106,7 @@ void gate_backward(Call& call, const Sequences& tokens, const Rows& beta, const 
                    const Rows& grad_a, const OutputRows& grad_mem, const OutputRows& grad_dot,
                    const OutputRows& grad_beta) {
   float* sums = call.workspace<float>(tokens.slots() * call.heads());
-  call.launch(split_gradient<T>, of_chunks(call, tokens), kThreads, 0, tokens, beta, a_mem, a_dot, grad_a, grad_mem,
-              grad_dot, sums);
+  launch_by_chunks(call, split_gradient<T>, tokens, beta, a_mem, a_dot, grad_a, grad_mem, grad_dot, sums);
   call.launch(sum_partials<T>, {tokens.count, 1, call.heads()}, kThreads, 0, tokens, beta, sums, grad_beta);
 }
 

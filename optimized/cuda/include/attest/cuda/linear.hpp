@@ -27,9 +27,9 @@ enum class Order { past, future, outside, all };
 
 /// The division in the epilogue of a sum over tokens.
 struct Division {
-  bool wanted = false;  // divide by the state's last column; the sums' is 1 for every token
+  bool wanted = false;  // divide by the last column: that of the state, and 1 for every token of the sum
   float eps = 0;
-  bool nan_of_zero = false;  // what a denominator of 0 gives; else 0
+  bool nan_of_zero = false;  // a denominator of 0 gives NaN, else 0
 };
 
 /// The division that the parameters eps and zero_denominator of a call select.
@@ -37,19 +37,20 @@ inline Division division_of(const Call& call) {
   return {true, static_cast<float>(call.real("eps")), call.choice("zero_denominator") == "nan"};
 }
 
+/// Operands of the sum above, and the epilogue of its output. Members without data are left out.
 struct Product {
   Rows a{}, b{}, c{};
   Order order = Order::past;
-  Sequences tokens{};  // those that output
+  Sequences tokens{};  // of the output
   State initial{};     // before the first token of the order; one per sequence
   State final{};       // after the last one
   Division division{};
   OutputRows output{};
-  bool negated = false;    // outputs with the other sign
-  Rows sloped{};           // where there is data: outputs are multiplied by the slope of its map
-  Rows addend{};           // where there is data: added to them, element by element
-  OutputRows residuals{};  // where there is data: targets_j less the state's output for b_j is written here, chunk by
-                           // chunk, first, for c to read
+  bool negated = false;  // the output has the other sign
+  Rows sloped{};         // the output is multiplied by the slope of this map
+  Rows addend{};         // added to the output, element by element
+  /// Delta rule, by chunks only: targets_j less the state's output for b_j is written here, and c reads it.
+  OutputRows residuals{};
   Rows targets{};
 };
 

@@ -75,14 +75,13 @@ struct Local {
                                                                                                           x.q.stored);
     for (Rows* rows : {&logits.q, &logits.k}) {
       const OutputRows rotated = call.workspace_rows(tokens, rows->stored);
-      call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, false, 1.0f, rotations, *rows, rotated);
+      launch_by_chunks(call, rotate<T>, tokens, false, 1.0f, rotations, *rows, rotated);
       *rows = read_back(rotated);
     }
   }
   /// The gradient with respect to rotated rows becomes that with respect to the rows before rotation.
   void rotate_back(Call& call, const OutputRows& x) const {
-    if (rotations.data)
-      call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, false, -1.0f, rotations, read_back(x), x);
+    if (rotations.data) launch_by_chunks(call, rotate<T>, tokens, false, -1.0f, rotations, read_back(x), x);
   }
 };
 

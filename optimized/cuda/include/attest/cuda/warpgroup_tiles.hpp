@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "attest/cuda/attended.hpp"
+#include "attest/cuda/attention_passes.hpp"
 
 /// Softmax attention by products of warpgroups: the scores of 64 rows of one side and 64 of the other stay in
 /// registers, where they become weights, or gradients, and the left operand of the next product, while the next 64 rows

@@ -226,6 +226,7 @@ public:
 private:
   void run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, void (*body)(const void*),
            const void* argument);
+  static std::uint32_t aligned(std::size_t bytes) { return static_cast<std::uint32_t>((bytes + 15) / 16 * 16); }
   std::uint32_t allocate_static(std::atomic<std::uint32_t>& slot, std::size_t bytes, Location where);
   void start_threads(void (*body)(const void*), const void* argument);
   void schedule();

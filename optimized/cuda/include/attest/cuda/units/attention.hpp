@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "attest/cuda/attended.hpp"
+#include "attest/cuda/attention_passes.hpp"
 
 /// The passes of attention: over keys online, over keys for the statistics of each query, and over one side for the
 /// sums that outputs and gradients are. Every sum has one order and one owner.
