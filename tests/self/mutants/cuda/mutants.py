@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""plant.py [NAME...]: plants mistakes in the CUDA kernels and sees `attest check` find them; without names all of them.
+"""mutants.py [NAME...]: judges mutants of the CUDA kernels (all, without names) by `attest check`, which must reject them.
 
-A mutant is mutants/NAME.toml:
+A mutant is NAME.toml beside this file:
 
-    title     what the mistake is
-    file      of optimized/cuda
-    old, new  the text to be replaced, which must be there exactly once, and the mistake
-    form      of the kernel that is judged, and where they are others than these
+    title     the defect, in words
+    file      the file of optimized/cuda that is changed
+    old, new  the replaced text, which must occur exactly once, and its replacement
+    form      of the kernel that is judged; and where they differ from these defaults
     equation, reading, layout, profile     "linear.causal", "value", "bhnd", "f32"
 
-and what must come of it, one of
+and the expected outcome, one of
 
     named     the fault of the spec's bank that `attest check` must name first
-    report    what the emulation must report, a kind of optimized/cuda/emulation/README.md; or "crash"
-    unnamed   why it is none of the bank's faults: a sentence. The kernel must fail all the same, and be no fault as a whole
+    report    the report of the emulation, a kind of optimized/cuda/emulation/README.md; or "crash"
+    unnamed   why it is none of the bank's faults: a sentence. The kernel must fail, and not equal a fault as a whole
 
-All mistakes are in one plugin, attest_cuda_planted, which is made of the emulated one's sources (schemata.py, plugin.cpp);
-ATTEST_CUDA_MISTAKES chooses. With none chosen it gives what the emulated plugin gives, which passes: `check_cuda_emulated` sees that."""
+One plugin, attest_cuda_mutants, holds all mutants: schemata.py makes it from the sources of the emulated plugin, and
+plugin.cpp reads the chosen names from ATTEST_CUDA_MUTANTS. Without names its kernels are the unchanged ones."""
 
 import json
 import os
@@ -32,7 +32,7 @@ import tomllib
 HERE = pathlib.Path(__file__).resolve().parent
 PROJECT = pathlib.Path(os.environ.get("ATTEST_PROJECT_DIR", HERE.parents[3]))
 BUILD = pathlib.Path(os.environ.get("ATTEST_BUILD_DIR", PROJECT / "build" / "ci"))
-PLUGIN = os.environ.get("ATTEST_CUDA_PLANTED", str(BUILD / "tests/self/plugins/libattest_cuda_planted.so"))
+PLUGIN = os.environ.get("ATTEST_CUDA_MUTANTS_PLUGIN", str(BUILD / "tests/self/plugins/libattest_cuda_mutants.so"))
 CLI = os.environ.get("ATTEST_CLI", str(BUILD / "tools" / "attest-cli"))
 CUDA = PROJECT / "optimized" / "cuda"
 
@@ -40,10 +40,11 @@ EXPECTED = ("named", "report", "unnamed")
 DEFAULTS = {"equation": "linear.causal", "reading": "value", "layout": "bhnd", "profile": "f32"}
 FIELDS = {"title", "file", "old", "new", "form", *DEFAULTS, *EXPECTED}
 
-# What each report says in its sentence.
+# A part of the message of each kind of report.
 KINDS = {
     "race": r"with no barrier between them",
-    "in_flight": r"to which the async copy that .* is in flight|product .*in flight|not been waited for|not named where it is waited for",
+    "in_flight": r"to which the async copy that .* is in flight|product .*in flight|not been waited for"
+    r"|not named where it is waited for",
     "unfenced": r"no fence_proxies after it|since the last warpgroup_fence",
     "unwritten": r"reads shared memory at byte \d+, which nobody has written",
     "out_of_bounds": r"shared elements? .* (of an array|in a row of)",
@@ -52,24 +53,28 @@ KINDS = {
 }
 
 
-class PlantingError(Exception):
-    """A mutant that cannot be planted: the sentence says why."""
+class MutantError(Exception):
+    """A mutant that cannot be made; the message says why."""
+
+
+class TextError(MutantError):
+    """The text that a mutant replaces is not in its file, or not once."""
 
 
 def mutant_of(text, name):
     mutant = DEFAULTS | tomllib.loads(text)
     if wrong := (mutant.keys() - FIELDS) | (FIELDS - set(EXPECTED) - mutant.keys()):
-        raise PlantingError(f"{name}: unknown or missing: {', '.join(sorted(wrong))}")
+        raise MutantError(f"{name}: unknown or missing: {', '.join(sorted(wrong))}")
     if len(mutant.keys() & set(EXPECTED)) != 1:
-        raise PlantingError(f"{name}: one of {', '.join(EXPECTED)} says what must come of it")
+        raise MutantError(f"{name}: one of {', '.join(EXPECTED)} must give the expected outcome")
     if mutant.get("report", "crash") not in {*KINDS, "crash"}:
-        raise PlantingError(f"{name}: no report is called '{mutant['report']}'; there are {', '.join(KINDS)} and crash")
+        raise MutantError(f"{name}: no report is called '{mutant['report']}'; there are {', '.join(KINDS)} and crash")
     return mutant
 
 
-def mutants():
+def all_mutants():
     """All of them, by name."""
-    return {path.stem: mutant_of(path.read_text(), path.stem) for path in sorted((HERE / "mutants").glob("*.toml"))}
+    return {path.stem: mutant_of(path.read_text(), path.stem) for path in sorted(HERE.glob("*.toml"))}
 
 
 def place(source, mutant):
@@ -77,9 +82,9 @@ def place(source, mutant):
     characters = (re.escape(character) for character in mutant["old"] if not character.isspace())
     places = [match.span() for match in re.finditer(r"\s*".join(characters), source)]
     if not places:
-        raise PlantingError(f"the text to be patched is no longer in {mutant['file']}:\n{mutant['old']}")
+        raise TextError(f"the text to be patched is no longer in {mutant['file']}:\n{mutant['old']}")
     if len(places) > 1:
-        raise PlantingError(f"the text to be patched is {len(places)} times in {mutant['file']}:\n{mutant['old']}")
+        raise TextError(f"the text to be patched is {len(places)} times in {mutant['file']}:\n{mutant['old']}")
     return places[0]
 
 
@@ -90,21 +95,21 @@ def patched(mutant):
 
 
 def build():
-    """By hand: the plugin as mutants and kernels are now. A test has it from the build."""
-    if "ATTEST_CUDA_PLANTED" in os.environ:
+    """Builds the plugin when this is run by hand; a test names the plugin of its build."""
+    if "ATTEST_CUDA_MUTANTS_PLUGIN" in os.environ:
         return
     done = subprocess.run(
-        ["cmake", "--build", str(BUILD), "--target", "attest_cuda_planted"], capture_output=True, text=True
+        ["cmake", "--build", str(BUILD), "--target", "attest_cuda_mutants"], capture_output=True, text=True
     )
     if done.returncode:
-        raise PlantingError(f"does not compile:\n{done.stdout}{done.stderr}")
+        raise MutantError(f"does not compile:\n{done.stdout}{done.stderr}")
 
 
 def judged(names=()):
-    """The kernels that have these mistakes, as rows of a report in this order; without names all that mutants are planted in, as they are."""
-    choice = {"ATTEST_CUDA_MISTAKES": ",".join(names)} if names else {}
-    others = {key: value for key, value in os.environ.items() if key != "ATTEST_CUDA_MISTAKES"}
-    with tempfile.TemporaryDirectory(prefix="attest-planted-") as folder:
+    """The rows of a report on these mutants, in this order; without names on the unchanged kernels of all mutants."""
+    choice = {"ATTEST_CUDA_MUTANTS": ",".join(names)} if names else {}
+    others = {key: value for key, value in os.environ.items() if key != "ATTEST_CUDA_MUTANTS"}
+    with tempfile.TemporaryDirectory(prefix="attest-mutants-") as folder:
         report = pathlib.Path(folder) / "report.json"
         done = subprocess.run(
             [CLI, "check", PLUGIN, "--json", str(report)],
@@ -113,7 +118,7 @@ def judged(names=()):
             env=others | choice | {"ATTEST_PROJECT_DIR": str(PROJECT)},
         )
         if not report.exists():
-            raise PlantingError(f"attest check wrote no report:\n{done.stdout}{done.stderr}")
+            raise MutantError(f"attest check wrote no report:\n{done.stdout}{done.stderr}")
         return json.loads(report.read_text())["rows"]
 
 
@@ -153,17 +158,17 @@ def outcome(mutant, row):
 
 
 def main():
-    names = sys.argv[1:] or sorted(mutants())
-    print("| planted | found by | named as | seconds |\n| --- | --- | --- | ---: |", flush=True)
+    names = sys.argv[1:] or sorted(all_mutants())
+    print("| mutant | found by | named as | seconds |\n| --- | --- | --- | ---: |", flush=True)
     failed = False
     for name in names:
         start = time.monotonic()
         try:
-            mutant = mutant_of((HERE / "mutants" / f"{name}.toml").read_text(), name)
+            mutant = mutant_of((HERE / f"{name}.toml").read_text(), name)
             patched(mutant)
             build()
             found, named, wrong = outcome(mutant, *judged([name]))
-        except (PlantingError, OSError, tomllib.TOMLDecodeError) as error:
+        except (MutantError, OSError, tomllib.TOMLDecodeError) as error:
             found, named, wrong = "", "", str(error)
         failed |= bool(wrong)
         print(

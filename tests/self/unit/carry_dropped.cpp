@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A carry bug planted in the OpenMP chunked form is found by the properties and shrunk to a query that reproduces it.
+// A mutant of the OpenMP chunked form that drops the carried state is found by the properties, and its case is shrunk
+// to a query that reproduces the failure.
 #include <gtest/gtest.h>
 
 #include "attest/judge/check.hpp"
@@ -15,7 +16,7 @@ CheckOptions options() {
   return options;
 }
 
-TEST(PlantedCarryBug, IsFoundByTheGoldenCases) {
+TEST(CarryDropped, IsFoundByTheGoldenCases) {
   Candidate candidate(std::string(ATTEST_TEST_PLUGIN_DIR) + "/libcarry_dropped.so");
   auto without_laws = options();
   without_laws.law_draws = without_laws.property_draws = 0;
@@ -26,7 +27,7 @@ TEST(PlantedCarryBug, IsFoundByTheGoldenCases) {
   EXPECT_EQ(check(candidate, others).status(), Status::pass) << "only the chunked form is wrong";
 }
 
-TEST(PlantedCarryBug, IsFoundByThePropertyAloneAndShrunkToAQueryThatReproducesIt) {
+TEST(CarryDropped, IsFoundByThePropertyAloneAndShrunkToAQueryThatReproducesIt) {
   Candidate candidate(std::string(ATTEST_TEST_PLUGIN_DIR) + "/libcarry_dropped.so");
   const Spec& spec = find_spec("linear.causal");
   for (const auto& kernel : candidate.kernels()) {
@@ -44,17 +45,17 @@ TEST(PlantedCarryBug, IsFoundByThePropertyAloneAndShrunkToAQueryThatReproducesIt
     EXPECT_EQ(c.sizes.at("m"), 1) << run.query;
     EXPECT_EQ(c.sizes.at("c"), 1) << run.query;
     RecordProperty("query", run.query);
-    // The same law on the same query breaks again; the honest kernel keeps it.
+    // The same law on the same query breaks again; the correct kernel keeps it.
     const auto again = laws::all_properties()
                            .find("linear.causal")
                            ->second.front()
                            .check({{}, golden::draw(c), evaluate, c.seed, dtype_from(c.exact), true});
     EXPECT_EQ(again.kind, laws::Finding::Kind::broken);
-    Candidate honest("openmp");
-    for (const auto& good : honest.kernels())
+    Candidate correct("openmp");
+    for (const auto& good : correct.kernels())
       if (good.info.equation == "linear.causal" && good.info.form == "chunked" && good.info.dtype == DType::f32) {
         const auto fine = property.check(
-            {{}, golden::draw(c), evaluate_with(honest, good, f32, {}, bounds), c.seed, dtype_from(c.exact), true});
+            {{}, golden::draw(c), evaluate_with(correct, good, f32, {}, bounds), c.seed, dtype_from(c.exact), true});
         EXPECT_NE(fine.kind, laws::Finding::Kind::broken) << fine.text;
       }
     return;

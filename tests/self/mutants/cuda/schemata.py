@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""schemata.py FOLDER: writes to FOLDER the files of optimized/cuda that mutants patch, with all mistakes in them, each chosen at run time
-(mutant schemata; Untch, Offutt and Harrold 1993), and what a plugin of them needs: attest/cuda/planted.hpp and table.cpp. Without FOLDER
-it prints the names of those files and the equations that have mutants.
+"""schemata.py FOLDER: writes to FOLDER the files of optimized/cuda that mutants change, with all mutants in them, each
+chosen at run time (mutant schemata; Untch, Offutt and Harrold 1993), and two files that their plugin needs:
+attest/cuda/mutants.hpp and table.cpp. Without FOLDER it prints the names of the changed files and the equations that
+have mutants.
 
 What differs between a mutant's old and new text is widened until there can be a choice between both: to an expression,
 
-    (planted(Mutant::name) ? kept<decltype(old)>(new) : (old))
+    (is_chosen(Mutant::name) ? kept<decltype(old)>(new) : (old))
 
-or else to whole statements, `if (planted(Mutant::name)) {new} else {old}`; from a declaration on to the end of its block. Where one such
-choice lies in the old text of another it stays there. A mutant whose file or text is gone has no choice: plant.py says so."""
+or else to whole statements, `if (is_chosen(Mutant::name)) {new} else {old}`; from a declaration on to the end of its
+block. A choice inside the old text of another is nested there. A mutant whose file or text is gone has no choice:
+mutants.py reports it."""
 
 import contextlib
 import difflib
@@ -18,10 +20,11 @@ import pathlib
 import re
 import sys
 
-import plant
+import mutants
 
 TOKEN = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])+'|[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|'?[\w.])*|"""
+    r"""//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])+'|[A-Za-z_]\w*|"""
+    r"""\.?\d(?:[eEpP][+-]|'?[\w.])*|"""
     r"""->|::|&&|\|\||\+\+|--|<<|[-+*/%&|^=!<>]=|\S""",
     re.DOTALL | re.MULTILINE,
 )
@@ -161,8 +164,8 @@ class Code:
 
 
 def differences(source, mutant):
-    """What differs, as (begin, end, new text) in the source: line by line where there are as many of them, argument by argument likewise."""
-    old_begin, old_end = plant.place(source, mutant)
+    """The differences as (begin, end, new text) in the source: by lines or by arguments where both have as many."""
+    old_begin, old_end = mutants.place(source, mutant)
     begin, end = source.rfind("\n", 0, old_begin) + 1, source.find("\n", old_end - 1) + 1 or len(source)
     before = source[begin:end].splitlines(True)
     after = (source[begin:old_begin] + mutant["new"].strip() + source[old_end:end]).splitlines(True)
@@ -225,7 +228,7 @@ def choice(code, begin, end, text):
         a, b = code.balance(a, b)
         while not code.is_block(code.enclosing(a)):
             if code.enclosing(a) < 0:
-                raise plant.PlantingError(f"what is planted must be in a function:\n{code.text[begin:end]}")
+                raise mutants.MutantError(f"a change must be in a function:\n{code.text[begin:end]}")
             a, b = code.enclosing(a), code.mate[code.enclosing(a)] + 1
         a = code.statement_begin(a)
         b = code.statement_end(a, b)
@@ -257,12 +260,12 @@ def with_choices(code, begin, end, all_choices):
         inner = [c for c in rest if c not in same and c[0] >= first and c[1] <= last and first != last]
         rest = [c for c in rest if c not in same and c not in inner]
         if crossing := [c for c in rest if c[0] < last]:
-            raise plant.PlantingError(
+            raise mutants.MutantError(
                 f"{same[0][3]} and {crossing[0][3]} overlap: neither of what they change lies within the other's"
             )
         old = with_choices(code, first, last, inner)
         text += code.text[begin:first]
-        chosen = [(f"planted(Mutant::{name})", new) for *_, name, new in same]
+        chosen = [(f"is_chosen(Mutant::{name})", new) for *_, name, new in same]
         if expression:
             kept = f"kept<decltype({code.text[first:last]}\n)>"
             text += "(" + "".join(f"{name} ? {kept}({new}\n) : " for name, new in chosen) + f"({old}\n))"
@@ -273,7 +276,7 @@ def with_choices(code, begin, end, all_choices):
 
 
 def header(every):
-    """attest/cuda/planted.hpp: the mutants, what is planted where, and who asks for it."""
+    """attest/cuda/mutants.hpp: the mutants, the choice at run time, and the kernels that they are judged by."""
     rows = "".join(
         f"    {{{', '.join(json.dumps(text) for text in (name, *(mutant[key] for key in KERNEL)))}}},\n"
         for name, mutant in every.items()
@@ -289,20 +292,22 @@ namespace attest::cuda {{
 
 enum class Mutant {{ none, {", ".join(every)} }};
 extern Mutant chosen;
-[[gnu::always_inline]] constexpr bool planted(Mutant mutant) {{ return !std::is_constant_evaluated() && mutant == chosen; }}
-/// A mistake's value, beside which the honest one keeps its type.
+[[gnu::always_inline]] constexpr bool is_chosen(Mutant mutant) {{
+  return !std::is_constant_evaluated() && mutant == chosen;
+}}
+/// The value of a mutant's expression. It must not widen the type of the choice beyond that of the original.
 template <class Old, class New>
 [[gnu::always_inline]] constexpr New&& kept(New&& value) {{
-  using Honest = std::remove_cvref_t<Old>;
-  static_assert(std::is_same_v<std::common_type_t<Honest, std::remove_cvref_t<New>>, Honest>);
+  using Original = std::remove_cvref_t<Old>;
+  static_assert(std::is_same_v<std::common_type_t<Original, std::remove_cvref_t<New>>, Original>);
   return std::forward<New>(value);
 }}
 
 /// The kernels that mutants are judged by, in the order of Mutant.
-struct Planted {{
+struct JudgedKernel {{
   std::string_view name, {", ".join(KERNEL)};
 }};
-inline constexpr Planted kPlanted[] = {{
+inline constexpr JudgedKernel kMutants[] = {{
 {rows}}};
 
 }}  // namespace attest::cuda
@@ -310,7 +315,7 @@ inline constexpr Planted kPlanted[] = {{
 
 
 def table(every):
-    """The kernels of the equations in which something is planted."""
+    """The kernels of the equations that have mutants."""
     spaces = [mutant["equation"].replace(".", "::") for mutant in every.values()]
     declared = "".join(
         f"namespace {space} {{\nstd::vector<attest_kernel> kernels();\n}}\n" for space in dict.fromkeys(spaces)
@@ -334,27 +339,27 @@ std::vector<attest_kernel> all_kernels() {{
 
 
 def with_all(file, every):
-    """A file with the choices of its mutants. plant.py tells of those whose text is not in it."""
-    code = Code((plant.CUDA / file).read_text())
+    """A file with the choices of its mutants; those whose text is not in it are left out (mutants.py reports them)."""
+    code = Code((mutants.CUDA / file).read_text())
     found = []
     for name, mutant in every.items():
         if mutant["file"] == file:
-            with contextlib.suppress(plant.PlantingError):
+            with contextlib.suppress(mutants.TextError):
                 found += choices(code, name, mutant)
     text = with_choices(code, 0, len(code.text), found)
-    return re.sub(r"(?m)^#include ", '#include "attest/cuda/planted.hpp"\n#include ', text, count=1)
+    return re.sub(r"(?m)^#include ", '#include "attest/cuda/mutants.hpp"\n#include ', text, count=1)
 
 
 def main():
-    every = plant.mutants()
-    files = sorted({mutant["file"] for mutant in every.values() if (plant.CUDA / mutant["file"]).exists()})
+    every = mutants.all_mutants()
+    files = sorted({mutant["file"] for mutant in every.values() if (mutants.CUDA / mutant["file"]).exists()})
     if len(sys.argv) == 1:
         print(";".join(files))
         print(";".join(sorted({mutant["equation"] for mutant in every.values()})))
         return
     folder = pathlib.Path(sys.argv[1])
     texts = {file: with_all(file, every) for file in files}
-    texts |= {"include/attest/cuda/planted.hpp": header(every), "table.cpp": table(every)}
+    texts |= {"include/attest/cuda/mutants.hpp": header(every), "table.cpp": table(every)}
     for file, text in texts.items():
         path = folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -365,5 +370,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except plant.PlantingError as error:
+    except mutants.MutantError as error:
         sys.exit(str(error))
