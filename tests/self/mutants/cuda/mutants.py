@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""mutants.py [NAME...]: judges mutants of the CUDA kernels (all, without names) by `attest check`, which must reject them.
+"""mutants.py [NAME...]: judges mutants of the CUDA kernels, by default all, by `attest check`, which must reject them.
 
 A mutant is NAME.toml beside this file:
 
