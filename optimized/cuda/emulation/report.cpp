@@ -6,11 +6,11 @@
 
 namespace attest::cuda::emulation {
 
-void Block::report(ErrorKind mistake, const Thread& thread, Location where, const std::string& what) {
+void Block::report(ErrorKind kind, const Thread& thread, Location where, const std::string& what) {
   const std::string file = where.file;
   const std::string text = sentence(file.substr(file.rfind('/') + 1), ":", where.line, ": block ", blockIdx,
                                     ", thread ", thread.index, ": ", what, " [seed ", seed_, "]");
-  throw Report(mistake, blockIdx, thread.index, file, where.line, text);
+  throw Report(kind, blockIdx, thread.index, file, where.line, text);
 }
 
 std::string Block::describe(const Thread& thread) const {
@@ -23,7 +23,7 @@ std::string Block::describe(const Thread& thread) const {
       return sentence("thread ", thread.index, " waits at ", thread.together->name, " in ", thread.where);
     case Thread::State::ready: break;
   }
-  return sentence("thread ", thread.index, " is in flight");
+  return sentence("thread ", thread.index, " is running");
 }
 
 /// No thread can continue. A warp operation that lacks lanes is reported first: it may keep the others from the
@@ -100,12 +100,12 @@ void Block::report_out_of_bounds(const int* at, const int* extents, int rank, in
 void Block::report_misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where) {
   report(ErrorKind::misaligned, where,
          sentence("an access of ", bytes, " bytes to ", memory, " memory, ", remainder,
-                  " bytes behind a multiple of its size"));
+                  " bytes past a multiple of its size"));
 }
 
 void Block::report_unwritten(std::uint32_t cell, Location where) {
   report(ErrorKind::unwritten, where,
-         sentence("reads shared memory at byte ", cell * cell_bytes, ", which no_thread has written"));
+         sentence("reads shared memory at byte ", cell * cell_bytes, ", which no thread has written"));
 }
 
 void Block::report_race(std::uint32_t index, const char* verb, unsigned other, const char* did, Location there,

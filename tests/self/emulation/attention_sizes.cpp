@@ -60,7 +60,7 @@ Tensors inputs_of(const Problem& p, const Format& format, bool gradient) {
             .first->second;
     for (Index b = 0; b < mask.shape[0]; ++b)
       for (Index h = 0; h < p.heads; ++h)
-        for (Index i = 0; i < p.queries[0]; ++i)  // the third query sees nothing
+        for (Index i = 0; i < p.queries[0]; ++i)  // the third query has no visible key
           for (Index j = 0; j < p.keys[0]; ++j) *mask.at({b, h, i, j}) = std::byte(i != 2 && engine() % 3 != 0);
   }
   return all;

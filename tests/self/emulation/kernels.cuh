@@ -3,7 +3,7 @@
 
 #include "attest/cuda/device.hpp"
 
-/// Correct kernels, written once: emulation.cpp runs them, nvcc compiles them in kernels.cu.
+/// Correct kernels, written once: kernels.cpp runs them, nvcc compiles them in kernels.cu.
 
 namespace attest::cuda::kernels {
 

@@ -11,11 +11,11 @@ using namespace attest::sizes;
 
 namespace {
 
-// ---- Numbers and how far a kernel may be from them ----
+// ---- Values with bounds on the errors of a kernel ----
 
-/// A number as a kernel has it: within `error` of `value`; `size` is at least the sum of the magnitudes of all that was
-/// added up to it, errors included. Sums and products are those of the equation, exact; what a kernel rounds on the way
-/// is added by rounded().
+/// A number as a kernel computes it: within `error` of `value`; `size` is at least the sum of the magnitudes of all
+/// that was added up to it, errors included. Sums and products are those of the equation, exact; rounded() adds the
+/// rounding errors of a kernel.
 struct Measured {
   double value = 0, error = 0, size = 0;
   Measured() = default;
@@ -30,7 +30,7 @@ Measured& operator+=(Measured& a, const Measured& b) {
   a.value += b.value, a.error += b.error, a.size += b.size;
   return a;
 }
-/// Each term of the sum with a factor of at most 1 + relative: (1 + relative) * size bounds what is computed as well.
+/// Each term of the sum with a factor of at most 1 + relative: (1 + relative) * size bounds the computed value as well.
 Measured rounded(const Measured& a, double relative) {
   const double error = a.error + relative * a.size;
   return {a.value, error, std::abs(a.value) + error};
@@ -39,9 +39,9 @@ Measured rounded(const Measured& a, double relative) {
 struct Lengths {
   Index n, width;  // tokens and terms of a dot product
 };
-/// Of a sum of products of three: no way through any of the three forms has more than 3 n + 2 width + 8 steps (the
-/// scores of a token, its sum over tokens, the totals of chunks, their sum, what the state outputs), nor more than four
-/// factors that are rounded to the format.
+/// The relative error of a sum of products of three: no form has more than 3 n + 2 width + 8 additions in a row (scores
+/// of a token, their sum over tokens, totals of chunks, their prefix sums, the product with the state), nor more than
+/// four operands that are rounded to the format.
 double relative(const Format& format, const Lengths& lengths) {
   const double steps = 3.0 * static_cast<double>(lengths.n) + 2.0 * static_cast<double>(lengths.width) + 8;
   return std::pow(1 + format.storage, 4) * (1 + gamma(steps, format.sum * kUnit)) - 1;
@@ -49,8 +49,7 @@ double relative(const Format& format, const Lengths& lengths) {
 /// a / b, rounded once.
 Measured divided(const Measured& a, const Measured& b) {
   const double value = a.value / b.value, smallest = std::abs(b.value) - b.error;
-  if (!(smallest > 0))
-    throw std::logic_error("a denominator whose sign no_thread knows: the case is to be drawn otherwise");
+  if (!(smallest > 0)) throw std::logic_error("the sign of a denominator is not certain: draw the case otherwise");
   return rounded({value, (a.error + std::abs(value) * b.error) / smallest,
                   std::abs(value) + (a.error + std::abs(value) * b.error) / smallest},
                  kUnit);
@@ -219,7 +218,7 @@ public:
         compare("gradient.phi_q", i, a, stored(rounded(sum, back), format_));
       }
     }
-    // From the end: what a token's keys and values get from all outputs behind it.
+    // From the end: the gradients of a token's keys and values sum over all later outputs.
     Matrix later = initial("cotangent.S", "cotangent.Z");
     for (Index i = n_; i-- > 0;) {
       const auto& row = G[at(i)];
@@ -416,8 +415,7 @@ TEST_P(Sizes, WhereTensorsLieChangesNoBit) {
   Problem dense{.lengths = {70}, .heads = 2, .groups = 2, .c = 70, .m = 22, .chunk = 64};
   const Tensors in = inputs(dense), out = run(dense, in);
   judged(dense, format(), in, out, gradient());
-  // Every row aligned with something else behind it, rows that begin anywhere, columns that are not neighbours,
-  // pointers that no vector may be loaded from.
+  // Padded rows, rows that begin anywhere, columns that are not contiguous, pointers that are aligned for no vector.
   for (const Layout layout : {Layout{.padding = 2}, Layout{.padding = 3}, Layout{.column = 2}, Layout{.misaligned = 1},
                               Layout{.padding = 5, .misaligned = 3}}) {
     Problem other = dense;
@@ -466,7 +464,8 @@ TEST_P(Sizes, PackedSequencesOfUnequalLengths) {
   check({.lengths = {0, 0, 3}, .packed = true, .c = 73, .m = 66, .chunk = 16});
 }
 
-/// Two calls with the state carried are one call, bit for bit: token by token anywhere, by chunks at their borders.
+/// Two calls with a carried state give the bits of one call: cut anywhere token by token, at borders of chunks by
+/// chunks.
 TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
   const Problem whole{.lengths = {150}, .heads = 2, .groups = 2, .c = 9, .m = 40, .chunk = 16};
   const bool anywhere = form() == "recurrent";
@@ -475,7 +474,7 @@ TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
     Problem first = whole, second = whole;
     first.lengths = {cut};
     second.lengths = {whole.lengths[0] - cut};
-    Tensors before = inputs(first), behind = inputs(second);
+    Tensors before = inputs(first), after = inputs(second);
     for (auto& [name, tensor] : before) {
       if (tensor.shape.size() != 4 || name.back() == 'S') continue;
       for (Index head = 0; head < whole.heads; ++head)
@@ -485,7 +484,7 @@ TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
             if (i < cut)
               tensor.set({0, head, i, x}, value);
             else
-              behind.at(name).set({0, head, i - cut, x}, value);
+              after.at(name).set({0, head, i - cut, x}, value);
           }
     }
     const auto give = [&](Tensors& to, const std::string& name, const Tensors& from, const std::string& source) {
@@ -502,10 +501,10 @@ TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
         return forward;
       }());
       for (const std::string state : {"S", "Z"}) {
-        give(behind, state, middle, state);
-        give(behind, "cotangent." + state, in, "cotangent." + state);
+        give(after, state, middle, state);
+        give(after, "cotangent." + state, in, "cotangent." + state);
       }
-      const Tensors tail = run(second, behind);
+      const Tensors tail = run(second, after);
       for (const std::string state : {"S", "Z"}) give(before, "cotangent." + state, tail, "gradient." + state);
       const Tensors front = run(first, before);
       for (const std::string name : {"gradient.phi_q", "gradient.phi_k", "gradient.v"}) {
@@ -515,8 +514,8 @@ TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
       EXPECT_TRUE(same_states(whole, out, front, "gradient.")) << "cut at " << cut;
     } else {
       const Tensors front = run(first, before);
-      for (const std::string state : {"S", "Z"}) give(behind, state, front, state);
-      const Tensors tail = run(second, behind);
+      for (const std::string state : {"S", "Z"}) give(after, state, front, state);
+      const Tensors tail = run(second, after);
       EXPECT_TRUE(same_rows(whole, out.at("o"), 0, first, front.at("o"))) << "cut at " << cut;
       EXPECT_TRUE(same_rows(whole, out.at("o"), cut, second, tail.at("o"))) << "cut at " << cut;
       EXPECT_TRUE(same_states(whole, out, tail, "")) << "cut at " << cut;

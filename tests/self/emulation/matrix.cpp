@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sums of the tensor cores: bit for bit what optimized/cuda/emulation/README.md states, written here a second time,
-// with long arithmetic instead of shifts; and the cases by which the literature found them.
+// The sums of the tensor cores: bit for bit what optimized/cuda/emulation/README.md states, implemented here a second
+// time, by long arithmetic instead of shifts; and the cases by which the literature found them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -74,7 +74,7 @@ void compare(int depth, int bits, int range, int least) {
       differ_from_fma += got != fma;
     }
   }
-  EXPECT_GT(differ_from_fma, 10000);  // the test would see a plain loop
+  EXPECT_GT(differ_from_fma, 10000);  // a plain loop of fma would fail here
 }
 
 TEST(TensorCore, Bf16) { compare(16, 8, 60, -126); }
@@ -92,11 +92,11 @@ TEST(TensorCore, Cuts) {
   // Toward zero, where rounding would go up.
   EXPECT_EQ(sum({1}, {0x1p-24f}, 1 + 0x1p-23f, TensorCore::sm_90), 1 + 0x1p-23f);
   EXPECT_EQ(sum({-1}, {0x1p-24f}, -1 - 0x1p-23f, TensorCore::sm_90), -1 - 0x1p-23f);
-  // Bits behind float's last: 1 + 4 * 2^-25 is 1 + 2^-23 where 25 bits are kept, 1 where 24 are.
+  // Bits after float's last: 1 + 4 * 2^-25 is 1 + 2^-23 where 25 bits are kept, 1 where 24 are.
   const std::vector<float> ones(4, 1.0f), small(4, 0x1p-25f);
   EXPECT_EQ(sum(ones, small, 1, TensorCore::sm_90), 1 + 0x1p-23f);
   EXPECT_EQ(sum(ones, small, 1, TensorCore::sm_80), 1);
-  // A large term that cancels takes the small ones with it, in its own group only.
+  // A large term that cancels makes the small ones of its own group vanish, and no others.
   std::vector<float> a(16, 0.0f), b(16, 1.0f);
   a[0] = 0x1p30f;
   a[1] = -0x1p30f;

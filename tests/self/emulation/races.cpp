@@ -79,7 +79,7 @@ bool has_race(const Program& program) {
     std::size_t thread;
     int cell, time;
     Action action;
-    std::array<int, threads> clock;  // what the thread knew of the others' times
+    std::array<int, threads> clock;  // the times of the others that are ordered before
   };
   std::vector<Access> all;
   std::vector<std::array<int, threads>> clock(threads);

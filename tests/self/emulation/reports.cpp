@@ -162,7 +162,7 @@ __global__ void nobody_wrote(float* out) {
 }
 TEST(Reports, ReadOfUnwrittenMemory) {
   float out[64];
-  expect_report({{ErrorKind::unwritten}, {"nobody_wrote"}, thread_is(58), "byte 20, which no_thread has written"},
+  expect_report({{ErrorKind::unwritten}, {"nobody_wrote"}, thread_is(58), "byte 20, which no thread has written"},
                 nobody_wrote, 64, 0, out);
 }
 
@@ -266,7 +266,7 @@ TEST(Reports, RaceOfAtomicAndRead) {
                 atomic_and_read, 64, 0, out);
 }
 
-/// __syncwarp orders the lanes of one warp: not those of another, and not those that its mask does not name.
+/// __syncwarp orders the lanes of its mask, in one warp, and no others.
 __global__ void warp_is_not_block(float* out) {
   __shared__ Shared<float, 64> tile;
   tile(self()) = 1;
@@ -392,9 +392,11 @@ __global__ void misaligned_shared() {
   store(&tile(row, 4 * self()), make_float4(1, 2, 3, 4));  // reported: misaligned_shared
 }
 TEST(Reports, MisalignedVectorInSharedMemory) {
-  expect_report(
-      {{ErrorKind::misaligned}, {"misaligned_shared"}, thread_is(1), "16 bytes to shared memory, 4 bytes behind"},
-      misaligned_shared, 4, 0);
+  expect_report({{ErrorKind::misaligned},
+                 {"misaligned_shared"},
+                 thread_is(1),
+                 "16 bytes to shared memory, 4 bytes past a multiple of its size"},
+                misaligned_shared, 4, 0);
 }
 
 __global__ void misaligned_global(const float* in, float* out) {
@@ -404,9 +406,11 @@ __global__ void misaligned_global(const float* in, float* out) {
 TEST(Reports, MisalignedVectorInGlobalMemory) {
   float* in = allocate<float>(64);
   float out[8];
-  expect_report(
-      {{ErrorKind::misaligned}, {"misaligned_global"}, thread_is(3), "8 bytes to global memory, 4 bytes behind"},
-      misaligned_global, 8, 0, static_cast<const float*>(in), static_cast<float*>(out));
+  expect_report({{ErrorKind::misaligned},
+                 {"misaligned_global"},
+                 thread_is(3),
+                 "8 bytes to global memory, 4 bytes past a multiple of its size"},
+                misaligned_global, 8, 0, static_cast<const float*>(in), static_cast<float*>(out));
   release(in);
 }
 

@@ -46,7 +46,7 @@ KINDS = {
     "in_flight": r"to which the async copy that .* is in flight|product .*in flight|not been waited for"
     r"|not named where it is waited for",
     "unfenced": r"no fence_proxies after it|since the last warpgroup_fence",
-    "unwritten": r"reads shared memory at byte \d+, which nobody has written",
+    "unwritten": r"reads shared memory at byte \d+, which no thread has written",
     "out_of_bounds": r"shared elements? .* (of an array|in a row of)",
     "barrier_divergence": r"threads never reach|waits at this barrier while",
     "shared_memory": r"takes dynamic shared memory|bytes of shared memory, static and dynamic",
