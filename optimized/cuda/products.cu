@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// All chunks at once: the prefix sums of their totals. units/products.hpp has the totals and the answers.
+// All chunks at once: the prefix sums of their totals. units/products.hpp has the totals and the outputs.
 #include "attest/cuda/products.hpp"
 
 namespace attest::cuda {
 namespace {
 
-/// Each total becomes the sum of the initial state and the totals before it (behind it, where the order is from the
-/// end): always added in the order of the tokens, so that the bits do not depend on what runs when. A thread has one
-/// element of the state.
+/// Each total becomes the sum of the initial state and the totals before it (after it for Order::future), always added
+/// in the order of the tokens, so that the bits do not depend on scheduling. A thread has one element of the state.
 __global__ void prefix_sums(State states, Sequences tokens, Order order, State initial, State final, State whole) {
   const int sequence = static_cast<int>(blockIdx.y), head = static_cast<int>(blockIdx.z);
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);

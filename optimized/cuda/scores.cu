@@ -12,21 +12,21 @@ __device__ Chunk all_rows(const Sequences& rows, int sequence) {
   return {sequence, 0, 0, static_cast<int>(rows.length)};
 }
 
-/// A thread has an element.
+/// One thread for each element.
 template <class T>
-__global__ __launch_bounds__(kThreads) void element_sums(Sequences rows, Rows x, Rows y, Answers sums) {
+__global__ __launch_bounds__(kThreads) void element_sums(Sequences rows, Rows x, Rows y, OutputRows sums) {
   const int sequence = static_cast<int>(blockIdx.y), head = static_cast<int>(blockIdx.z);
   const Index at = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x, i = at / sums.width;
   const int column = static_cast<int>(at % sums.width);
   if (i >= rows.length) return;
   const Chunk chunk = all_rows(rows, sequence);
-  store_answer<T>({.answers = sums}, chunk, head, i, column,
+  store_output<T>({.output = sums}, chunk, head, i, column,
                   Panel<T>(x, chunk, head)(i, column) + Panel<T>(y, chunk, head)(i, column), 1);
 }
 
-/// A warp has a column.
+/// One warp for each column.
 template <class T>
-__global__ __launch_bounds__(kThreads) void row_sums(Sequences rows, Rows x, Answers sums) {
+__global__ __launch_bounds__(kThreads) void row_sums(Sequences rows, Rows x, OutputRows sums) {
   const int sequence = static_cast<int>(blockIdx.y), head = static_cast<int>(blockIdx.z),
             column = static_cast<int>(blockIdx.x) * kWarps + warp();
   if (column >= sums.width) return;
@@ -35,27 +35,27 @@ __global__ __launch_bounds__(kThreads) void row_sums(Sequences rows, Rows x, Ans
   float sum = 0;
   for (int i = lane(); i < chunk.count; i += 32) sum += panel(i, column);
   sum = warp_sum(sum);
-  if (lane() == 0) store_answer<T>({.answers = sums}, chunk, head, 0, column, sum, 1);
+  if (lane() == 0) store_output<T>({.output = sums}, chunk, head, 0, column, sum, 1);
 }
 
 }  // namespace
 
 template <class T>
 Rows add_rows(Call& call, const Sequences& rows, const Rows& x, const Rows& y) {
-  const Answers sums = call.workspace_rows(rows, x.stored);
+  const OutputRows sums = call.workspace_rows(rows, x.stored);
   call.launch(element_sums<T>, {divide_up(rows.length * x.stored, kThreads), rows.count, call.heads()}, kThreads, 0,
               rows, x, y, sums);
   return read_back(sums);
 }
 
 template <class T>
-void sum_rows(Call& call, const Sequences& rows, const Rows& x, const Answers& sums) {
+void sum_rows(Call& call, const Sequences& rows, const Rows& x, const OutputRows& sums) {
   call.launch(row_sums<T>, {divide_up(sums.width, kWarps), rows.count, call.heads()}, kThreads, 0, rows, x, sums);
 }
 
 #define ATTEST_CUDA_INSTANTIATE(T)                                              \
   template Rows add_rows<T>(Call&, const Sequences&, const Rows&, const Rows&); \
-  template void sum_rows<T>(Call&, const Sequences&, const Rows&, const Answers&);
+  template void sum_rows<T>(Call&, const Sequences&, const Rows&, const OutputRows&);
 ATTEST_CUDA_INSTANTIATE(float)
 ATTEST_CUDA_INSTANTIATE(__nv_bfloat16)
 ATTEST_CUDA_INSTANTIATE(__half)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What attends: the way to the kernels of every similarity, which are units/attention.hpp.
-#include "attest/cuda/attended.hpp"
+// Host functions of softmax attention: they choose the kernels of a similarity, which are in units/attention.hpp.
+#include "attest/cuda/attention_passes.hpp"
 
 namespace attest::cuda {
 namespace {
 
-/// visit<Factor, similarity>() for a similarity that is known when a call comes. What weighs by distances is computed
-/// in true float: no channel of rounded factors belongs to a difference.
+/// visit<Factor, similarity>() for a similarity that is known at run time. Distances are computed in true float: the
+/// error bound has no rounding of operands for differences.
 template <class Factor, class Visit>
 void with_similarity(const Logits& logits, Visit&& visit) {
   if (logits.similarity != Similarity::exp_product && !logits.only_masked())
@@ -26,11 +26,11 @@ void backward(Call& call, const Logits& logits, const AttentionBackward& x) {
          .v = x.v,
          .grad_o = x.grad_o};
   p.other = x.grad_o;
-  p.answers = x.grad_v;
+  p.output = x.grad_v;
   passes::sum_up<T, Factor, similarity, Side::keys, Coefficient::weight>(call, p);
   if constexpr (similarity == Similarity::exp_product) {
     if (x.weights_by_row.data) {
-      p.answers = {};  // no columns: these sums alone
+      p.output = {};  // no columns: these sums alone
       p.other = x.v;
       p.by_row = x.weights_by_row;
       passes::sum_up<T, Factor, similarity, Side::queries, Coefficient::weight>(call, p);
@@ -38,10 +38,10 @@ void backward(Call& call, const Logits& logits, const AttentionBackward& x) {
   }
   p.factor = similarity == Similarity::exp_distance ? -2 * logits.scale : logits.scale;
   p.other = logits.q;
-  p.answers = x.grad_k;
+  p.output = x.grad_k;
   passes::sum_up<T, Factor, similarity, Side::keys, Coefficient::logit_gradient>(call, p);
   p.other = logits.k;
-  p.answers = x.grad_q;
+  p.output = x.grad_q;
   p.grad_logits = x.grad_logits;
   p.by_row = x.grad_logits_by_row;
   p.of_factors = x.grad_of_factors;
@@ -69,7 +69,7 @@ Logits logits_of(const Call& call, EmptyRow empty_row) {
 }
 
 template <class T, class Factor>
-void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
+void attend_online(Call& call, const Logits& logits, const Rows& v, const OutputRows& o) {
   if constexpr (std::is_same_v<T, __nv_bfloat16>)
     if (attends_by_warpgroup(logits, v.width())) return attend_by_warpgroup(call, logits, v, o);
   with_similarity<Factor>(
@@ -77,12 +77,12 @@ void attend_online(Call& call, const Logits& logits, const Rows& v, const Answer
 }
 
 template <class T, class Factor>
-void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o,
-                            const Answers& weights_by_row) {
+void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const OutputRows& o,
+                            const OutputRows& weights_by_row) {
   constexpr Similarity softmax = Similarity::exp_product;
-  const Rows known = passes::statistics_of<T, Factor, softmax>(call, logits, v, {});
+  const Rows statistics = passes::statistics_of<T, Factor, softmax>(call, logits, v, {});
   passes::sum_up<T, Factor, softmax, Side::queries, Coefficient::weight>(
-      call, {.logits = logits, .statistics = known, .v = v, .other = v, .answers = o, .by_row = weights_by_row});
+      call, {.logits = logits, .statistics = statistics, .v = v, .other = v, .output = o, .by_row = weights_by_row});
 }
 
 template <class T, class Factor>
@@ -91,9 +91,10 @@ void attend_backward(Call& call, const Logits& logits, const AttentionBackward& 
                           [&]<class F, Similarity similarity>() { backward<T, F, similarity>(call, logits, x); });
 }
 
-#define ATTEST_CUDA_INSTANTIATE(T, Factor)                                                                            \
-  template void attend_online<T, Factor>(Call&, const Logits&, const Rows&, const Answers&);                          \
-  template void attend_from_statistics<T, Factor>(Call&, const Logits&, const Rows&, const Answers&, const Answers&); \
+#define ATTEST_CUDA_INSTANTIATE(T, Factor)                                                              \
+  template void attend_online<T, Factor>(Call&, const Logits&, const Rows&, const OutputRows&);         \
+  template void attend_from_statistics<T, Factor>(Call&, const Logits&, const Rows&, const OutputRows&, \
+                                                  const OutputRows&);                                   \
   template void attend_backward<T, Factor>(Call&, const Logits&, const AttentionBackward&);
 ATTEST_CUDA_FORMATS(ATTEST_CUDA_INSTANTIATE)
 

@@ -5,20 +5,20 @@
 namespace attest::cuda {
 namespace {
 
-/// The outputs of 64 queries, in 8 * Eights columns.
-template <int Eights>
-__global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, Answers o) {
+/// The outputs of 64 queries, in 8 * Fragments columns.
+template <int Fragments>
+__global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows o) {
   DynamicShared memory;
   const int depth = depth_of(p.q.width());
   const KeptTile q(memory, depth);
-  const StagedTile k(memory, depth), weighted(memory, 8 * Eights);
-  __shared__ Shared<Columns, kWarps> used;
+  const StagedTile k(memory, depth), weighted(memory, 8 * Fragments);
+  __shared__ Shared<ColumnMask, kWarps> used;
   const Chunk chunk = p.queries.chunk_at(blockIdx.x);
   if (chunk.count == 0) return;
   const int head = static_cast<int>(blockIdx.z), first = static_cast<int>(chunk.first);
   const LogitsOf<Bf16> logits(p, chunk.sequence, head);
   const Panel<Bf16> values(v, LogitsOf<Bf16>::whole(p.keys, chunk.sequence), head);
-  const Span span = span_of_block<Eights>(o);
+  const Span span = span_of_block<Fragments>(o);
   const int begin = logits.keys_from(first), end = logits.keys_before(first + chunk.count);
 
   const auto fetch = [&](int j, int stage) {
@@ -31,25 +31,25 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, Answers o) 
     fetch(begin, 0);
   }
 
-  Strip<Bf16, Eights> sum;
-  Seen seen;
+  Strip<Bf16, Fragments> sum;
+  RunningSoftmax running;
   for (int j = begin, stage = 0; j < end; j += kTile, stage = 1 - stage) {
     wait_for_tiles_of_products();
     if (j + kTile < end) fetch(j + kTile, 1 - stage);
 
-    Strip<Bf16, kScoreEights> scores;
+    Strip<Bf16, kScoreFragments> scores;
     start_scores(scores, q, k, stage, depth);
-    warpgroup_wait(scores.eights);
-    logits.of_products<Side::queries, Similarity::exp_product>(scores, kScoreEights, first, j);
-    const TwoRows keep = seen.add(scores, kScoreEights);
-    sum.each(Eights, [&](int row, int, float& value) { value *= keep[row]; });
+    warpgroup_wait(scores.fragments);
+    logits.of_products<Side::queries, Similarity::exp_product>(scores, kScoreFragments, first, j);
+    const TwoRows rescale = running.add(scores, kScoreFragments);
+    sum.each(Fragments, [&](int row, int, float& value) { value *= rescale[row]; });
     add_weighted_rows(sum, scores, weighted, stage, 0, used, p.hides());
   }
-  store_attended(sum, seen, p, values, logits.keys(), o, chunk, head, span);
+  store_attended(sum, running, p, values, logits.keys(), o, chunk, head, span);
 }
 
-/// Of 64 queries. Without grad_o there is no delta.
-__global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows grad_o, Answers out) {
+/// The statistics of 64 queries. Without grad_o delta is not computed.
+__global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows grad_o, OutputRows out) {
   DynamicShared memory;
   const int depth = depth_of(p.q.width()), width = grad_o.data ? depth_of(v.width()) : 0;
   const KeptTile q(memory, depth), grad(memory, width);
@@ -59,7 +59,7 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
   const int head = static_cast<int>(blockIdx.z), first = static_cast<int>(chunk.first);
   const LogitsOf<Bf16> logits(p, chunk.sequence, head);
   const Panel<Bf16> values(v, LogitsOf<Bf16>::whole(p.keys, chunk.sequence), head),
-      given(grad_o, LogitsOf<Bf16>::whole(p.queries, chunk.sequence), head);
+      cotangent(grad_o, LogitsOf<Bf16>::whole(p.queries, chunk.sequence), head);
   const int begin = logits.keys_from(first), end = logits.keys_before(first + chunk.count);
 
   const auto fetch = [&](int j, int stage) {
@@ -69,55 +69,55 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
   };
   if (begin < end) {
     q.fill(logits.q, first, chunk.count);
-    if (width != 0) grad.fill(given, first, chunk.count);
+    if (width != 0) grad.fill(cotangent, first, chunk.count);
     fetch(begin, 0);
   }
 
-  Seen seen;
+  RunningSoftmax running;
   TwoRows delta{0, 0};
   for (int j = begin, stage = 0; j < end; j += kTile, stage = 1 - stage) {
     wait_for_tiles_of_products();
     if (j + kTile < end) fetch(j + kTile, 1 - stage);
-    Strip<Bf16, kScoreEights> scores, gradients;
+    Strip<Bf16, kScoreFragments> scores, gradients;
     start_scores(scores, q, k, stage, depth);
     if (width != 0) {
       start_scores(gradients, grad, value, stage, width);
-      warpgroup_wait<1>(scores.eights);
-      warpgroup_wait(gradients.eights);
+      warpgroup_wait<1>(scores.fragments);
+      warpgroup_wait(gradients.fragments);
     } else {
-      warpgroup_wait(scores.eights);
+      warpgroup_wait(scores.fragments);
     }
-    logits.of_products<Side::queries, Similarity::exp_product>(scores, kScoreEights, first, j);
-    const TwoRows keep = seen.add(scores, kScoreEights);
-    logits.by_weights<Side::queries>(gradients, kScoreEights, first, j);
-    add_delta(delta, keep, scores, gradients, kScoreEights);
+    logits.of_products<Side::queries, Similarity::exp_product>(scores, kScoreFragments, first, j);
+    const TwoRows rescale = running.add(scores, kScoreFragments);
+    logits.add_relative_gradients<Side::queries>(gradients, kScoreFragments, first, j);
+    add_delta(delta, rescale, scores, gradients, kScoreFragments);
   }
-  store_statistics(seen, delta, p, logits.keys(), out, chunk, head);
+  store_statistics(running, delta, p, logits.keys(), out, chunk, head);
 }
 
-template <int Eights>
-void launch_online(Call& call, const Logits& p, const Rows& v, const Answers& o) {
+template <int Fragments>
+void launch_online(Call& call, const Logits& p, const Rows& v, const OutputRows& o) {
   const int depth = depth_of(p.q.width());
-  call.launch(online<Eights>, {p.queries.slots(), divide_up(o.width, 8 * Eights), call.heads()}, kThreads,
-              bytes_of(depth, depth + 8 * Eights), p, v, o);
+  call.launch(online<Fragments>, {p.queries.slots(), divide_up(o.width, 8 * Fragments), call.heads()}, kThreads,
+              bytes_of(depth, depth + 8 * Fragments), p, v, o);
 }
 
 }  // namespace
 
 bool attends_by_warpgroup(const Logits& p, int width) {
-  const int depth = round_up(p.q.width(), 8 * kMany);
+  const int depth = round_up(p.q.width(), 8 * kWideBlock);
   return p.similarity == Similarity::exp_product && compute_capability() == 90 &&
-         bytes_of(depth + depth_of(width), depth + round_up(width, 8 * kMany)) <= kRoom;
+         bytes_of(depth + depth_of(width), depth + round_up(width, 8 * kWideBlock)) <= kSharedBytes;
 }
 
-void attend_by_warpgroup(Call& call, const Logits& p, const Rows& v, const Answers& o) {
-  if (o.width <= 8 * kFew)
-    launch_online<kFew>(call, p, v, o);
+void attend_by_warpgroup(Call& call, const Logits& p, const Rows& v, const OutputRows& o) {
+  if (o.width <= 8 * kNarrowBlock)
+    launch_online<kNarrowBlock>(call, p, v, o);
   else
-    launch_online<kMany>(call, p, v, o);
+    launch_online<kWideBlock>(call, p, v, o);
 }
 
-void statistics_by_warpgroup(Call& call, const Logits& p, const Rows& v, const Rows& grad_o, const Answers& out) {
+void statistics_by_warpgroup(Call& call, const Logits& p, const Rows& v, const Rows& grad_o, const OutputRows& out) {
   const int depth = depth_of(p.q.width()), width = grad_o.data ? depth_of(v.width()) : 0;
   call.launch(statistics, {p.queries.slots(), 1, call.heads()}, kThreads, bytes_of(depth + width, depth + width), p, v,
               grad_o, out);

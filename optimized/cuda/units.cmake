@@ -1,9 +1,14 @@
-# Kernels that take a compiler long are sources of their own for every format. Each `#define ATTEST_CUDA_UNIT_NAME(T, Factor)` of
-# include/attest/cuda/units/*.hpp is what a source holds, and there is one for every pair of ATTEST_CUDA_FORMATS; `(T)` makes one for
-# every type that tensors are stored in, `()` one alone. The result is in ATTEST_CUDA_UNITS.
+# Kernels that compile slowly get one translation unit for each format. `#define ATTEST_CUDA_UNIT_NAME(...)` in
+# include/attest/cuda/units/*.hpp holds the instantiations of a unit: with (T, Factor) there is one unit for each pair of
+# ATTEST_CUDA_FORMATS (call.hpp), with (T) one for each storage type, with () a single one. ATTEST_CUDA_UNITS lists them.
 set(list ${CMAKE_CURRENT_SOURCE_DIR}/include/attest/cuda/call.hpp)
 file(READ ${list} text)
-string(REGEX MATCHALL "\n  instantiate\\([^)]*\\)" formats "${text}")
+# The macro's body: all lines up to the first that no backslash continues, however the formatter breaks them.
+string(REGEX MATCH "#define ATTEST_CUDA_FORMATS\\(instantiate\\)([^\n]*\\\\\n)*[^\n]*" body "${text}")
+string(REGEX MATCHALL "instantiate\\([^()]+,[^()]+\\)" formats "${body}")
+if(NOT formats)
+  message(FATAL_ERROR "${list}: no format is in ATTEST_CUDA_FORMATS")
+endif()
 list(TRANSFORM formats REPLACE ".*\\((.*)\\)" "\\1")
 list(TRANSFORM formats REPLACE ",.*" "" OUTPUT_VARIABLE types)
 list(REMOVE_DUPLICATES types)
@@ -15,10 +20,7 @@ foreach(header ${headers})
   file(READ include/${header} text)
   string(REGEX MATCHALL "\n#define ATTEST_CUDA_UNIT_[A-Za-z_]+\\([^)]*\\)" units "${text}")
   if(NOT units)
-    message(
-      FATAL_ERROR
-      "optimized/cuda/include/${header} says nothing that is to be compiled: there is no #define ATTEST_CUDA_UNIT_NAME(...)"
-    )
+    message(FATAL_ERROR "optimized/cuda/include/${header}: no #define ATTEST_CUDA_UNIT_NAME(...) says what to compile")
   endif()
   foreach(unit ${units})
     string(REGEX MATCH "ATTEST_CUDA_UNIT_([A-Za-z_]+)\\((.*)\\)" found "${unit}")
@@ -32,7 +34,7 @@ foreach(header ${headers})
     else()
       message(
         FATAL_ERROR
-        "optimized/cuda/include/${header}: ATTEST_CUDA_UNIT_${name} takes (${CMAKE_MATCH_2}); it may take (T, Factor), (T) or ()"
+        "optimized/cuda/include/${header}: ATTEST_CUDA_UNIT_${name}(${CMAKE_MATCH_2}) takes neither (T, Factor) nor (T) nor ()"
       )
     endif()
     foreach(argument IN LISTS arguments)
@@ -44,7 +46,13 @@ foreach(header ${headers})
         OUTPUT ${file}
         @ONLY
         CONTENT
-          "// Generated.\n#include \"${header}\"\n\nnamespace attest::cuda {\nATTEST_CUDA_UNIT_${name}(${argument})\n}  // namespace attest::cuda\n"
+          "// Generated.
+#include \"${header}\"
+
+namespace attest::cuda {
+ATTEST_CUDA_UNIT_${name}(${argument})
+}  // namespace attest::cuda
+"
       )
       list(APPEND ATTEST_CUDA_UNITS ${file})
     endforeach()

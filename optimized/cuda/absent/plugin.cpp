@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The CUDA plugin of a build without CUDA: it says so.
+// The CUDA plugin of a build without CUDA: loading it fails with the reason.
 #include <stdexcept>
 
 #include "attest/attest_kernel.h"

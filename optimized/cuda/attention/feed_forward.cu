@@ -12,7 +12,7 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const FeedForward f = network(call);
-    f.output<T, Factor>(call, f.hidden<T, Factor>(call), {}, call.answers("y"));
+    f.output<T, Factor>(call, f.hidden<T, Factor>(call), {}, call.output_rows("y"));
   }
 };
 
@@ -24,9 +24,10 @@ struct Gradient {
     const Rows grad_y = call.rows("cotangent.y"), u = f.hidden<T, Factor>(call),
                grad_u = f.hidden_gradient<T, Factor>(call, u, grad_y);
     const auto wanted = [&](const char* name) {
-      return call.output(name) ? call.answers_of_sequence(name) : Answers{};
+      return call.output(name) ? call.output_rows_of_sequence(name) : OutputRows{};
     };
-    dense<T, Factor>(call, {.tokens = f.tokens, .x = grad_u, .w = f.w_1.transposed(), .y = call.answers("gradient.x")});
+    dense<T, Factor>(call,
+                     {.tokens = f.tokens, .x = grad_u, .w = f.w_1.transposed(), .y = call.output_rows("gradient.x")});
     dense_gradient<T, Factor>(call, {.tokens = f.tokens,
                                      .x = f.x,
                                      .grad_y = grad_u,
@@ -44,10 +45,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("attention.feed_forward")
-      .value<Value>("dense", {})
-      .value<Value>("dense", {.layout = "thd"})
-      .gradient<Gradient>("dense", {})
-      .gradient<Gradient>("dense", {.layout = "thd"})
+      .value<Value>("dense", {.layouts = Layouts::both})
+      .gradient<Gradient>("dense", {.layouts = Layouts::both})
       .rows();
 }
 

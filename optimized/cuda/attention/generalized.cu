@@ -8,7 +8,8 @@ namespace {
 
 using spec::attention::generalized::Sim;
 
-/// What a call asks for: features are powers of one, of mapped queries and keys.
+/// The similarity that the parameters of a call select: the features of `feature_dot` are power similarities of mapped
+/// queries and keys.
 Logits similarities_of(const Call& call, EmptyRow empty_row) {
   Logits logits = logits_of(call, empty_row);
   const auto sim = call.choice<Sim>("sim");
@@ -33,13 +34,13 @@ struct Stable {
   template <class T, class Factor>
   static void run(Call& call) {
     attend_online<T, Factor>(call, similarities_of(call, empty_row_of(call, "zero_denominator")), call.rows("v"),
-                             call.answers("o"));
+                             call.output_rows("o"));
   }
 };
 
 /// factor |k_j|^2: a warp for each key.
 template <class T>
-__global__ __launch_bounds__(kThreads) void norms(Sequences keys, float factor, Rows k, Answers out) {
+__global__ __launch_bounds__(kThreads) void norms(Sequences keys, float factor, Rows k, OutputRows out) {
   const Chunk chunk = keys.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), row = warp();
   if (row >= chunk.count) return;
@@ -59,26 +60,26 @@ struct AsSoftmax {
     Logits logits = logits_of(call, empty_row_of(call, "zero_denominator"));
     const float gamma = static_cast<float>(call.real("gamma"));
     const Sequences keys = call.sequences("s", "k", kWarps);
-    const Answers bias = call.workspace_rows(keys, 1);
-    call.launch(norms<T>, of_chunks(call, keys), kThreads, 0, keys, -gamma, logits.k, bias);
+    const OutputRows bias = call.workspace_rows(keys, 1);
+    launch_by_chunks(call, norms<T>, keys, -gamma, logits.k, bias);
     logits.scale = 2 * gamma;
     logits.bias = read_back(bias);
     logits.bias.place.row = 0;
     logits.bias.place.column = bias.place.row;
-    attend_online<T, Factor>(call, logits, call.rows("v"), call.answers("o"));
+    attend_online<T, Factor>(call, logits, call.rows("v"), call.output_rows("o"));
   }
 };
 
-/// An output that follows zero_denominator is a constant.
+/// An output set by zero_denominator is a constant: no gradient.
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     attend_backward<T, Factor>(call, similarities_of(call, EmptyRow::zero),
                                {.v = call.rows("v"),
                                 .grad_o = call.rows("cotangent.o"),
-                                .grad_q = call.answers("gradient.q"),
-                                .grad_k = call.answers("gradient.k"),
-                                .grad_v = call.answers("gradient.v")});
+                                .grad_q = call.output_rows("gradient.q"),
+                                .grad_k = call.output_rows("gradient.k"),
+                                .grad_v = call.output_rows("gradient.v")});
   }
 };
 
@@ -89,10 +90,10 @@ std::vector<attest_kernel> kernels() {
   constexpr const char* packed = "d <= 256; m <= 256; mask == false";
   return Kernels("attention.generalized")
       .value<Stable>("stable", {.can = can})
-      .value<Stable>("stable", {.can = packed, .layout = "thd"})
+      .value<Stable>("stable", {.can = packed, .layouts = Layouts::thd})
       .value<AsSoftmax>("rbf_as_softmax", {.can = can})
       .gradient<Gradient>("stable", {.can = can})
-      .gradient<Gradient>("stable", {.can = packed, .layout = "thd"})
+      .gradient<Gradient>("stable", {.can = packed, .layouts = Layouts::thd})
       .rows();
 }
 

@@ -15,10 +15,10 @@ __global__ __launch_bounds__(kThreads) void column_sums(Sequences tokens, Rows x
   const int head = static_cast<int>(blockIdx.z), d = x.width(),
             column = static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
   if (column >= d) return;
-  const Panel<T> at(x, chunk, head), given(grad_y, chunk, head), of(moments, chunk, head);
+  const Panel<T> at(x, chunk, head), cotangent(grad_y, chunk, head), of(moments, chunk, head);
   float by_gamma = 0, by_beta = 0;
   for (int row = 0; row < chunk.count; ++row) {
-    const float g = given(row, column);
+    const float g = cotangent(row, column);
     by_gamma = __fmaf_rn(g, Moments{of(row, 0), of(row, 1), of(row, 2)}.normalised(at(row, column)), by_gamma);
     by_beta += g;
   }
@@ -29,8 +29,8 @@ __global__ __launch_bounds__(kThreads) void column_sums(Sequences tokens, Rows x
 
 /// The chunks of a sequence and head, one after the other.
 template <class T>
-__global__ __launch_bounds__(kThreads) void join(Sequences tokens, int d, const float* sums, Answers grad_gamma,
-                                                 Answers grad_beta) {
+__global__ __launch_bounds__(kThreads) void join(Sequences tokens, int d, const float* sums, OutputRows grad_gamma,
+                                                 OutputRows grad_beta) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z),
             column = static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
   if (column >= d) return;
@@ -55,7 +55,7 @@ struct Value {
                           .x = call.rows("x"),
                           .gamma = call.rows_of_sequence("gamma"),
                           .beta = call.rows_of_sequence("beta"),
-                          .out = call.answers("y")};
+                          .out = call.output_rows("y")};
     call.launch(normalise<T>, of_chunks(call, p.tokens), kThreads, 0, p);
   }
 };
@@ -69,7 +69,7 @@ struct Gradient {
                           .x = call.rows("x"),
                           .gamma = call.rows_of_sequence("gamma"),
                           .grad_y = call.rows("cotangent.y"),
-                          .out = call.answers("gradient.x"),
+                          .out = call.output_rows("gradient.x"),
                           .moments = call.workspace_rows(tokens, 3)};
     call.launch(token_gradients<T>, of_chunks(call, p.tokens), kThreads, 0, p);
 
@@ -77,7 +77,7 @@ struct Gradient {
     const int d = p.x.width();
     float* sums = call.workspace<float>(chunks.slots() * call.heads() * 2 * d);
     const auto wanted = [&](const char* name) {
-      return call.output(name) ? call.answers_of_sequence(name) : Answers{};
+      return call.output(name) ? call.output_rows_of_sequence(name) : OutputRows{};
     };
     call.launch(column_sums<T>, {chunks.slots(), divide_up(d, kThreads), call.heads()}, kThreads, 0, chunks, p.x,
                 p.grad_y, read_back(p.moments), sums);
@@ -90,10 +90,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("attention.layer_norm")
-      .value<Value>("two_pass", {.tf32 = false})
-      .value<Value>("two_pass", {.layout = "thd", .tf32 = false})
-      .gradient<Gradient>("two_pass", {.tf32 = false})
-      .gradient<Gradient>("two_pass", {.layout = "thd", .tf32 = false})
+      .value<Value>("two_pass", {.layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("two_pass", {.layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

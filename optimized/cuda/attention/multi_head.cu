@@ -26,7 +26,7 @@ struct Loop {
   template <class T, class Factor>
   static void run(Call& call) {
     const MultiHead a = operands(call);
-    a.mix<T, Factor>(call, a.attend<T, Factor>(call, a.project<T, Factor>(call)), {}, call.answers("o"));
+    a.project_output<T, Factor>(call, a.attend<T, Factor>(call, a.project<T, Factor>(call)), {}, call.output_rows("o"));
   }
 };
 
@@ -35,13 +35,14 @@ struct SumOfHeads {
   template <class T, class Factor>
   static void run(Call& call) {
     const MultiHead a = operands(call);
-    a.mix<T, Factor>(call, a.attend<T, Factor>(call, a.project<T, Factor>(call)), {}, call.answers("o"), true);
+    a.project_output<T, Factor>(call, a.attend<T, Factor>(call, a.project<T, Factor>(call)), {}, call.output_rows("o"),
+                                true);
   }
 };
 
 /// to = [w[0] | w[1] | ..]
 template <class T>
-__global__ __launch_bounds__(kThreads) void set_side_by_side(Weights w, Rows to, T* data) {
+__global__ __launch_bounds__(kThreads) void concatenate_columns(Weights w, Rows to, T* data) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z), heads = w.rows.place.own,
             width = w.rows.stored;
   for (int i = static_cast<int>(threadIdx.x); i < w.height * to.stored; i += kThreads) {
@@ -61,8 +62,8 @@ struct Packed {
     const Rows packed{.data = data,
                       .place = {.sequence = call.heads() * size, .head = size, .row = columns, .column = 1},
                       .stored = columns};
-    call.launch(set_side_by_side<T>, {tokens.count, 1, call.heads()}, kThreads, 0, w, packed, data);
-    const Answers y = call.workspace_rows(tokens, columns);
+    call.launch(concatenate_columns<T>, {tokens.count, 1, call.heads()}, kThreads, 0, w, packed, data);
+    const OutputRows y = call.workspace_rows(tokens, columns);
     dense<T, Factor>(call, {.tokens = tokens, .x = x, .w = {packed, w.height}, .y = y});
     Rows rows = read_back(y);
     rows.stored = w.width();
@@ -76,7 +77,7 @@ struct Packed {
     const Projections p{projected<T, Factor>(call, a.queries, a.x_q, a.w_q),
                         projected<T, Factor>(call, a.keys, a.x_k, a.w_k),
                         projected<T, Factor>(call, a.keys, a.x_v, a.w_v)};
-    a.mix<T, Factor>(call, a.attend<T, Factor>(call, p), {}, call.answers("o"));
+    a.project_output<T, Factor>(call, a.attend<T, Factor>(call, p), {}, call.output_rows("o"));
   }
 };
 
@@ -87,15 +88,15 @@ struct Gradient {
     const MultiHead a = operands(call);
     const Rows grad_o = call.rows("cotangent.o");
     const Projections p = a.project<T, Factor>(call);
-    const Rows found = a.attend<T, Factor>(call, p);
+    const Rows head_outputs = a.attend<T, Factor>(call, p);
     const Projections grad = a.backward<T, Factor>(call, p, grad_o);
-    a.token_gradient<T, Factor>(call, a.queries, grad.q, a.w_q, {}, call.answers("gradient.x_q"));
-    a.token_gradient<T, Factor>(call, a.keys, grad.k, a.w_k, {}, call.answers("gradient.x_k"));
-    a.token_gradient<T, Factor>(call, a.keys, grad.v, a.w_v, {}, call.answers("gradient.x_v"));
+    a.token_gradient<T, Factor>(call, a.queries, grad.q, a.w_q, {}, call.output_rows("gradient.x_q"));
+    a.token_gradient<T, Factor>(call, a.keys, grad.k, a.w_k, {}, call.output_rows("gradient.x_k"));
+    a.token_gradient<T, Factor>(call, a.keys, grad.v, a.w_v, {}, call.output_rows("gradient.x_v"));
     a.weight_gradient<T, Factor>(call, a.queries, a.shared(a.x_q), grad.q, "gradient.w_q");
     a.weight_gradient<T, Factor>(call, a.keys, a.shared(a.x_k), grad.k, "gradient.w_k");
     a.weight_gradient<T, Factor>(call, a.keys, a.shared(a.x_v), grad.v, "gradient.w_v");
-    a.weight_gradient<T, Factor>(call, a.queries, found, a.shared(grad_o), "gradient.w_o");
+    a.weight_gradient<T, Factor>(call, a.queries, head_outputs, a.shared(grad_o), "gradient.w_o");
   }
 };
 
@@ -106,11 +107,11 @@ std::vector<attest_kernel> kernels() {
                        *packed = "d <= 256; m <= 256; mask == false";
   return Kernels("attention.multi_head")
       .value<Loop>("loop", {.can = can})
-      .value<Loop>("loop", {.can = packed, .layout = "thd"})
+      .value<Loop>("loop", {.can = packed, .layouts = Layouts::thd})
       .value<Packed>("packed", {.can = can})
       .value<SumOfHeads>("sum_of_heads", {.can = can})
       .gradient<Gradient>("loop", {.can = gradient})
-      .gradient<Gradient>("loop", {.can = packed, .layout = "thd"})
+      .gradient<Gradient>("loop", {.can = packed, .layouts = Layouts::thd})
       .rows();
 }
 

@@ -11,9 +11,9 @@ struct Value {
   static void run(Call& call) {
     const Sequences queries = call.sequences("n", "x", kTile), keys = call.sequences("s", "x_kv", kTile);
     const Rows x = call.rows("x"), x_kv = call.rows("x_kv");
-    dense<T, Factor>(call, {.tokens = queries, .x = x, .w = weights(call, "w_q"), .y = call.answers("q")});
-    dense<T, Factor>(call, {.tokens = keys, .x = x_kv, .w = weights(call, "w_k"), .y = call.answers("k")});
-    dense<T, Factor>(call, {.tokens = keys, .x = x_kv, .w = weights(call, "w_v"), .y = call.answers("v")});
+    dense<T, Factor>(call, {.tokens = queries, .x = x, .w = weights(call, "w_q"), .y = call.output_rows("q")});
+    dense<T, Factor>(call, {.tokens = keys, .x = x_kv, .w = weights(call, "w_k"), .y = call.output_rows("k")});
+    dense<T, Factor>(call, {.tokens = keys, .x = x_kv, .w = weights(call, "w_v"), .y = call.output_rows("v")});
   }
 };
 
@@ -25,22 +25,22 @@ struct Gradient {
     const Sequences queries = call.sequences("n", "x", kTile), keys = call.sequences("s", "x_kv", kTile);
     const Rows x = call.rows("x"), x_kv = call.rows("x_kv"), grad_q = call.rows("cotangent.q"),
                grad_k = call.rows("cotangent.k"), grad_v = call.rows("cotangent.v");
-    const Answers through_k = call.workspace_rows(keys, x_kv.stored);
+    const OutputRows grad_from_k = call.workspace_rows(keys, x_kv.stored);
     dense<T, Factor>(
         call,
-        {.tokens = queries, .x = grad_q, .w = weights(call, "w_q").transposed(), .y = call.answers("gradient.x")});
-    dense<T, Factor>(call, {.tokens = keys, .x = grad_k, .w = weights(call, "w_k").transposed(), .y = through_k});
+        {.tokens = queries, .x = grad_q, .w = weights(call, "w_q").transposed(), .y = call.output_rows("gradient.x")});
+    dense<T, Factor>(call, {.tokens = keys, .x = grad_k, .w = weights(call, "w_k").transposed(), .y = grad_from_k});
     dense<T, Factor>(call, {.tokens = keys,
                             .x = grad_v,
                             .w = weights(call, "w_v").transposed(),
-                            .addend = read_back(through_k),
-                            .y = call.answers("gradient.x_kv")});
+                            .addend = read_back(grad_from_k),
+                            .y = call.output_rows("gradient.x_kv")});
     dense_gradient<T, Factor>(
-        call, {.tokens = queries, .x = x, .grad_y = grad_q, .grad_w = call.answers_of_sequence("gradient.w_q")});
+        call, {.tokens = queries, .x = x, .grad_y = grad_q, .grad_w = call.output_rows_of_sequence("gradient.w_q")});
     dense_gradient<T, Factor>(
-        call, {.tokens = keys, .x = x_kv, .grad_y = grad_k, .grad_w = call.answers_of_sequence("gradient.w_k")});
+        call, {.tokens = keys, .x = x_kv, .grad_y = grad_k, .grad_w = call.output_rows_of_sequence("gradient.w_k")});
     dense_gradient<T, Factor>(
-        call, {.tokens = keys, .x = x_kv, .grad_y = grad_v, .grad_w = call.answers_of_sequence("gradient.w_v")});
+        call, {.tokens = keys, .x = x_kv, .grad_y = grad_v, .grad_w = call.output_rows_of_sequence("gradient.w_v")});
   }
 };
 
@@ -48,10 +48,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("attention.qkv_projection")
-      .value<Value>("separate", {})
-      .value<Value>("separate", {.layout = "thd"})
-      .gradient<Gradient>("separate", {})
-      .gradient<Gradient>("separate", {.layout = "thd"})
+      .value<Value>("separate", {.layouts = Layouts::both})
+      .gradient<Gradient>("separate", {.layouts = Layouts::both})
       .rows();
 }
 

@@ -7,7 +7,8 @@ namespace {
 struct Online {
   template <class T, class Factor>
   static void run(Call& call) {
-    attend_online<T, Factor>(call, logits_of(call, empty_row_of(call, "empty_row")), call.rows("v"), call.answers("o"));
+    attend_online<T, Factor>(call, logits_of(call, empty_row_of(call, "empty_row")), call.rows("v"),
+                             call.output_rows("o"));
   }
 };
 
@@ -15,7 +16,7 @@ struct FromStatistics {
   template <class T, class Factor>
   static void run(Call& call) {
     attend_from_statistics<T, Factor>(call, logits_of(call, empty_row_of(call, "empty_row")), call.rows("v"),
-                                      call.answers("o"));
+                                      call.output_rows("o"));
   }
 };
 
@@ -27,9 +28,9 @@ struct Gradient {
     attend_backward<T, Factor>(call, logits_of(call, convention == EmptyRow::nan ? EmptyRow::zero : convention),
                                {.v = call.rows("v"),
                                 .grad_o = call.rows("cotangent.o"),
-                                .grad_q = call.answers("gradient.q"),
-                                .grad_k = call.answers("gradient.k"),
-                                .grad_v = call.answers("gradient.v")});
+                                .grad_q = call.output_rows("gradient.q"),
+                                .grad_k = call.output_rows("gradient.k"),
+                                .grad_v = call.output_rows("gradient.v")});
   }
 };
 
@@ -40,11 +41,11 @@ std::vector<attest_kernel> kernels() {
   constexpr const char* packed = "d <= 256; m <= 256; mask == false; bias == false";
   return Kernels("attention.scaled_dot_product")
       .value<Online>("online_blocked", {.can = can})
-      .value<Online>("online_blocked", {.can = packed, .layout = "thd"})
+      .value<Online>("online_blocked", {.can = packed, .layouts = Layouts::thd})
       .value<FromStatistics>("per_query", {.can = can})
-      .value<FromStatistics>("per_query", {.can = packed, .layout = "thd"})
+      .value<FromStatistics>("per_query", {.can = packed, .layouts = Layouts::thd})
       .gradient<Gradient>("per_query", {.can = can})
-      .gradient<Gradient>("per_query", {.can = packed, .layout = "thd"})
+      .gradient<Gradient>("per_query", {.can = packed, .layouts = Layouts::thd})
       .rows();
 }
 

@@ -7,9 +7,9 @@ namespace {
 struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
-    Softmax p = Softmax::of(call, call.rows("x"), call.answers("a"));
+    Softmax p = Softmax::of(call, call.rows("x"), call.output_rows("a"));
     p.empty = empty_row_of(call, "empty_row");
-    if (call.output("lse")) p.lse = call.answers("lse");
+    if (call.output("lse")) p.lse = call.output_rows("lse");
     call.launch(softmax_weights<T>, of_chunks(call, p.rows), kThreads, 0, p);
   }
 };
@@ -18,7 +18,7 @@ struct Value {
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
-    Softmax p = Softmax::of(call, call.rows("x"), call.answers("gradient.x"));
+    Softmax p = Softmax::of(call, call.rows("x"), call.output_rows("gradient.x"));
     p.grad_a = call.rows("cotangent.a");
     p.grad_lse = call.rows("cotangent.lse");
     call.launch(softmax_gradient<T>, of_chunks(call, p.rows), kThreads, 0, p);

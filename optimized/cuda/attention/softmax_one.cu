@@ -7,7 +7,7 @@ namespace {
 struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
-    Softmax p = Softmax::of(call, call.rows("x"), call.answers("a"));
+    Softmax p = Softmax::of(call, call.rows("x"), call.output_rows("a"));
     p.one = true;
     call.launch(softmax_weights<T>, of_chunks(call, p.rows), kThreads, 0, p);
   }
@@ -16,7 +16,7 @@ struct Value {
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
-    Softmax p = Softmax::of(call, call.rows("x"), call.answers("gradient.x"));
+    Softmax p = Softmax::of(call, call.rows("x"), call.output_rows("gradient.x"));
     p.one = true;
     p.grad_a = call.rows("cotangent.a");
     call.launch(softmax_gradient<T>, of_chunks(call, p.rows), kThreads, 0, p);

@@ -2,9 +2,9 @@
 #include "attest/cuda/emulated/block.hpp"
 
 #include "fiber.hpp"
+#include "sentence.hpp"
 
 #include <new>
-#include <sstream>
 #include <thread>
 
 namespace attest::cuda::emulation {
@@ -18,44 +18,17 @@ std::uint64_t next_random(std::uint64_t& state) {  // splitmix64
   return x ^ x >> 31;
 }
 
-/// The stack of a fiber is its thread's for ever: it is neither made nor given back.
+/// A stack allocator that returns the one stack of its thread, which outlives the fibers.
 struct KeptStack {
   boost::context::stack_context stack;
   boost::context::stack_context allocate() const { return stack; }
   void deallocate(boost::context::stack_context&) const {}
 };
 
-/// What ends the threads of a block after the first report.
+/// Thrown in every other thread of a block after the first report, so that their stacks unwind.
 struct Stopped {};
 
 bool same_place(Location a, Location b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
-
-std::uint32_t aligned(std::size_t bytes) { return static_cast<std::uint32_t>((bytes + 15) / 16 * 16); }
-
-// What sentences are put together from.
-struct Lanes {
-  std::uint32_t mask;
-};
-std::ostream& operator<<(std::ostream& out, uint3 i) { return out << '(' << i.x << ',' << i.y << ',' << i.z << ')'; }
-std::ostream& operator<<(std::ostream& out, Location where) { return out << "line " << where.line; }
-std::ostream& operator<<(std::ostream& out, Lanes lanes) {  // 0-15,31
-  const char* comma = "";
-  for (unsigned first = 0; first < warp_width; ++first) {
-    if (!(lanes.mask >> first & 1)) continue;
-    const auto length = static_cast<unsigned>(std::countr_one(lanes.mask >> first));
-    out << comma << first;
-    if (length > 1) out << '-' << first + length - 1;
-    first += length;
-    comma = ",";
-  }
-  return out;
-}
-template <class... Parts>
-std::string sentence(const Parts&... parts) {
-  std::ostringstream text;
-  (text << ... << parts);
-  return text.str();
-}
 
 }  // namespace
 
@@ -85,8 +58,8 @@ void Block::run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, vo
     for (auto& thread : threads_) thread->known = {};
     now_ = 1;
   }
-  born_ = base_ = ++now_;
-  // What no check forbids to be read (the target of a copy under way, without the race check) is NaN.
+  block_start_ = base_ = ++now_;
+  // The target of a copy in flight reads as NaN where the race check is off.
   std::memset(bytes_.get(), 0xff, used_);
   dynamic_bytes_ = dynamic_bytes;
   used_ = aligned(dynamic_bytes);
@@ -103,7 +76,7 @@ void Block::run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, vo
     failure_ = std::current_exception();
   }
   stop_threads();
-  if (failure_)  // products that nobody will wait for
+  if (failure_)  // products that no thread will wait for
     for (std::uint32_t i = 0; i < used_ / cell_bytes; ++i) cells_[i].products = 0;
   running = nullptr;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -137,8 +110,8 @@ void Block::start_threads(void (*body)(const void*), const void* argument) {
                                          try {
                                            if (!stopping_) body(argument);
                                            if (!thread.products.reads.empty())
-                                             report(Mistake::in_flight, thread.products_place,
-                                                    "returns while a product of its warpgroup is under way");
+                                             report(ErrorKind::in_flight, thread.products_place,
+                                                    "returns while a product of its warpgroup is in flight");
                                          } catch (const Stopped&) {
                                          } catch (...) {
                                            if (!failure_) failure_ = std::current_exception();
@@ -191,7 +164,7 @@ int Block::barrier(int predicate, Location where) {
     barrier_place_ = where;
     predicates_ = 0;
   } else if (!same_place(where, barrier_place_)) {
-    report(Mistake::barrier_divergence, where,
+    report(ErrorKind::barrier_divergence, where,
            sentence("waits at this barrier while other threads wait at the one in ", barrier_place_));
   }
   thread.state = Thread::State::at_barrier;
@@ -220,7 +193,7 @@ void Block::collective(Collective& arrival) {
   const unsigned first = thread.warp * warp_width;
   const std::uint32_t mask = arrival.mask;
   if (!(mask >> thread.lane & 1)) {
-    report(Mistake::collective, arrival.where,
+    report(ErrorKind::collective, arrival.where,
            sentence(arrival.name, " with a mask that does not name the lane itself, ", thread.lane));
   }
   thread.collective = &arrival;
@@ -235,7 +208,7 @@ void Block::collective(Collective& arrival) {
     complete = other.mask == mask;
     if (complete && ((other.name != arrival.name && std::strcmp(other.name, arrival.name) != 0) ||
                      (arrival.aligned && !same_place(other.where, arrival.where)))) {
-      report(Mistake::collective, arrival.where,
+      report(ErrorKind::collective, arrival.where,
              sentence(arrival.name, " meets ", other.name, " of ", other.where, " in other lanes of its mask"));
     }
   }
@@ -246,7 +219,7 @@ void Block::collective(Collective& arrival) {
   }
 }
 
-/// All lanes are there: the last one does the work for all and goes on.
+/// All lanes have arrived: the last one does the work for all and continues.
 void Block::finish(const Collective& collective, unsigned warp) {
   std::array<void*, warp_width> exchange{};
   for (std::uint32_t rest = collective.mask; rest != 0; rest &= rest - 1) {
@@ -286,7 +259,7 @@ void Block::warpgroup(WarpgroupCollective& arrival) {
   Thread& thread = *current_;
   const unsigned first = thread.number / warpgroup_width * warpgroup_width;
   if (first + warpgroup_width > size_)
-    report(Mistake::collective, arrival.where,
+    report(ErrorKind::collective, arrival.where,
            sentence(arrival.name, " takes four warps from warp ", first / warp_width, " on; the block has fewer"));
   thread.together = &arrival;
   thread.where = arrival.where;
@@ -302,7 +275,7 @@ void Block::warpgroup(WarpgroupCollective& arrival) {
     }
     exchange[i] = other.together->exchange;
     if (!same_place(other.where, arrival.where))
-      report(Mistake::collective, arrival.where,
+      report(ErrorKind::collective, arrival.where,
              sentence(arrival.name, " meets ", other.together->name, " of ", other.where,
                       " in other threads of its warpgroup"));
   }
@@ -321,234 +294,12 @@ void Block::poll(Location where) {
   if (thread.polls % 64 == 0) std::this_thread::yield();
   if (thread.polls % 4096 == 0 &&
       std::chrono::steady_clock::now() - thread.polls_since > std::chrono::duration<double>(settings().patience)) {
-    report(Mistake::no_progress, where,
+    report(ErrorKind::no_progress, where,
            sentence("has waited for a flag for ", settings().patience,
                     " s: the block that should set it may not be running yet"));
   }
   ready_.push_back(&thread);
   suspend();
-}
-
-// ---- the asynchronous proxy, by which products of warpgroups read shared memory
-
-void Block::fence_proxies() {
-  Thread& thread = *current_;
-  thread.time = thread.fenced = ++now_;
-  thread.fenced_base = base_;
-}
-
-void Block::read_by_product(std::uint32_t offset, void* sixteen_bytes, WarpgroupRead& read, Location where) {
-  constexpr std::uint32_t row = 16;
-  if (offset + row > used_)
-    report(Mistake::out_of_bounds, where,
-           sentence("a product reads shared memory at byte ", offset, "; the block has ", used_));
-  for (std::uint32_t i = offset / cell_bytes; i < (offset + row) / cell_bytes; ++i) {
-    note_read(i, where);
-    if (!racecheck_) continue;
-    Cell& cell = cells_[i];
-    if (cell.written >= threads_[cell.writer]->settled && cell.written >= current_->fenced_base)
-      report(Mistake::unfenced, where,
-             sentence("a product reads shared memory at byte ", i * cell_bytes, ", which thread ",
-                      threads_[cell.writer]->index, " wrote in ", cell.write_place, " with no fence_proxies after it"));
-    cell.readers.several_warps = true;
-    ++cell.products;
-    read.cells.push_back(i);
-  }
-  std::memcpy(sixteen_bytes, bytes_.get() + offset, row);
-}
-
-void Block::end_of_product(const WarpgroupRead& read) {
-  for (const std::uint32_t i : read.cells) --cells_[i].products;
-}
-
-// ---- copies under way
-
-void Block::copy_async(const Copy& copy, Location where) {
-  if (copy.valid > copy.bytes) report(Mistake::out_of_bounds, where, "an async copy of more valid bytes than it moves");
-  for (std::uint32_t i = 0; i < copy.bytes / cell_bytes; ++i) note_write(copy.to / cell_bytes + i, true, where);
-  current_->copies.push_back(copy);
-  current_->copies.back().group = current_->groups;
-}
-
-void Block::commit_copies() { ++current_->groups; }
-
-void Block::wait_for_copies(std::uint32_t groups_in_flight, Location) {
-  Thread& thread = *current_;
-  std::size_t landed = 0;
-  for (; landed < thread.copies.size() && thread.copies[landed].group + groups_in_flight < thread.groups; ++landed) {
-    const Copy& copy = thread.copies[landed];
-    std::byte* to = bytes_.get() + copy.to;
-    if (copy.valid != 0) std::memcpy(to, copy.from, copy.valid);
-    std::memset(to + copy.valid, 0, copy.bytes - copy.valid);
-    for (std::uint32_t i = 0; i < copy.bytes / cell_bytes; ++i) {
-      Cell& cell = cells_[copy.to / cell_bytes + i];
-      cell.in_flight = false;
-      cell.written = thread.time;
-    }
-  }
-  thread.copies.erase(thread.copies.begin(), thread.copies.begin() + static_cast<std::ptrdiff_t>(landed));
-}
-
-// ---- shared memory
-
-std::uint32_t Block::allocate_static(std::atomic<std::uint32_t>& slot, std::size_t bytes, Location where) {
-  if (stacks_->contains(&slot)) {
-    report(Mistake::shared_memory, where, "a Shared that is not declared __shared__: each thread has one of its own");
-  }
-  if (bytes > static_shared_limit - static_used_) {
-    report(Mistake::shared_memory, where,
-           sentence("static shared memory of ", static_used_ + bytes,
-                    " bytes; 48 KiB is the limit, more must be dynamic"));
-  }
-  const std::uint32_t begin = used_, size = aligned(bytes);
-  if (begin + size > shared_limit) {
-    report(Mistake::shared_memory, where,
-           sentence(begin + bytes, " bytes of shared memory, static and dynamic; 227 KiB is the limit"));
-  }
-  static_used_ += size;
-  used_ += size;
-  static std::atomic<std::uint32_t> slots{0};
-  std::uint32_t number = slot.load();
-  if (number == 0) {
-    const std::uint32_t fresh = ++slots;
-    number = slot.compare_exchange_strong(number, fresh) ? fresh : number;
-  }
-  if (number >= statics_.size()) statics_.resize(number + 1);
-  statics_[number] = {serial_, begin};
-  return begin;
-}
-
-std::uint32_t Block::take_dynamic(std::uint32_t begin, std::size_t bytes, Location where) {
-  if (bytes > shared_limit || begin + bytes > dynamic_bytes_) {
-    report(Mistake::shared_memory, where,
-           sentence("takes dynamic shared memory up to byte ", begin + bytes, " where the launch gave ", dynamic_bytes_,
-                    " bytes"));
-  }
-  return begin + aligned(bytes);
-}
-
-// ---- reports
-
-void Block::report(Mistake mistake, const Thread& thread, Location where, const std::string& what) {
-  const std::string file = where.file;
-  const std::string text = sentence(file.substr(file.rfind('/') + 1), ":", where.line, ": block ", blockIdx,
-                                    ", thread ", thread.index, ": ", what, " [seed ", seed_, "]");
-  throw Report(mistake, blockIdx, thread.index, file, where.line, text);
-}
-
-std::string Block::describe(const Thread& thread) const {
-  switch (thread.state) {
-    case Thread::State::exited: return sentence("thread ", thread.index, " has returned");
-    case Thread::State::at_barrier: return sentence("thread ", thread.index, " waits at the barrier in ", thread.where);
-    case Thread::State::in_collective:
-      return sentence("thread ", thread.index, " waits at ", thread.collective->name, " in ", thread.collective->where);
-    case Thread::State::in_warpgroup:
-      return sentence("thread ", thread.index, " waits at ", thread.together->name, " in ", thread.where);
-    case Thread::State::ready: break;
-  }
-  return sentence("thread ", thread.index, " is under way");
-}
-
-/// Nobody can go on. A warp operation that is short of lanes is told first: it may be what keeps the others from the
-/// barrier.
-void Block::diagnose_deadlock() {
-  const Thread* at_barrier = nullptr;
-  for (unsigned i = 0; i < size_; ++i) {
-    const Thread& thread = *threads_[i];
-    if (thread.state == Thread::State::in_collective) diagnose_collective(thread);
-    if (thread.state == Thread::State::in_warpgroup) diagnose_warpgroup(thread);
-    if (thread.state == Thread::State::at_barrier && at_barrier == nullptr) at_barrier = &thread;
-  }
-  for (unsigned i = 0; i < size_; ++i) {
-    const Thread& thread = *threads_[i];
-    if (thread.state == Thread::State::exited) {
-      report(Mistake::barrier_divergence, *at_barrier, at_barrier->where,
-             sentence("waits at a barrier that ", size_ - waiting_at_barrier_, " of ", size_,
-                      " threads never reach: ", describe(thread)));
-    }
-  }
-  std::abort();  // everybody at one barrier: that is a release
-}
-
-/// A lane that this operation waits for in vain.
-void Block::diagnose_collective(const Thread& thread) {
-  const Collective& waiting = *thread.collective;
-  const auto tell = [&](const auto&... why) {
-    report(
-        Mistake::collective, thread, waiting.where,
-        sentence(waiting.name, " waits for lanes ", Lanes{waiting.mask}, " of warp ", thread.warp, ", but ", why...));
-  };
-  for (std::uint32_t rest = waiting.mask; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const unsigned other = thread.warp * warp_width + lane;
-    if (other >= size_) tell("the block ends before lane ", lane);
-    const Thread& missing = *threads_[other];
-    if (missing.state == Thread::State::in_collective && missing.collective->mask != waiting.mask) {
-      tell("lane ", lane, " comes with another mask: ", describe(missing), " for lanes ",
-           Lanes{missing.collective->mask});
-    } else if (missing.state != Thread::State::in_collective && missing.state != Thread::State::ready) {
-      tell("lane ", lane, " does not come: ", describe(missing));
-    }
-  }
-  std::abort();  // complete: that is no deadlock
-}
-
-/// A thread that this product waits for in vain; one that waits for lanes of its warp is told of there.
-void Block::diagnose_warpgroup(const Thread& thread) {
-  const unsigned first = thread.number / warpgroup_width * warpgroup_width;
-  for (unsigned i = 0; i < warpgroup_width; ++i) {
-    const Thread& missing = *threads_[first + i];
-    if (missing.state == Thread::State::in_collective) diagnose_collective(missing);
-    if (missing.state != Thread::State::in_warpgroup)
-      report(Mistake::collective, thread, thread.where,
-             sentence(thread.together->name, " waits for the four warps of its warpgroup, but ", describe(missing)));
-  }
-  std::abort();  // complete: that is no deadlock
-}
-
-void Block::outside(const int* at, const int* extents, int rank, int count, Location where) {
-  if (count > 1) {
-    report(Mistake::out_of_bounds, where,
-           sentence(count, " shared elements from ", at[0], " on in a row of ", extents[0]));
-  }
-  std::ostringstream index, shape;
-  for (int axis = 0; axis < rank; ++axis) {
-    index << (axis ? "," : "") << at[axis];
-    shape << '[' << extents[axis] << ']';
-  }
-  report(Mistake::out_of_bounds, where, sentence("shared element (", index.str(), ") of an array ", shape.str()));
-}
-
-void Block::misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where) {
-  report(Mistake::misaligned, where,
-         sentence("an access of ", bytes, " bytes to ", memory, " memory, ", remainder,
-                  " bytes behind a multiple of its size"));
-}
-
-void Block::unwritten(std::uint32_t cell, Location where) {
-  report(Mistake::unwritten, where,
-         sentence("reads shared memory at byte ", cell * cell_bytes, ", which nobody has written"));
-}
-
-void Block::race(std::uint32_t index, const char* verb, unsigned other, const char* did, Location there,
-                 Location where) {
-  const std::string who = other < size_ ? sentence("thread ", threads_[other]->index) : "a thread of another warp";
-  report(Mistake::race, where,
-         sentence(verb, " shared memory at byte ", index * cell_bytes, ", which ", who, " ", did, " in ", there,
-                  " with no barrier between them"));
-}
-
-void Block::copy_under_way(std::uint32_t index, Location where) {
-  const Cell& cell = cells_[index];
-  report(Mistake::in_flight, where,
-         sentence("uses shared memory at byte ", index * cell_bytes, " to which the async copy that thread ",
-                  threads_[cell.writer]->index, " issued in ", cell.write_place, " is under way"));
-}
-
-void Block::product_under_way(std::uint32_t index, Location where) {
-  report(Mistake::in_flight, where,
-         sentence("writes shared memory at byte ", index * cell_bytes, ", which a product under way reads, issued in ",
-                  cells_[index].read_place));
 }
 
 }  // namespace attest::cuda::emulation

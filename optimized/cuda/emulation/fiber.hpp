@@ -15,8 +15,7 @@
 
 namespace attest::cuda::emulation {
 
-/// The stacks of one block's threads, each above a page that nobody may touch: a kernel that overflows its stack
-/// crashes at once.
+/// The stacks of one block's threads, each above a guard page: a kernel that overflows its stack crashes at once.
 class Stacks {
 public:
   Stacks();
@@ -39,7 +38,7 @@ struct Fiber {
   void resume();
   void suspend();
 
-  // What the address sanitizer wants to know of a switch; nothing without it.
+  // Announce a switch of stacks to the address sanitizer; without it they do nothing.
   void* fake_stack = nullptr;
   const void* scheduler_bottom = nullptr;
   std::size_t scheduler_size = 0;

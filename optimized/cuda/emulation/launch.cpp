@@ -15,7 +15,7 @@ namespace attest::cuda::emulation {
 
 namespace {
 
-constexpr auto alone = std::chrono::milliseconds(2);
+constexpr auto single_thread_time = std::chrono::milliseconds(2);
 
 Settings from_environment() {
   Settings settings;
@@ -32,7 +32,7 @@ Settings from_environment() {
 
 void check(const Launch& launch) {
   const auto refuse = [](const std::string& what) {
-    throw Report(Mistake::launch, {}, {}, "", 0, std::string("launch: ") + what);
+    throw Report(ErrorKind::launch, {}, {}, "", 0, std::string("launch: ") + what);
   };
   const auto shape = [](dim3 d) {
     return std::string("(") + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")";
@@ -45,7 +45,7 @@ void check(const Launch& launch) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
     refuse(std::string("a grid of ") + shape(grid) + " blocks");
   if (launch.shared_bytes > shared_limit) {
-    throw Report(Mistake::shared_memory, {}, {}, "", 0,
+    throw Report(ErrorKind::shared_memory, {}, {}, "", 0,
                  std::string("launch: ") + std::to_string(launch.shared_bytes) +
                      " bytes of dynamic shared memory; 227 KiB is the limit");
   }
@@ -72,11 +72,11 @@ void run(const Launch& launch, void (*body)(const void*), const void* argument) 
   const std::uint64_t seed = settings().seed;
   const dim3 grid = launch.grid;
   const auto order = shuffled_blocks(std::uint64_t{grid.x} * grid.y * grid.z, seed);
-  // Blocks start in this order. After a report only those before it go on, so that the first one in the order is told
-  // always.
+  // Blocks start in this order. After a report only those before it continue, so that the first report in this order is
+  // always the one thrown.
   std::atomic<std::size_t> next{0}, failed{order.size()};
   std::exception_ptr failure;
-  std::mutex failing;
+  std::mutex failure_mutex;
   const auto work = [&](const auto& enough) {
     static thread_local std::unique_ptr<Block> of_this_host_thread;
     if (!of_this_host_thread) of_this_host_thread = std::make_unique<Block>();
@@ -91,7 +91,7 @@ void run(const Launch& launch, void (*body)(const void*), const void* argument) 
         block.run({linear % grid.x, linear / grid.x % grid.y, linear / grid.x / grid.y}, (seed << 32) + linear,
                   static_cast<std::uint32_t>(launch.shared_bytes), [&] { body(argument); });
       } catch (...) {
-        const std::lock_guard lock(failing);
+        const std::lock_guard lock(failure_mutex);
         if (i < failed) {
           failed = i;
           failure = std::current_exception();
@@ -101,7 +101,7 @@ void run(const Launch& launch, void (*body)(const void*), const void* argument) 
   };
   // A team of host threads costs more than a small launch: one begins alone.
   const auto start = std::chrono::steady_clock::now();
-  work([&] { return std::chrono::steady_clock::now() - start > alone; });
+  work([&] { return std::chrono::steady_clock::now() - start > single_thread_time; });
   if (next < failed) {
 #pragma omp parallel
     work([] { return false; });

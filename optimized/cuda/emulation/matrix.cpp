@@ -55,9 +55,9 @@ float special_sum(const float* a, const float* b, int depth, float c) {
   return std::isnan(sum) ? __uint_as_float(0x7fffffff) : static_cast<float>(sum);
 }
 
-/// The products are exact. They and c are cut, not rounded, to `fraction` bits behind the point of the largest
-/// exponent, added exactly, and the sum is cut to float. A product's exponent is the sum of its operands' (its
-/// significand may reach 4).
+/// The products are exact. They and c are cut, not rounded, to `fraction` bits after the point of the largest exponent,
+/// added exactly, and the sum is cut to float. A product's exponent is the sum of its operands' (its significand may
+/// reach 4).
 float cut_sum(const Number* a, const Number* b, int depth, float c, int fraction) {
   constexpr int guard = 4;  // keeps every shift one to the right
   const Number start = split(c, accumulator_min_exponent);

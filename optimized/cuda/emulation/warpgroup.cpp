@@ -10,7 +10,7 @@ namespace attest::cuda::emulation {
 namespace {
 
 constexpr int kDepth = 16, kLaneValues = 4;
-constexpr std::uint32_t under_way =
+constexpr std::uint32_t in_flight_bits =
     0x7fbfdead;  // until its product has been waited for: a signalling NaN, which arithmetic changes
 
 /// A matrix descriptor without swizzle. Rows are those along M or N.
@@ -24,16 +24,16 @@ struct Layout {
     stride = field(32);
     if (bits & ~0x00003fff3fff3fffull)
       block(where).report(
-          Mistake::misaligned, where,
+          ErrorKind::misaligned, where,
           "a descriptor with a swizzle, a base offset or bits that have no meaning: none of these is emulated");
   }
-  /// The core matrix that has these rows (or, read by columns, this depth) lies in 128 bytes behind each other.
+  /// The core matrix that has these rows (or, read by columns, this depth) lies in 128 consecutive bytes.
   std::uint32_t core(int row, int depth) const {
     return start + static_cast<std::uint32_t>(row / 8) * stride + static_cast<std::uint32_t>(depth / 8) * leading;
   }
 };
 
-/// matrix[row][depth], rows from 0 on, as the descriptor says.
+/// Reads matrix[row][depth] from row 0 on, as the descriptor describes.
 void read_matrix(float (*matrix)[kDepth], int rows, std::uint64_t bits, Major major, WarpgroupRead& read,
                  Location where) {
   const Layout layout(bits, where);
@@ -63,28 +63,28 @@ bool is_fenced(const WarpgroupState& mine, const void* begin, std::size_t words)
   return false;
 }
 
-bool is_under_way(const float* values, std::size_t count) {
-  return std::any_of(values, values + count, [](float x) { return __float_as_uint(x) == under_way; });
+bool is_in_flight(const float* values, std::size_t count) {
+  return std::any_of(values, values + count, [](float x) { return __float_as_uint(x) == in_flight_bits; });
 }
 
-/// This lane's accumulators as a product that begins now finds them. They are under way from here on.
+/// The values of this lane's accumulators at the start of a product. From here on the accumulators are in flight.
 WarpgroupState::Sum& start_sum(const WarpgroupOperands& mine, Location where) {
   WarpgroupState& products = block(where).me().products;
-  const auto count = static_cast<std::size_t>(mine.eights * kLaneValues);
+  const auto count = static_cast<std::size_t>(mine.fragments * kLaneValues);
   for (auto& sum : products.sums) {
     if (sum.begin == mine.c && sum.values.size() == count) {  // sums of one shape may follow each other
       sum.group = products.groups;
       return sum;
     }
   }
-  if (is_under_way(mine.c, count))
-    block(where).report(Mistake::in_flight, where,
+  if (is_in_flight(mine.c, count))
+    block(where).report(ErrorKind::in_flight, where,
                         "adds to an accumulator of another product that has not been waited for");
   if (!is_fenced(products, mine.c, count))
-    block(where).report(Mistake::unfenced, where,
+    block(where).report(ErrorKind::unfenced, where,
                         "an accumulator that changed since the last warpgroup_fence, or that none has named");
   products.sums.push_back({mine.c, {mine.c, mine.c + count}, products.groups});
-  std::fill_n(mine.c, count, __uint_as_float(under_way));
+  std::fill_n(mine.c, count, __uint_as_float(in_flight_bits));
   return products.sums.back();
 }
 
@@ -97,15 +97,15 @@ void product(const std::array<void*, warpgroup_width>& lanes, Location where) {
   const WarpgroupOperands& one = lane_of(0);
   for (int i = 1; i < static_cast<int>(warpgroup_width); ++i) {
     const WarpgroupOperands& other = lane_of(i);
-    if (other.left != one.left || other.right != one.right || other.eights != one.eights)
-      block(where).report(Mistake::collective, where,
+    if (other.left != one.left || other.right != one.right || other.fragments != one.fragments)
+      block(where).report(ErrorKind::collective, where,
                           "descriptors that are not the same in all threads of the warpgroup");
   }
   const auto read = std::make_shared<WarpgroupRead>();
-  std::vector<float> left(64 * kDepth), right(static_cast<std::size_t>(8 * one.eights * kDepth));
+  std::vector<float> left(64 * kDepth), right(static_cast<std::size_t>(8 * one.fragments * kDepth));
   auto* a = reinterpret_cast<float(*)[kDepth]>(left.data());
   auto* b = reinterpret_cast<float(*)[kDepth]>(right.data());
-  read_matrix(b, 8 * one.eights, one.right, one.right_major, *read, where);
+  read_matrix(b, 8 * one.fragments, one.right, one.right_major, *read, where);
   if (one.a) {
     for (int i = 0; i < static_cast<int>(warpgroup_width); ++i)
       for (int x = 0; x < MatrixA<__nv_bfloat16>::size; ++x)
@@ -114,7 +114,7 @@ void product(const std::array<void*, warpgroup_width>& lanes, Location where) {
     read_matrix(a, 64, one.left, Major::k, *read, where);
   }
   for (int warp = 0; warp < 4; ++warp) {
-    for (int e = 0; e < one.eights; ++e) {
+    for (int e = 0; e < one.fragments; ++e) {
       float* c[16][8];
       for (int i = 0; i < 32; ++i)
         for (int x = 0; x < kLaneValues; ++x)
@@ -140,9 +140,9 @@ void warpgroup_multiply_add(WarpgroupOperands& mine, Location where) {
   Block& here = block(where);
   WarpgroupState& products = here.me().products;
   if (settings().capability < 90)
-    here.report(Mistake::launch, where, "a product of a warpgroup on a device that has none");
+    here.report(ErrorKind::launch, where, "a product of a warpgroup on a device that has none");
   if (mine.a && !is_fenced(products, mine.a, MatrixA<__nv_bfloat16>::size / 2))
-    here.report(Mistake::unfenced, where,
+    here.report(ErrorKind::unfenced, where,
                 "an operand in registers that changed since the last warpgroup_fence, or that none has named");
   mine.result = start_sum(mine, where).values.data();
   here.me().products_place = where;
@@ -160,9 +160,10 @@ void wait_for_products(std::uint32_t groups_in_flight, const float* begin, std::
   for (const auto& sum : products.sums) {
     if (!done(sum)) continue;
     if (sum.begin < begin || sum.begin + sum.values.size() > begin + count)
-      here.report(Mistake::in_flight, where, "a product's accumulator is not named where it is waited for");
-    if (!std::all_of(sum.begin, sum.begin + sum.values.size(), [](float x) { return __float_as_uint(x) == under_way; }))
-      here.report(Mistake::in_flight, where, "an accumulator was changed while its product was under way");
+      here.report(ErrorKind::in_flight, where, "a product's accumulator is not named where it is waited for");
+    if (!std::all_of(sum.begin, sum.begin + sum.values.size(),
+                     [](float x) { return __float_as_uint(x) == in_flight_bits; }))
+      here.report(ErrorKind::in_flight, where, "an accumulator was changed while its product was in flight");
     std::copy(sum.values.begin(), sum.values.end(), sum.begin);
   }
   std::erase_if(products.sums, done);

@@ -8,7 +8,7 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     cuda::gate<T>(call, call.sequences("n", "a_mem", kGateRows), call.rows("beta"), call.rows("a_mem"),
-                  call.rows("a_dot"), call.answers("a"));
+                  call.rows("a_dot"), call.output_rows("a"));
   }
 };
 
@@ -16,8 +16,8 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     gate_backward<T>(call, call.sequences("n", "a_mem", kGateRows), call.rows("beta"), call.rows("a_mem"),
-                     call.rows("a_dot"), call.rows("cotangent.a"), call.answers("gradient.a_mem"),
-                     call.answers("gradient.a_dot"), call.answers("gradient.beta"));
+                     call.rows("a_dot"), call.rows("cotangent.a"), call.output_rows("gradient.a_mem"),
+                     call.output_rows("gradient.a_dot"), call.output_rows("gradient.beta"));
   }
 };
 

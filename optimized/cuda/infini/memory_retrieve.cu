@@ -9,25 +9,25 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Rows phi = call.rows("q", call.map("feature_map"));
-    const Answers a = call.answers("a");
+    const OutputRows a = call.output_rows("a");
     read_state<T, Factor>(
-        call, {.a = phi, .tokens = call.sequences("n", "q", 64), .division = division_of(call), .answers = a},
+        call, {.a = phi, .tokens = call.sequences("n", "q", 64), .division = division_of(call), .output = a},
         call.initial("memory", "z", phi.width(), a.width));
   }
 };
 
-/// With [G | e] for what the division makes of grad_a: grad_q_i = phi'(q_i) ([memory | z] [G | e]_i) and
-/// [grad_memory | grad_z] = sum_i phi(q_i) [G | e]_i^T.
+/// With [G | e], the gradient of the memory's output through the division: grad_q_i = phi'(q_i) ([memory | z] [G |
+/// e]_i) and [grad_memory | grad_z] = sum_i phi(q_i) [G | e]_i^T.
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Rows phi = call.rows("q", call.map("feature_map")), grad_a = call.rows("cotangent.a");
     const Sequences tokens = call.sequences("n", "q", 64);
     const State memory = call.initial("memory", "z", phi.width(), grad_a.width());
-    const Answers sums = call.workspace_rows(tokens, memory.columns);
-    read_state<T, Factor>(call, {.a = phi, .tokens = tokens, .answers = sums}, memory);
-    const Rows G = cotangents<T>(call, tokens, sums, grad_a, division_of(call).eps);
-    read_state<T, Factor>(call, {.a = G, .tokens = tokens, .answers = call.answers("gradient.q"), .sloped = phi},
+    const OutputRows sums = call.workspace_rows(tokens, memory.columns);
+    read_state<T, Factor>(call, {.a = phi, .tokens = tokens, .output = sums}, memory);
+    const Rows G = division_gradients<T>(call, tokens, sums, grad_a, division_of(call).eps);
+    read_state<T, Factor>(call, {.a = G, .tokens = tokens, .output = call.output_rows("gradient.q"), .sloped = phi},
                           memory.transposed());
     states_of<T, Factor>(call, phi, G, Order::past, tokens, {},
                          call.final("gradient.memory", "gradient.z", phi.width(), grad_a.width()));

@@ -18,10 +18,10 @@ struct Segment {
 
   /// u_t = v_t - phi(k_t)^T memory / (phi(k_t)^T z + eps), and a column of ones.
   template <class T, class Factor>
-  Rows news(Call& call) const {
-    const Answers u = call.workspace_rows(tokens, v.width());
+  Rows residuals(Call& call) const {
+    const OutputRows u = call.workspace_rows(tokens, v.width());
     read_state<T, Factor>(
-        call, {.a = phi, .tokens = tokens, .division = division_of(call), .answers = u, .negated = true, .addend = v},
+        call, {.a = phi, .tokens = tokens, .division = division_of(call), .output = u, .negated = true, .addend = v},
         memory);
     Rows rows = read_back(u);
     rows.ones = true;
@@ -34,41 +34,42 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Segment x(call);
-    states_of<T, Factor>(call, x.phi, x.news<T, Factor>(call), Order::past, x.tokens, x.memory,
+    states_of<T, Factor>(call, x.phi, x.residuals<T, Factor>(call), Order::past, x.tokens, x.memory,
                          call.final("memory", "z", x.phi.width(), x.v.width()));
   }
 };
 
-/// Given [M' | z'], the gradients by the new state: v_t gets grad_u_t = M'^T phi(k_t), and what the memory answered
-/// gets -grad_u_t, of which the division makes [G | e]. So grad_k_t = phi'(k_t) ([M' | z'] [u_t | 1] + [memory | z] [G
-/// | e]_t), and [grad_memory | grad_z] = [M' | z'] + sum_t phi(k_t) [G | e]_t^T.
+/// Given [M' | z'], the gradients by the new state: v_t gets grad_u_t = M'^T phi(k_t), and the memory's output gets
+/// -grad_u_t, whose gradient through the division is [G | e]. So grad_k_t = phi'(k_t) ([M' | z'] [u_t | 1] + [memory |
+/// z] [G | e]_t), and [grad_memory | grad_z] = [M' | z'] + sum_t phi(k_t) [G | e]_t^T.
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Segment x(call);
     const int d = x.phi.width(), m = x.v.width();
-    const State given = call.initial("cotangent.memory", "cotangent.z", d, m);
-    Product grad_u{.a = x.phi, .tokens = x.tokens, .answers = call.answers("gradient.v")};
-    read_state<T, Factor>(call, grad_u, given);
+    const State cotangent = call.initial("cotangent.memory", "cotangent.z", d, m);
+    Product grad_u{.a = x.phi, .tokens = x.tokens, .output = call.output_rows("gradient.v")};
+    read_state<T, Factor>(call, grad_u, cotangent);
     grad_u.negated = true;
-    grad_u.answers = call.workspace_rows(x.tokens, m);
-    read_state<T, Factor>(call, grad_u, given);
+    grad_u.output = call.workspace_rows(x.tokens, m);
+    read_state<T, Factor>(call, grad_u, cotangent);
 
-    const Answers sums = call.workspace_rows(x.tokens, m + 1);
-    read_state<T, Factor>(call, {.a = x.phi, .tokens = x.tokens, .answers = sums}, x.memory);
-    const Rows G = cotangents<T>(call, x.tokens, sums, read_back(grad_u.answers), division_of(call).eps);
+    const OutputRows sums = call.workspace_rows(x.tokens, m + 1);
+    read_state<T, Factor>(call, {.a = x.phi, .tokens = x.tokens, .output = sums}, x.memory);
+    const Rows G = division_gradients<T>(call, x.tokens, sums, read_back(grad_u.output), division_of(call).eps);
 
-    const Answers stored = call.workspace_rows(x.tokens, d);
-    read_state<T, Factor>(call, {.a = x.news<T, Factor>(call), .tokens = x.tokens, .answers = stored, .sloped = x.phi},
-                          given.transposed());
+    const OutputRows stored = call.workspace_rows(x.tokens, d);
+    read_state<T, Factor>(call,
+                          {.a = x.residuals<T, Factor>(call), .tokens = x.tokens, .output = stored, .sloped = x.phi},
+                          cotangent.transposed());
     read_state<T, Factor>(call,
                           {.a = G,
                            .tokens = x.tokens,
-                           .answers = call.answers("gradient.k"),
+                           .output = call.output_rows("gradient.k"),
                            .sloped = x.phi,
                            .addend = read_back(stored)},
                           x.memory.transposed());
-    states_of<T, Factor>(call, x.phi, G, Order::past, x.tokens, given,
+    states_of<T, Factor>(call, x.phi, G, Order::past, x.tokens, cotangent,
                          call.final("gradient.memory", "gradient.z", d, m));
   }
 };

@@ -4,7 +4,7 @@
 namespace attest::cuda::infini::memory_update_linear {
 namespace {
 
-/// The segment in blocks that are summed at once: as the parameter says, or as long as a state is worth.
+/// Block length of the segment's sums: the parameter `block`, or 256, where the sum outweighs the state.
 enum class Blocks { given, large };
 Sequences blocks(const Call& call, Blocks blocks) {
   return call.sequences("n", "k", blocks == Blocks::given ? call.integer("block") : 256);
@@ -29,11 +29,12 @@ struct Gradient {
   static void run(Call& call) {
     const Rows phi = call.rows("k", call.map("feature_map")), values = call.rows_and_ones("v");
     const Sequences tokens = call.sequences("n", "k", 64);
-    const State given = call.initial("cotangent.memory", "cotangent.z", phi.width(), values.stored);
-    read_state<T, Factor>(call, {.a = phi, .tokens = tokens, .answers = call.answers("gradient.v")}, given);
-    read_state<T, Factor>(call, {.a = values, .tokens = tokens, .answers = call.answers("gradient.k"), .sloped = phi},
-                          given.transposed());
-    copy_state(call, tokens.count, given, call.final("gradient.memory", "gradient.z", phi.width(), values.stored));
+    const State cotangent = call.initial("cotangent.memory", "cotangent.z", phi.width(), values.stored);
+    read_state<T, Factor>(call, {.a = phi, .tokens = tokens, .output = call.output_rows("gradient.v")}, cotangent);
+    read_state<T, Factor>(call,
+                          {.a = values, .tokens = tokens, .output = call.output_rows("gradient.k"), .sloped = phi},
+                          cotangent.transposed());
+    copy_state(call, tokens.count, cotangent, call.final("gradient.memory", "gradient.z", phi.width(), values.stored));
   }
 };
 

@@ -7,8 +7,8 @@ namespace {
 
 using spec::infini::multi_head::Update;
 
-/// What a dense layer multiplies by, as a state that tokens read: x w is w^T x_i for every token i. A state is float,
-/// whatever is stored.
+/// Converts the weights of a dense layer to a state: x w is w^T x_i for every token i, and a state is float, whatever
+/// the tensors store.
 template <class T>
 __global__ __launch_bounds__(kThreads) void widen(Rows w, State state) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
@@ -31,9 +31,8 @@ State weights(Call& call, const char* name, int sequences, int rows) {
   return state;
 }
 
-/// Projections of every head and infini.segment_attention of every head. Weights and outputs of the heads lie one
-/// behind the other: from here on an index counts the heads of the call alone, and what is said of one of the
-/// equation's own begins there.
+/// infini.segment_attention of every head's projections. `a` and `w_o` hold the equation's own heads one after the
+/// other; their strides count the heads of the call alone, and address the first own head.
 struct Heads {
   int count, width;  // of the outputs
   Sequences tokens;
@@ -48,8 +47,8 @@ struct Heads {
     const Rows tokens = call.rows("x");
     const auto projected = [&](const char* name) {
       const State w = weights<T>(call, name, x.tokens.count, tokens.stored);
-      const Answers y = call.workspace_rows(x.tokens, w.columns);
-      read_state<T, Factor>(call, {.a = tokens, .tokens = x.tokens, .answers = y}, w);
+      const OutputRows y = call.workspace_rows(x.tokens, w.columns);
+      read_state<T, Factor>(call, {.a = tokens, .tokens = x.tokens, .output = y}, w);
       return read_back(y);
     };
     x.q = projected("w_q");
@@ -59,7 +58,7 @@ struct Heads {
     x.scale = x.default_scale();
     const int d = x.q.stored, m = x.v.stored;
     x.initial = call.initial_of_own_heads("memory", "z", d, m);
-    const Answers a = call.workspace_rows(x.tokens, m);
+    const OutputRows a = call.workspace_rows(x.tokens, m);
     attend_by_segments<T, Factor>(call, x, call.choice<Update>("update") == Update::delta,
                                   call.final_of_own_heads("memory", "z", d, m), a);
 
@@ -77,7 +76,7 @@ struct Loop {
   static void run(Call& call) {
     Heads heads = Heads::of<T, Factor>(call);
     heads.a.stored = heads.w_o.rows = heads.count * heads.width;
-    read_state<T, Factor>(call, {.a = heads.a, .tokens = heads.tokens, .answers = call.answers("o")}, heads.w_o);
+    read_state<T, Factor>(call, {.a = heads.a, .tokens = heads.tokens, .output = call.output_rows("o")}, heads.w_o);
   }
 };
 
@@ -89,8 +88,8 @@ struct SumOfHeads {
     Rows a = heads.a, before{};
     State w = heads.w_o;
     for (int g = 0; g < heads.count; ++g) {
-      const Answers sum = g + 1 < heads.count ? call.workspace_rows(heads.tokens, w.columns) : call.answers("o");
-      read_state<T, Factor>(call, {.a = a, .tokens = heads.tokens, .answers = sum, .addend = before}, w);
+      const OutputRows sum = g + 1 < heads.count ? call.workspace_rows(heads.tokens, w.columns) : call.output_rows("o");
+      read_state<T, Factor>(call, {.a = a, .tokens = heads.tokens, .output = sum, .addend = before}, w);
       before = read_back(sum);
       if (!a.data) continue;  // a call that measures
       a.data = static_cast<const float*>(a.data) + heads.width;

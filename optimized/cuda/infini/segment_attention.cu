@@ -21,7 +21,7 @@ Segments segments_of(const Call& call) {
   return x;
 }
 
-/// The memory and z behind the last token.
+/// The memory and z after the last token.
 State final(const Call& call, const Segments& x) { return call.final("memory", "z", x.q.stored, x.v.stored); }
 
 struct Loop {
@@ -29,7 +29,7 @@ struct Loop {
   static void run(Call& call) {
     const Segments x = segments_of(call);
     attend_by_segments<T, Factor>(call, x, call.choice<Update>("update") == Update::delta, final(call, x),
-                                  call.answers("o"));
+                                  call.output_rows("o"));
   }
 };
 
@@ -38,64 +38,68 @@ struct ParallelLinear {
   template <class T, class Factor>
   static void run(Call& call) {
     const Segments x = segments_of(call);
-    const Answers a_mem = call.workspace_rows(x.tokens, x.v.stored);
+    const OutputRows a_mem = call.workspace_rows(x.tokens, x.v.stored);
     const State before =
         states_of<T, Factor>(call, x.phi(x.k), x.values_and_ones(), Order::past, x.segments, x.initial, final(call, x));
-    answer_from<T, Factor>(call, x.retrieve(a_mem), before);
-    mix_with_local<T, Factor>(call, x, a_mem, call.answers("o"));
+    outputs_from_states<T, Factor>(call, x.retrieve(a_mem), before);
+    mix_with_local<T, Factor>(call, x, a_mem, call.output_rows("o"));
   }
 };
 
-/// The gate shares grad_o between the branches. The division makes [G | e] of the memory's share. With the memory [M |
-/// z] before a segment and the gradient [M' | z'] by that behind it, which is what later segments read in it, sum
-/// phi(q_t) [G | e]_t^T, and what is given by the last: grad_q_t = phi'(q_t) ([M | z] [G | e]_t), grad_k_t = phi'(k_t)
-/// ([M' | z'] [v_t | 1]) and grad_v_t = M'^T phi(k_t), each beside the local one.
+/// The gate splits grad_o between the branches. [G | e] is the gradient of the memory's part through the division. With
+/// the memory [M | z] before a segment and the gradient [M' | z'] with respect to that after it, which is what later
+/// segments read in it, sum phi(q_t) [G | e]_t^T, and what is given by the last: grad_q_t = phi'(q_t) ([M | z] [G |
+/// e]_t), grad_k_t = phi'(k_t) ([M' | z'] [v_t | 1]) and grad_v_t = M'^T phi(k_t), each beside the local one.
 struct GradientOfLinear {
   template <class T, class Factor>
   static void run(Call& call) {
     const Segments x = segments_of(call);
     const Local<T> local(call, x);
     const int d = x.q.stored, m = x.v.stored;
-    const auto room = [&](int width) { return call.workspace_rows(x.tokens, width); };
+    const auto scratch_rows = [&](int width) { return call.workspace_rows(x.tokens, width); };
 
     const State before =
         states_of<T, Factor>(call, x.phi(x.k), x.values_and_ones(), Order::past, x.segments, x.initial, {});
-    const Answers a_mem = room(m), sums = room(m + 1), a_dot = room(m), grad_mem = room(m), grad_dot = room(m);
-    answer_from<T, Factor>(call, x.retrieve(a_mem), before);
-    answer_from<T, Factor>(call, x.read(sums), before);
+    const OutputRows a_mem = scratch_rows(m), sums = scratch_rows(m + 1), a_dot = scratch_rows(m),
+                     grad_mem = scratch_rows(m), grad_dot = scratch_rows(m);
+    outputs_from_states<T, Factor>(call, x.retrieve(a_mem), before);
+    outputs_from_states<T, Factor>(call, x.read(sums), before);
     attend_online<T, Factor>(call, local.logits, x.v, a_dot);
     gate_backward<T>(call, call.sequences("n", "q", kGateRows), x.beta, read_back(a_mem), read_back(a_dot),
-                     call.rows("cotangent.o"), grad_mem, grad_dot, call.answers_of_sequence("gradient.beta"));
+                     call.rows("cotangent.o"), grad_mem, grad_dot, call.output_rows_of_sequence("gradient.beta"));
 
-    const AttentionBackward nearby{
-        .v = x.v, .grad_o = read_back(grad_dot), .grad_q = room(d), .grad_k = room(d), .grad_v = room(m)};
-    attend_backward<T, Factor>(call, local.logits, nearby);
-    local.turn_back(call, nearby.grad_q);
-    local.turn_back(call, nearby.grad_k);
+    const AttentionBackward local_gradients{.v = x.v,
+                                            .grad_o = read_back(grad_dot),
+                                            .grad_q = scratch_rows(d),
+                                            .grad_k = scratch_rows(d),
+                                            .grad_v = scratch_rows(m)};
+    attend_backward<T, Factor>(call, local.logits, local_gradients);
+    local.rotate_back(call, local_gradients.grad_q);
+    local.rotate_back(call, local_gradients.grad_k);
 
-    const Rows G = cotangents<T>(call, x.tokens, sums, read_back(grad_mem), 0);
-    const State behind = states_of<T, Factor>(call, x.phi(x.q), G, Order::future, x.segments,
-                                              call.initial("cotangent.memory", "cotangent.z", d, m),
-                                              call.final("gradient.memory", "gradient.z", d, m));
+    const Rows G = division_gradients<T>(call, x.tokens, sums, read_back(grad_mem), 0);
+    const State after = states_of<T, Factor>(call, x.phi(x.q), G, Order::future, x.segments,
+                                             call.initial("cotangent.memory", "cotangent.z", d, m),
+                                             call.final("gradient.memory", "gradient.z", d, m));
     Product p{.a = G,
               .order = Order::outside,
               .tokens = x.segments,
-              .answers = call.answers("gradient.q"),
+              .output = call.output_rows("gradient.q"),
               .sloped = x.phi(x.q),
-              .addend = read_back(nearby.grad_q)};
-    answer_from<T, Factor>(call, p, before.transposed());
+              .addend = read_back(local_gradients.grad_q)};
+    outputs_from_states<T, Factor>(call, p, before.transposed());
     p.a = x.values_and_ones();
-    p.answers = call.answers("gradient.k");
+    p.output = call.output_rows("gradient.k");
     p.sloped = x.phi(x.k);
-    p.addend = read_back(nearby.grad_k);
-    answer_from<T, Factor>(call, p, behind.transposed());
-    answer_from<T, Factor>(call,
-                           {.a = x.phi(x.k),
-                            .order = Order::outside,
-                            .tokens = x.segments,
-                            .answers = call.answers("gradient.v"),
-                            .addend = read_back(nearby.grad_v)},
-                           behind);
+    p.addend = read_back(local_gradients.grad_k);
+    outputs_from_states<T, Factor>(call, p, after.transposed());
+    outputs_from_states<T, Factor>(call,
+                                   {.a = x.phi(x.k),
+                                    .order = Order::outside,
+                                    .tokens = x.segments,
+                                    .output = call.output_rows("gradient.v"),
+                                    .addend = read_back(local_gradients.grad_v)},
+                                   after);
   }
 };
 
@@ -104,12 +108,9 @@ struct GradientOfLinear {
 std::vector<attest_kernel> kernels() {
   constexpr const char* widths = "d <= 256; m <= 256";
   return Kernels("infini.segment_attention")
-      .value<Loop>("loop", {.can = widths})
-      .value<Loop>("loop", {.can = widths, .layout = "thd"})
-      .value<ParallelLinear>("parallel_linear", {.can = widths})
-      .value<ParallelLinear>("parallel_linear", {.can = widths, .layout = "thd"})
-      .gradient<GradientOfLinear>("parallel_linear", {.can = widths})
-      .gradient<GradientOfLinear>("parallel_linear", {.can = widths, .layout = "thd"})
+      .value<Loop>("loop", {.can = widths, .layouts = Layouts::both})
+      .value<ParallelLinear>("parallel_linear", {.can = widths, .layouts = Layouts::both})
+      .gradient<GradientOfLinear>("parallel_linear", {.can = widths, .layouts = Layouts::both})
       .rows();
 }
 

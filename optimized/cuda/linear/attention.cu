@@ -4,10 +4,10 @@
 namespace attest::cuda::linear::attention {
 namespace {
 
-/// How many keys are a shard, whose sums are taken all at once: as the parameter says, or as many as a state is worth.
+/// Number of keys in a shard: the parameter `shard`, or 256, where the sum outweighs the state.
 enum class Shards { given, large };
 
-/// Of the keys that the mask hides nothing is read.
+/// Nothing of a masked key is read.
 template <Shards shards>
 Noncausal operands(const Call& call) {
   return {.phi_q = call.rows("phi_q"),
@@ -21,7 +21,7 @@ template <Shards shards>
 struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
-    operands<shards>(call).template attend<T, Factor>(call, division_of(call), call.answers("o"));
+    operands<shards>(call).template attend<T, Factor>(call, division_of(call), call.output_rows("o"));
   }
 };
 
@@ -29,9 +29,9 @@ template <Shards shards>
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
-    operands<shards>(call).template backward<T, Factor>(call, division_of(call).eps, call.rows("cotangent.o"),
-                                                        call.answers("gradient.phi_q"), call.answers("gradient.phi_k"),
-                                                        call.answers("gradient.v"));
+    operands<shards>(call).template backward<T, Factor>(
+        call, division_of(call).eps, call.rows("cotangent.o"), call.output_rows("gradient.phi_q"),
+        call.output_rows("gradient.phi_k"), call.output_rows("gradient.v"));
   }
 };
 
@@ -41,11 +41,9 @@ std::vector<attest_kernel> kernels() {
   constexpr const char* can = "c <= 256; m <= 256; hidden_nan == true";
   return Kernels("linear.attention")
       .value<Value<Shards::large>>("associative", {.can = can})
-      .value<Value<Shards::given>>("sharded", {.can = can})
-      .value<Value<Shards::given>>("sharded", {.can = can, .layout = "thd"})
+      .value<Value<Shards::given>>("sharded", {.can = can, .layouts = Layouts::both})
       .gradient<Gradient<Shards::large>>("associative", {.can = can})
-      .gradient<Gradient<Shards::given>>("sharded", {.can = can})
-      .gradient<Gradient<Shards::given>>("sharded", {.can = can, .layout = "thd"})
+      .gradient<Gradient<Shards::given>>("sharded", {.can = can, .layouts = Layouts::both})
       .rows();
 }
 

@@ -4,7 +4,7 @@
 namespace attest::cuda::linear::causal {
 namespace {
 
-/// o_i = phi_q_i^T S_i / (phi_q_i^T Z_i + eps), and the state behind the last token.
+/// o_i = phi_q_i^T S_i / (phi_q_i^T Z_i + eps), and the state after the last token.
 template <Algorithm algorithm>
 struct Value {
   template <class T, class Factor>
@@ -28,12 +28,10 @@ std::vector<attest_kernel> kernels() {
   return Kernels("linear.causal")
       .value<Value<Algorithm::tokens>>("recurrent", {.can = widths, .tf32 = false})
       .value<Value<Algorithm::chunks>>("chunked", {.can = widths})
-      .value<Value<Algorithm::parallel>>("two_level", {.can = widths})
-      .value<Value<Algorithm::parallel>>("two_level", {.can = widths, .layout = "thd"})
+      .value<Value<Algorithm::parallel>>("two_level", {.can = widths, .layouts = Layouts::both})
       .gradient<Gradient<Algorithm::tokens>>("recurrent", {.can = widths, .tf32 = false})
       .gradient<Gradient<Algorithm::chunks>>("chunked", {.can = widths})
-      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths})
-      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths, .layout = "thd"})
+      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths, .layouts = Layouts::both})
       .rows();
 }
 

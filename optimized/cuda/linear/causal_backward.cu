@@ -15,9 +15,9 @@ struct Value {
                                           .grad_o = call.rows("grad_o"),
                                           .tokens = call.sequences("n", "phi_q", 64),
                                           .eps = static_cast<float>(call.real("eps")),
-                                          .grad_phi_q = call.answers("grad_phi_q"),
-                                          .grad_phi_k = call.answers("grad_phi_k"),
-                                          .grad_v = call.answers("grad_v")});
+                                          .grad_phi_q = call.output_rows("grad_phi_q"),
+                                          .grad_phi_k = call.output_rows("grad_phi_k"),
+                                          .grad_v = call.output_rows("grad_v")});
   }
 };
 
@@ -27,8 +27,7 @@ std::vector<attest_kernel> kernels() {
   constexpr const char* widths = "c <= 256; m <= 256";
   return Kernels("linear.causal_backward")
       .value<Value<Algorithm::tokens>>("closed", {.can = widths, .tf32 = false})
-      .value<Value<Algorithm::parallel>>("augmented", {.can = widths})
-      .value<Value<Algorithm::parallel>>("augmented", {.can = widths, .layout = "thd"})
+      .value<Value<Algorithm::parallel>>("augmented", {.can = widths, .layouts = Layouts::both})
       .rows();
 }
 

@@ -14,10 +14,10 @@ struct Value {
                      .phi_k = call.rows("phi_k"),
                      .v = call.rows("v"),
                      .tokens = call.sequences("n", "phi_q", call.integer("chunk")),
-                     .grad_phi_q = call.answers("grad_phi_q"),
-                     .grad_phi_k = call.answers("grad_phi_k"),
-                     .grad_v = call.answers("grad_v")};
-    through_numerator<algorithm, T, Factor>(call, x, call.rows("grad_o"), x.v, nullptr);
+                     .grad_phi_q = call.output_rows("grad_phi_q"),
+                     .grad_phi_k = call.output_rows("grad_phi_k"),
+                     .grad_v = call.output_rows("grad_v")};
+    numerator_gradients<algorithm, T, Factor>(call, x, call.rows("grad_o"), x.v, nullptr);
   }
 };
 
@@ -28,8 +28,7 @@ std::vector<attest_kernel> kernels() {
   return Kernels("linear.causal_numerator_backward")
       .value<Value<Algorithm::tokens>>("two_sweeps", {.can = widths, .tf32 = false})
       .value<Value<Algorithm::chunks>>("chunked", {.can = widths})
-      .value<Value<Algorithm::parallel>>("causal_products", {.can = widths})
-      .value<Value<Algorithm::parallel>>("causal_products", {.can = widths, .layout = "thd"})
+      .value<Value<Algorithm::parallel>>("causal_products", {.can = widths, .layouts = Layouts::both})
       .rows();
 }
 

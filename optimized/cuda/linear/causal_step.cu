@@ -14,7 +14,7 @@ struct Step {
   Rows phi_q, phi_k, v;
   State before, after;
   Division division;
-  Answers o;
+  OutputRows o;
 };
 
 /// Four neighbouring columns of a row of the state, or as many as are left: in one access where the state lies so.
@@ -107,8 +107,8 @@ __global__ __launch_bounds__(kThreads) void step(Step p) {
     numerator = __fmaf_rn(product, v(0, column), numerator);
     denominator += product;
   }
-  const Product answer{.division = p.division, .answers = p.o};
-  store_answer<T>(answer, token, head, 0, column, numerator, denominator);
+  const Product epilogue{.division = p.division, .output = p.o};
+  store_output<T>(epilogue, token, head, 0, column, numerator, denominator);
 }
 
 template <bool corrects>
@@ -121,7 +121,7 @@ struct Value {
                  .before = call.initial("S", "Z", call.rows("phi_k").width(), call.rows("v").width()),
                  .after = call.final("S", "Z", call.rows("phi_k").width(), call.rows("v").width()),
                  .division = division_of(call),
-                 .o = call.answers("o")};
+                 .o = call.output_rows("o")};
     if (p.phi_k.width() > kLargest)
       throw std::invalid_argument(std::to_string(p.phi_k.width()) + " features; at most " + std::to_string(kLargest));
     call.launch(step<T, corrects>, {call.single_tokens().count, divide_up(p.v.width(), kColumns), call.heads()},

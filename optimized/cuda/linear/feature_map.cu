@@ -8,7 +8,7 @@ constexpr int kRows = 32;  // of a block
 
 /// phi(x), element by element.
 template <class T>
-__global__ __launch_bounds__(kThreads) void features(Sequences tokens, Map map, Rows x, Answers phi) {
+__global__ __launch_bounds__(kThreads) void features(Sequences tokens, Map map, Rows x, OutputRows phi) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const Panel<T> from(x, chunk, head);
@@ -21,13 +21,14 @@ __global__ __launch_bounds__(kThreads) void features(Sequences tokens, Map map, 
 
 /// grad_x = phi'(x) grad_phi
 template <class T>
-__global__ __launch_bounds__(kThreads) void slopes(Sequences tokens, Map map, Rows x, Rows grad_phi, Answers grad_x) {
+__global__ __launch_bounds__(kThreads) void slopes(Sequences tokens, Map map, Rows x, Rows grad_phi,
+                                                   OutputRows grad_x) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
-  const Panel<T> at(x, chunk, head), given(grad_phi, chunk, head);
+  const Panel<T> at(x, chunk, head), cotangent(grad_phi, chunk, head);
   each_piece<T>(chunk, grad_x.width, [&](int row, int column) {
     const auto where = Piece<T>::of(at, row, column);
-    auto piece = Piece<T>::of(given, row, column);
+    auto piece = Piece<T>::of(cotangent, row, column);
     for (int i = 0; i < Piece<T>::size; ++i) piece.values[i] *= slope(map, where.values[i]);
     piece.store(grad_x, chunk, head, row, column);
   });
@@ -37,8 +38,7 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
-    call.launch(features<T>, of_chunks(call, tokens), kThreads, 0, tokens, call.map("kind"), call.rows("x"),
-                call.answers("phi"));
+    launch_by_chunks(call, features<T>, tokens, call.map("kind"), call.rows("x"), call.output_rows("phi"));
   }
 };
 
@@ -46,8 +46,8 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
-    call.launch(slopes<T>, of_chunks(call, tokens), kThreads, 0, tokens, call.map("kind"), call.rows("x"),
-                call.rows("cotangent.phi"), call.answers("gradient.x"));
+    launch_by_chunks(call, slopes<T>, tokens, call.map("kind"), call.rows("x"), call.rows("cotangent.phi"),
+                     call.output_rows("gradient.x"));
   }
 };
 
@@ -55,10 +55,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("linear.feature_map")
-      .value<Value>("branch", {.tf32 = false})
-      .value<Value>("branch", {.layout = "thd", .tf32 = false})
-      .gradient<Gradient>("branch", {.tf32 = false})
-      .gradient<Gradient>("branch", {.layout = "thd", .tf32 = false})
+      .value<Value>("branch", {.layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("branch", {.layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

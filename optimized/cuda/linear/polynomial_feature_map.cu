@@ -11,7 +11,7 @@ using spec::linear::polynomial_feature_map::Layout;
 
 constexpr int kRows = 32;  // of a block
 
-/// Where each feature stands, and the weight of what it is the product of.
+/// Order and weights of the features.
 struct Layout {
   int d;         // width of x
   bool full;     // all pairs of [x, sqrt(constant)], else squares, pairs a < b, x alone, the constant alone
@@ -20,7 +20,7 @@ struct Layout {
 
   __device__ int with() const { return d + (constant > 0); }
   __device__ float pair_weight() const { return full ? 1.0f : 1.41421356f; }
-  /// Where x_a x_b stands in the symmetric layout, a < b.
+  /// The index of x_a x_b in the symmetric layout, a < b.
   __device__ int pair(int a, int b) const { return d + a * (2 * d - a - 1) / 2 + b - a - 1; }
 
   /// Feature number `i` of a row of x.
@@ -35,16 +35,17 @@ struct Layout {
   }
   /// Its gradient by x_a, from those by the features.
   template <class X, class G>
-  __device__ float gradient(int a, X&& x, G&& given) const {
+  __device__ float gradient(int a, X&& x, G&& cotangent) const {
     float sum = 0;
     for (int b = 0; b < d; ++b) {
-      const float by_pair = full     ? given(a * with() + b) + given(b * with() + a)
-                            : a == b ? 2 * given(a)
-                                     : pair_weight() * given(a < b ? pair(a, b) : pair(b, a));
+      const float by_pair = full     ? cotangent(a * with() + b) + cotangent(b * with() + a)
+                            : a == b ? 2 * cotangent(a)
+                                     : pair_weight() * cotangent(a < b ? pair(a, b) : pair(b, a));
       sum = __fmaf_rn(by_pair, x(b), sum);
     }
     if (constant > 0)
-      sum = __fmaf_rn(single, full ? given(a * with() + d) + given(d * with() + a) : given(d * (d + 1) / 2 + a), sum);
+      sum = __fmaf_rn(
+          single, full ? cotangent(a * with() + d) + cotangent(d * with() + a) : cotangent(d * (d + 1) / 2 + a), sum);
     return sum;
   }
 
@@ -60,7 +61,7 @@ private:
 
 /// phi(x): a thread has neighbouring features of a row.
 template <class T>
-__global__ __launch_bounds__(kThreads) void features(Sequences tokens, Layout layout, Rows x, Answers phi) {
+__global__ __launch_bounds__(kThreads) void features(Sequences tokens, Layout layout, Rows x, OutputRows phi) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const Panel<T> from(x, chunk, head);
@@ -74,15 +75,15 @@ __global__ __launch_bounds__(kThreads) void features(Sequences tokens, Layout la
 
 template <class T>
 __global__ __launch_bounds__(kThreads) void gradients(Sequences tokens, Layout layout, Rows x, Rows grad_phi,
-                                                      Answers grad_x) {
+                                                      OutputRows grad_x) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
-  const Panel<T> from(x, chunk, head), given(grad_phi, chunk, head);
+  const Panel<T> from(x, chunk, head), cotangent(grad_phi, chunk, head);
   each_piece<T>(chunk, grad_x.width, [&](int row, int column) {
     Piece<T> piece{};
     for (int i = 0; i < Piece<T>::size && column + i < grad_x.width; ++i)
       piece.values[i] =
-          layout.gradient(column + i, [&](int a) { return from(row, a); }, [&](int a) { return given(row, a); });
+          layout.gradient(column + i, [&](int a) { return from(row, a); }, [&](int a) { return cotangent(row, a); });
     piece.store(grad_x, chunk, head, row, column);
   });
 }
@@ -98,8 +99,7 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
-    call.launch(features<T>, of_chunks(call, tokens), kThreads, 0, tokens, layout_of(call), call.rows("x"),
-                call.answers("phi"));
+    launch_by_chunks(call, features<T>, tokens, layout_of(call), call.rows("x"), call.output_rows("phi"));
   }
 };
 
@@ -107,8 +107,8 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kRows);
-    call.launch(gradients<T>, of_chunks(call, tokens), kThreads, 0, tokens, layout_of(call), call.rows("x"),
-                call.rows("cotangent.phi"), call.answers("gradient.x"));
+    launch_by_chunks(call, gradients<T>, tokens, layout_of(call), call.rows("x"), call.rows("cotangent.phi"),
+                     call.output_rows("gradient.x"));
   }
 };
 
@@ -116,10 +116,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("linear.polynomial_feature_map")
-      .value<Value>("direct", {.tf32 = false})
-      .value<Value>("direct", {.layout = "thd", .tf32 = false})
-      .gradient<Gradient>("direct", {.tf32 = false})
-      .gradient<Gradient>("direct", {.layout = "thd", .tf32 = false})
+      .value<Value>("direct", {.layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("direct", {.layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

@@ -17,13 +17,13 @@ __global__ __launch_bounds__(kThreads) void write_slopes(int heads, int c, float
   slopes[h] = static_cast<float>(exp2(-4.0 * quarters / c));
 }
 
-/// The slopes that the call brings, or those of the formula.
+/// The slopes of the call, or those of the formula.
 Rows slopes_of(Call& call, int heads) {
   if (const Rows given = call.rows_of_own_heads("slopes"); given.data) return given;
   float* slopes = call.workspace<float>(heads);
   const int c = static_cast<int>(std::bit_floor(static_cast<unsigned>(heads)));
   call.launch(write_slopes, {divide_up(heads, kThreads), 1, 1}, kThreads, 0, heads, c, slopes);
-  return {.data = slopes, .wide = true, .place = {.own = heads, .own_head = 1}, .stored = 1};
+  return {.data = slopes, .in_float = true, .place = {.own = heads, .own_head = 1}, .stored = 1};
 }
 
 Logits logits_of(Call& call) {
@@ -44,7 +44,7 @@ struct Distance {
   template <class T, class Factor>
   static void run(Call& call) {
     const Logits logits = logits_of(call);
-    attend_online<T, Factor>(call, logits, call.rows_of_own_heads("v"), call.answers_of_own_heads("o"));
+    attend_online<T, Factor>(call, logits, call.rows_of_own_heads("v"), call.output_rows_of_own_heads("o"));
   }
 };
 
@@ -53,14 +53,14 @@ struct KeyIndex {
   static void run(Call& call) {
     Logits logits = logits_of(call);
     logits.by_key = true;
-    attend_online<T, Factor>(call, logits, call.rows_of_own_heads("v"), call.answers_of_own_heads("o"));
+    attend_online<T, Factor>(call, logits, call.rows_of_own_heads("v"), call.output_rows_of_own_heads("o"));
   }
 };
 
-/// bias_ij = -slope |i + past - j|, -inf where key j is ahead and nobody looks ahead.
+/// bias_ij = -slope |i + past - j|, and -inf where `causal` hides key j.
 template <class T>
 __global__ __launch_bounds__(kThreads) void write_biases(Sequences queries, int past, bool causal, Rows slopes,
-                                                         Answers biases) {
+                                                         OutputRows biases) {
   const Chunk chunk = queries.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), keys = biases.width;
   const float slope = Panel<T>(slopes, chunk, head).raw(0, 0);
@@ -75,14 +75,14 @@ struct Matrix {
   template <class T, class Factor>
   static void run(Call& call) {
     Logits logits = logits_of(call);
-    const Answers biases = call.workspace_rows(logits.queries, static_cast<int>(logits.keys.length));
+    const OutputRows biases = call.workspace_rows(logits.queries, static_cast<int>(logits.keys.length));
     const int past = static_cast<int>(logits.keys.length - logits.queries.length) + logits.query_offset;
     call.launch(write_biases<T>, {logits.queries.slots(), 1, call.heads()}, kThreads, 0, logits.queries, past,
                 logits.causal, logits.slopes, biases);
     logits.bias = read_back(biases);
     logits.slopes = {};
     logits.causal = false;
-    attend_from_statistics<T, Factor>(call, logits, call.rows_of_own_heads("v"), call.answers_of_own_heads("o"));
+    attend_from_statistics<T, Factor>(call, logits, call.rows_of_own_heads("v"), call.output_rows_of_own_heads("o"));
   }
 };
 
@@ -93,9 +93,9 @@ struct Gradient {
     attend_backward<T, Factor>(call, logits,
                                {.v = call.rows_of_own_heads("v"),
                                 .grad_o = call.rows_of_own_heads("cotangent.o"),
-                                .grad_q = call.answers_of_own_heads("gradient.q"),
-                                .grad_k = call.answers_of_own_heads("gradient.k"),
-                                .grad_v = call.answers_of_own_heads("gradient.v")});
+                                .grad_q = call.output_rows_of_own_heads("gradient.q"),
+                                .grad_k = call.output_rows_of_own_heads("gradient.k"),
+                                .grad_v = call.output_rows_of_own_heads("gradient.v")});
   }
 };
 

@@ -12,7 +12,7 @@ struct Steps {
 /// y_tp = x_tp + (positions_p + steps_t). Without tables y is x.
 template <class T>
 __global__ __launch_bounds__(kThreads) void add_coordinates(Sequences tokens, Steps steps, Rows x, Rows position_table,
-                                                            Rows step_table, Answers y) {
+                                                            Rows step_table, OutputRows y) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), step = static_cast<int>(blockIdx.y);
   x.data = static_cast<const T*>(x.data) + step * steps.from;
@@ -35,7 +35,7 @@ void add(Call& call, const char* from, const char* to, const Rows& position_tabl
   const DLTensor &x = *call.input(from), &y = *call.output(to);
   const Sequences tokens{.length = x.shape[3], .count = static_cast<int>(x.shape[0]), .chunk = kPositionRows};
   call.launch(add_coordinates<T>, {tokens.slots(), x.shape[2], call.heads()}, kThreads, 0, tokens,
-              Steps{x.strides[2], y.strides[2]}, call.rows(from), position_table, step_table, call.answers(to));
+              Steps{x.strides[2], y.strides[2]}, call.rows(from), position_table, step_table, call.output_rows(to));
 }
 
 struct Value {
@@ -43,15 +43,15 @@ struct Value {
   static void run(Call& call) {
     const DLTensor& x = *call.input("x");
     const int d = static_cast<int>(x.shape[4]);
-    Waves waves{.frequencies = Frequencies::of(call, d / 2.0),
-                .start = call.integer("position_start"),
-                .rows = x.shape[3],
-                .width = d,
-                .blocks = false};
-    const Rows positions = waves.table(call);
-    waves.start = call.integer("step_start");
-    waves.rows = x.shape[2];
-    add<T>(call, "x", "y", positions, waves.table(call));
+    Sinusoids sinusoids{.frequencies = Frequencies::of(call, d / 2.0),
+                        .start = call.integer("position_start"),
+                        .rows = x.shape[3],
+                        .width = d,
+                        .blocks = false};
+    const Rows positions = sinusoids.table(call);
+    sinusoids.start = call.integer("step_start");
+    sinusoids.rows = x.shape[2];
+    add<T>(call, "x", "y", positions, sinusoids.table(call));
   }
 };
 

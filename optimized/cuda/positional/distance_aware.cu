@@ -18,7 +18,7 @@ enum FactorRow { kFactor, kByAlpha, kByBeta, kFactorRows };
 /// f = e^(softplus(beta) - softplus(beta - R)) of every distance, and the derivatives of ln f by alpha and beta. In
 /// double: large numbers are subtracted, and there are few.
 template <class T>
-__global__ __launch_bounds__(kThreads) void write_factors(Rows alpha, Rows beta, Answers factors) {
+__global__ __launch_bounds__(kThreads) void write_factors(Rows alpha, Rows beta, OutputRows factors) {
   const int sequence = static_cast<int>(blockIdx.y), head = static_cast<int>(blockIdx.z);
   const int distance = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
   if (distance >= factors.width) return;
@@ -35,7 +35,7 @@ __global__ __launch_bounds__(kThreads) void write_factors(Rows alpha, Rows beta,
 template <class T>
 Rows factors_of(Call& call, const Logits& logits) {
   const Index distances = logits.queries.length > logits.keys.length ? logits.queries.length : logits.keys.length;
-  const Answers factors =
+  const OutputRows factors =
       call.workspace_rows({.length = kFactorRows, .count = logits.queries.count}, static_cast<int>(distances));
   call.launch(write_factors<T>, {divide_up(distances, kThreads), logits.queries.count, call.heads()}, kThreads, 0,
               call.rows("alpha"), call.rows("beta"), factors);
@@ -49,9 +49,9 @@ Logits logits_of(Call& call) {
   return logits;
 }
 
-/// f_ij, from the table. A warp has a query.
+/// f_ij, from the table. One warp for each query.
 template <class T>
-__global__ __launch_bounds__(kThreads) void spread(Sequences queries, Rows factors, Answers f) {
+__global__ __launch_bounds__(kThreads) void spread(Sequences queries, Rows factors, OutputRows f) {
   const Chunk chunk = queries.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), i = static_cast<int>(chunk.first) + warp();
   if (warp() >= chunk.count) return;
@@ -69,17 +69,18 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Logits logits = logits_of<T>(call);
-    attend_online<T, Factor>(call, logits, call.rows("v"), call.answers("o"));
+    attend_online<T, Factor>(call, logits, call.rows("v"), call.output_rows("o"));
     if (!call.output("f")) return;
     const Sequences queries = call.sequences("n", "q", kWarps);
-    call.launch(spread<T>, of_chunks(call, queries), kThreads, 0, queries, logits.factors, call.answers("f"));
+    launch_by_chunks(call, spread<T>, queries, logits.factors, call.output_rows("f"));
   }
 };
 
-/// What a query adds to the gradients of alpha and beta by its row of f, joined with what it adds by its logits. A warp
-/// has a query.
+/// Adds to a query's gradients of alpha and beta, which come from its logits, those from its row of f. One warp for
+/// each query.
 template <class T>
-__global__ __launch_bounds__(kThreads) void add_rows_of_f(Sequences queries, Rows factors, Rows grad_f, Answers sums) {
+__global__ __launch_bounds__(kThreads) void add_rows_of_f(Sequences queries, Rows factors, Rows grad_f,
+                                                          OutputRows sums) {
   const Chunk chunk = queries.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), i = static_cast<int>(chunk.first) + warp();
   if (warp() >= chunk.count) return;
@@ -87,9 +88,9 @@ __global__ __launch_bounds__(kThreads) void add_rows_of_f(Sequences queries, Row
   float by_alpha = 0, by_beta = 0;
   each_of_row<T>(
       grad_f.stored, warp(),
-      [&](int j, float given) {
+      [&](int j, float cotangent) {
         const int distance = i < j ? j - i : i - j;
-        const float by_log = given * by_distance(kFactor, distance);
+        const float by_log = cotangent * by_distance(kFactor, distance);
         by_alpha = __fmaf_rn(by_log, by_distance(kByAlpha, distance), by_alpha);
         by_beta = __fmaf_rn(by_log, by_distance(kByBeta, distance), by_beta);
       },
@@ -104,7 +105,7 @@ __global__ __launch_bounds__(kThreads) void add_rows_of_f(Sequences queries, Row
 
 /// The sums over all queries of a sequence and head, by a warp.
 template <class T>
-__global__ void join(Sequences queries, Rows sums, Answers grad_alpha, Answers grad_beta) {
+__global__ void join(Sequences queries, Rows sums, OutputRows grad_alpha, OutputRows grad_beta) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
   const Chunk all{sequence, 0, 0, static_cast<int>(queries.length)};
   const Panel<T> rows(sums, all, head);
@@ -124,19 +125,19 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Logits logits = logits_of<T>(call);
-    const Answers sums = call.workspace_rows(logits.queries, 2);
+    const OutputRows sums = call.workspace_rows(logits.queries, 2);
     attend_backward<T, Factor>(call, logits,
                                {.v = call.rows("v"),
                                 .grad_o = call.rows("cotangent.o"),
-                                .grad_q = call.answers("gradient.q"),
-                                .grad_k = call.answers("gradient.k"),
-                                .grad_v = call.answers("gradient.v"),
+                                .grad_q = call.output_rows("gradient.q"),
+                                .grad_k = call.output_rows("gradient.k"),
+                                .grad_v = call.output_rows("gradient.v"),
                                 .grad_of_factors = sums});
     const Sequences queries = call.sequences("n", "q", kWarps);
     if (const Rows grad_f = call.rows("cotangent.f"); grad_f.data)
-      call.launch(add_rows_of_f<T>, of_chunks(call, queries), kThreads, 0, queries, logits.factors, grad_f, sums);
+      launch_by_chunks(call, add_rows_of_f<T>, queries, logits.factors, grad_f, sums);
     call.launch(join<T>, {queries.count, 1, call.heads()}, 32, 0, queries, read_back(sums),
-                call.answers("gradient.alpha"), call.answers("gradient.beta"));
+                call.output_rows("gradient.alpha"), call.output_rows("gradient.beta"));
   }
 };
 

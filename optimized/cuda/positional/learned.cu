@@ -7,15 +7,15 @@ namespace {
 /// A row of the table has the cotangent of the one token at its position, or 0.
 template <class T>
 __global__ __launch_bounds__(kThreads) void table_gradient(Sequences tokens, Sequences table, Index start, Rows grad_y,
-                                                           Answers grad_table) {
+                                                           OutputRows grad_table) {
   const Chunk chunk = table.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const Index count = tokens.length_of(chunk.sequence);
-  const Panel<T> given(grad_y, {chunk.sequence, tokens.origin_of(chunk.sequence), 0, 0}, head);
+  const Panel<T> cotangent(grad_y, {chunk.sequence, tokens.origin_of(chunk.sequence), 0, 0}, head);
   each_piece<T>(chunk, grad_table.width, [&](int row, int column) {
     const Index token = chunk.first + row - start;
     Piece<T> piece{};
-    if (token >= 0 && token < count) piece = Piece<T>::of(given, token, column);
+    if (token >= 0 && token < count) piece = Piece<T>::of(cotangent, token, column);
     piece.store(grad_table, chunk, head, row, column);
   });
 }
@@ -24,8 +24,8 @@ struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
-    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, call.integer("start"), call.rows("x"),
-                call.rows_of_sequence("table"), call.answers("y"));
+    launch_by_chunks(call, add_positions<T>, tokens, call.integer("start"), call.rows("x"),
+                     call.rows_of_sequence("table"), call.output_rows("y"));
   }
 };
 
@@ -34,11 +34,10 @@ struct Gradient {
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
     const Rows grad_y = call.rows("cotangent.y");
-    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, grad_y, Rows{},
-                call.answers("gradient.x"));
+    launch_by_chunks(call, add_positions<T>, tokens, Index{0}, grad_y, Rows{}, call.output_rows("gradient.x"));
     const Sequences table{.length = call.input("table")->shape[2], .count = tokens.count, .chunk = kPositionRows};
     call.launch(table_gradient<T>, of_chunks(call, table), kThreads, 0, tokens, table, call.integer("start"), grad_y,
-                call.answers_of_sequence("gradient.table"));
+                call.output_rows_of_sequence("gradient.table"));
   }
 };
 
@@ -46,10 +45,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("positional.learned")
-      .value<Value>("gather", {.tf32 = false})
-      .value<Value>("gather", {.layout = "thd", .tf32 = false})
-      .gradient<Gradient>("gather", {.tf32 = false})
-      .gradient<Gradient>("gather", {.layout = "thd", .tf32 = false})
+      .value<Value>("gather", {.layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("gather", {.layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

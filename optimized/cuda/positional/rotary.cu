@@ -8,21 +8,20 @@ namespace {
 using spec::positional::rotary::Pairing;
 
 template <class T>
-void turned(Call& call, const char* from, const char* to, float direction) {
+void rotated(Call& call, const char* from, const char* to, float direction) {
   const Sequences tokens = call.sequences("n", from, kPositionRows);
   const Rows x = call.rows(from);
-  const Turns turns{.frequencies = Frequencies::of(call, x.width() / 2.0),
-                    .positions = call.numbers<const Index>(call.input("positions")),
-                    .halves = call.choice<Pairing>("pairing") == Pairing::half};
-  const Rows table = turns.table(call, tokens, x.width());
-  call.launch(rotate<T>, of_chunks(call, tokens), kThreads, 0, tokens, turns.halves, direction, table, x,
-              call.answers(to));
+  const Rotations rotations{.frequencies = Frequencies::of(call, x.width() / 2.0),
+                            .positions = call.numbers<const Index>(call.input("positions")),
+                            .halves = call.choice<Pairing>("pairing") == Pairing::half};
+  const Rows table = rotations.table(call, tokens, x.width());
+  launch_by_chunks(call, rotate<T>, tokens, rotations.halves, direction, table, x, call.output_rows(to));
 }
 
 struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
-    turned<T>(call, "x", "y", 1);
+    rotated<T>(call, "x", "y", 1);
   }
 };
 
@@ -30,7 +29,7 @@ struct Value {
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
-    turned<T>(call, "cotangent.y", "gradient.x", -1);
+    rotated<T>(call, "cotangent.y", "gradient.x", -1);
   }
 };
 
@@ -38,10 +37,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("positional.rotary")
-      .value<Value>("pairs", {.tf32 = false})
-      .value<Value>("pairs", {.layout = "thd", .tf32 = false})
-      .gradient<Gradient>("pairs", {.tf32 = false})
-      .gradient<Gradient>("pairs", {.layout = "thd", .tf32 = false})
+      .value<Value>("pairs", {.layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("pairs", {.layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

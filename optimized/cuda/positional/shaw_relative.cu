@@ -28,12 +28,12 @@ struct Tables {
   /// x table^T for every query, in the workspace.
   template <class T, class Factor>
   Rows against(Call& call, const Rows& x, const Rows& table) const {
-    const Answers products = by_row(call);
-    multiply_rows<T, Factor>(call, {.a = x, .b = table, .rows = logits.queries, .answers = products});
+    const OutputRows products = by_row(call);
+    multiply_rows<T, Factor>(call, {.a = x, .b = table, .rows = logits.queries, .output = products});
     return read_back(products);
   }
-  /// What stands in the workspace by query and row of a table.
-  Answers by_row(Call& call) const { return call.workspace_rows(logits.queries, width()); }
+  /// Workspace [queries, rows of a table].
+  OutputRows by_row(Call& call) const { return call.workspace_rows(logits.queries, width()); }
 };
 
 /// The weights of each row of the table summed, then times p_v.
@@ -43,18 +43,18 @@ struct Value {
     const Tables tables = Tables::of<T, Factor>(call);
     const Logits& logits = tables.logits;
     const Rows v = call.rows("v");
-    const Answers weights = tables.by_row(call), of_values = call.workspace_rows(logits.queries, v.stored);
+    const OutputRows weights = tables.by_row(call), of_values = call.workspace_rows(logits.queries, v.stored);
     attend_from_statistics<T, Factor>(call, logits, v, of_values, weights);
     dense<T, Factor>(call, {.tokens = logits.queries,
                             .x = read_back(weights),
                             .w = {tables.p_v, tables.width()},
                             .addend = read_back(of_values),
-                            .y = call.answers("o")});
+                            .y = call.output_rows("o")});
   }
 };
 
-/// With w_ir and g_ir the weights and the gradients of the logits summed over the keys of row r:
-/// grad_p_v = w^T grad_o, grad_p_k = scale g^T q, and grad_q is what attention says and scale g p_k.
+/// With w_ir and g_ir the weights and the gradients of the logits summed over the keys of row r: grad_p_v = w^T grad_o,
+/// grad_p_k = scale g^T q, and grad_q is the gradient of attention plus scale g p_k.
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
@@ -62,14 +62,14 @@ struct Gradient {
     Logits& logits = tables.logits;
     const Rows grad_o = call.rows("cotangent.o");
     logits.relative.gradients = tables.against<T, Factor>(call, grad_o, tables.p_v);
-    const Answers weights = tables.by_row(call), gradients = tables.by_row(call),
-                  by_keys = call.workspace_rows(logits.queries, logits.q.stored);
+    const OutputRows weights = tables.by_row(call), gradients = tables.by_row(call),
+                     by_keys = call.workspace_rows(logits.queries, logits.q.stored);
     attend_backward<T, Factor>(call, logits,
                                {.v = call.rows("v"),
                                 .grad_o = grad_o,
                                 .grad_q = by_keys,
-                                .grad_k = call.answers("gradient.k"),
-                                .grad_v = call.answers("gradient.v"),
+                                .grad_k = call.output_rows("gradient.k"),
+                                .grad_v = call.output_rows("gradient.v"),
                                 .grad_logits_by_row = gradients,
                                 .weights_by_row = weights});
     dense<T, Factor>(call, {.tokens = logits.queries,
@@ -77,11 +77,11 @@ struct Gradient {
                             .w = {tables.p_k, tables.width()},
                             .factor = logits.scale,
                             .addend = read_back(by_keys),
-                            .y = call.answers("gradient.q")});
+                            .y = call.output_rows("gradient.q")});
     multiply_columns<T, Factor>(call, logits.queries, read_back(gradients), logits.q,
-                                call.answers_of_sequence("gradient.p_k"), logits.scale);
+                                call.output_rows_of_sequence("gradient.p_k"), logits.scale);
     multiply_columns<T, Factor>(call, logits.queries, read_back(weights), grad_o,
-                                call.answers_of_sequence("gradient.p_v"));
+                                call.output_rows_of_sequence("gradient.p_v"));
   }
 };
 

@@ -13,14 +13,14 @@ struct Value {
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
     const Rows x = call.rows("x");
-    const Waves waves{.frequencies = Frequencies::of(
-                          call, x.width() / 2.0 - (call.choice<Timescale>("timescale") == Timescale::endpoint ? 1 : 0)),
-                      .start = call.integer("start"),
-                      .rows = tokens.length,
-                      .width = x.width(),
-                      .blocks = call.choice<Layout>("layout") == Layout::half};
-    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, x, waves.table(call),
-                call.answers("y"));
+    const Sinusoids sinusoids{
+        .frequencies = Frequencies::of(
+            call, x.width() / 2.0 - (call.choice<Timescale>("timescale") == Timescale::endpoint ? 1 : 0)),
+        .start = call.integer("start"),
+        .rows = tokens.length,
+        .width = x.width(),
+        .blocks = call.choice<Layout>("layout") == Layout::half};
+    launch_by_chunks(call, add_positions<T>, tokens, Index{0}, x, sinusoids.table(call), call.output_rows("y"));
   }
 };
 
@@ -28,8 +28,8 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Sequences tokens = call.sequences("n", "x", kPositionRows);
-    call.launch(add_positions<T>, of_chunks(call, tokens), kThreads, 0, tokens, Index{0}, call.rows("cotangent.y"),
-                Rows{}, call.answers("gradient.x"));
+    launch_by_chunks(call, add_positions<T>, tokens, Index{0}, call.rows("cotangent.y"), Rows{},
+                     call.output_rows("gradient.x"));
   }
 };
 
@@ -37,10 +37,8 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   return Kernels("positional.sinusoidal")
-      .value<Value>("exponential", {.tf32 = false})
-      .value<Value>("exponential", {.layout = "thd", .tf32 = false})
-      .gradient<Gradient>("exponential", {.tf32 = false})
-      .gradient<Gradient>("exponential", {.layout = "thd", .tf32 = false})
+      .value<Value>("exponential", {.layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("exponential", {.layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

@@ -4,7 +4,7 @@
 namespace attest::cuda::positional::xl_expanded_score {
 namespace {
 
-/// What a call brings.
+/// The inputs of a call.
 struct Given {
   Sequences queries, keys;
   Rows x_q, p_q, x_k, p_k, w_q, w_k;
@@ -29,15 +29,17 @@ struct FourTerms {
                position_q = project<T, Factor>(call, in.queries, in.p_q, in.w_q);
     const Rows content_k = project<T, Factor>(call, in.keys, in.x_k, in.w_k),
                position_k = project<T, Factor>(call, in.keys, in.p_k, in.w_k);
-    const Answers sum = call.workspace_rows(in.queries, static_cast<int>(in.keys.length));
-    multiply_rows<T, Factor>(call, {.a = content_q, .b = content_k, .rows = in.queries, .answers = sum});
+    const OutputRows sum = call.workspace_rows(in.queries, static_cast<int>(in.keys.length));
+    multiply_rows<T, Factor>(call, {.a = content_q, .b = content_k, .rows = in.queries, .output = sum});
     multiply_rows<T, Factor>(
-        call, {.a = content_q, .b = position_k, .rows = in.queries, .addend = read_back(sum), .answers = sum});
+        call, {.a = content_q, .b = position_k, .rows = in.queries, .addend = read_back(sum), .output = sum});
     multiply_rows<T, Factor>(
-        call, {.a = position_q, .b = content_k, .rows = in.queries, .addend = read_back(sum), .answers = sum});
-    multiply_rows<T, Factor>(
-        call,
-        {.a = position_q, .b = position_k, .rows = in.queries, .addend = read_back(sum), .answers = call.answers("a")});
+        call, {.a = position_q, .b = content_k, .rows = in.queries, .addend = read_back(sum), .output = sum});
+    multiply_rows<T, Factor>(call, {.a = position_q,
+                                    .b = position_k,
+                                    .rows = in.queries,
+                                    .addend = read_back(sum),
+                                    .output = call.output_rows("a")});
   }
 };
 
@@ -48,7 +50,7 @@ struct Factored {
     const Given in(call);
     const Rows q = project<T, Factor>(call, in.queries, add_rows<T>(call, in.queries, in.x_q, in.p_q), in.w_q);
     const Rows k = project<T, Factor>(call, in.keys, add_rows<T>(call, in.keys, in.x_k, in.p_k), in.w_k);
-    multiply_rows<T, Factor>(call, {.a = q, .b = k, .rows = in.queries, .answers = call.answers("a")});
+    multiply_rows<T, Factor>(call, {.a = q, .b = k, .rows = in.queries, .output = call.output_rows("a")});
   }
 };
 
@@ -59,12 +61,12 @@ struct Metric {
     const Given in(call);
     const int f = in.x_q.stored;
     const Sequences features{.length = f, .count = in.queries.count, .chunk = kTile};
-    const Answers G = call.workspace_rows(features, f);
-    multiply_rows<T, Factor>(call, {.a = in.w_q, .b = in.w_k, .rows = features, .answers = G});
+    const OutputRows G = call.workspace_rows(features, f);
+    multiply_rows<T, Factor>(call, {.a = in.w_q, .b = in.w_k, .rows = features, .output = G});
     const Rows q = project<T, Factor>(call, in.queries, add_rows<T>(call, in.queries, in.x_q, in.p_q), read_back(G));
     multiply_rows<T, Factor>(
         call,
-        {.a = q, .b = add_rows<T>(call, in.keys, in.x_k, in.p_k), .rows = in.queries, .answers = call.answers("a")});
+        {.a = q, .b = add_rows<T>(call, in.keys, in.x_k, in.p_k), .rows = in.queries, .output = call.output_rows("a")});
   }
 };
 
@@ -80,15 +82,15 @@ struct Gradient {
     const Rows q = project<T, Factor>(call, in.queries, rows_q, in.w_q),
                k = project<T, Factor>(call, in.keys, rows_k, in.w_k);
     const Rows grad_q = project<T, Factor>(call, in.queries, grad_a, k);
-    const Answers grad_k = call.workspace_rows(in.keys, k.stored);
+    const OutputRows grad_k = call.workspace_rows(in.keys, k.stored);
     multiply_columns<T, Factor>(call, in.queries, grad_a, q, grad_k);
     for (const char* name : {"gradient.x_q", "gradient.p_q"})
-      multiply_rows<T, Factor>(call, {.a = grad_q, .b = in.w_q, .rows = in.queries, .answers = call.answers(name)});
+      multiply_rows<T, Factor>(call, {.a = grad_q, .b = in.w_q, .rows = in.queries, .output = call.output_rows(name)});
     for (const char* name : {"gradient.x_k", "gradient.p_k"})
-      multiply_rows<T, Factor>(call,
-                               {.a = read_back(grad_k), .b = in.w_k, .rows = in.keys, .answers = call.answers(name)});
-    multiply_columns<T, Factor>(call, in.queries, rows_q, grad_q, call.answers_of_sequence("gradient.w_q"));
-    multiply_columns<T, Factor>(call, in.keys, rows_k, read_back(grad_k), call.answers_of_sequence("gradient.w_k"));
+      multiply_rows<T, Factor>(
+          call, {.a = read_back(grad_k), .b = in.w_k, .rows = in.keys, .output = call.output_rows(name)});
+    multiply_columns<T, Factor>(call, in.queries, rows_q, grad_q, call.output_rows_of_sequence("gradient.w_q"));
+    multiply_columns<T, Factor>(call, in.keys, rows_k, read_back(grad_k), call.output_rows_of_sequence("gradient.w_k"));
   }
 };
 

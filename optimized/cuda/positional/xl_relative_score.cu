@@ -6,19 +6,19 @@
 namespace attest::cuda::positional::xl_relative_score {
 namespace {
 
-/// A matrix from another place on, so many elements behind.
+/// The matrix that begins `elements` elements later.
 template <class T>
 Rows from(const Rows& rows, Index elements) {
   Rows moved = rows;
-  if (rows.wide)
+  if (rows.in_float)
     moved.data = static_cast<const float*>(rows.data) + elements;
   else
     moved.data = static_cast<const T*>(rows.data) + elements;
   return moved;
 }
 
-/// What a call brings, and its projections. Distances are counted from -ahead on: p has a row for each, and column t of
-/// what is kept by distance is for keys t - ahead places behind their query.
+/// The inputs of a call, and their projections. Distances are counted from -ahead on: p has a row for each, and column
+/// t of a matrix by distance is for keys t - ahead places before their query.
 struct Projections {
   Rows x_q{}, x_k{}, w_q{}, w_e{}, w_r{}, r{}, r_ahead{};  // row t of r_ahead is for distance t - ahead
   Sequences queries{}, keys{}, distances{};
@@ -55,16 +55,16 @@ struct Projections {
   Index past() const { return keys.length - queries.length; }
   Sequences rows_ahead() const { return {.length = ahead, .count = queries.count, .chunk = kTile}; }
 
-  /// q, or q with what every query asks.
+  /// q, or q + bias for every query.
   template <class T, class Factor>
   Rows q(Call& call, const Rows& bias = {}) const {
     return project<T, Factor>(call, queries, x_q, w_q, bias);
   }
 
-  /// What is kept by distance, by key: rows that are read one element longer than they are, and backwards, are in the
-  /// order of the keys.
+  /// The view by key of a matrix stored by distance: with a row stride of one element more, and columns read backwards,
+  /// entries are in the order of the keys.
   template <class T>
-  Rows by_key(const Answers& by_distance) const {
+  Rows by_key(const OutputRows& by_distance) const {
     Rows skewed = from<T>(read_back(by_distance), ahead + past());
     skewed.place.row += 1;
     skewed.place.column = -1;
@@ -74,12 +74,12 @@ struct Projections {
   /// r_ahead w_r, then r w_r.
   template <class T, class Factor>
   Rows project_distances(Call& call) const {
-    const Answers all = call.workspace_rows(distances, w_r.stored);
-    Answers behind = all;
-    behind.data = static_cast<float*>(all.data) + ahead * all.place.row;
+    const OutputRows all = call.workspace_rows(distances, w_r.stored);
+    OutputRows from_distance_0 = all;
+    from_distance_0.data = static_cast<float*>(all.data) + ahead * all.place.row;
     const Weights w{w_r, r.stored};
     if (ahead > 0) dense<T, Factor>(call, {.tokens = rows_ahead(), .x = r_ahead, .w = w, .y = all});
-    dense<T, Factor>(call, {.tokens = keys, .x = r, .w = w, .y = behind});
+    dense<T, Factor>(call, {.tokens = keys, .x = r, .w = w, .y = from_distance_0});
     return read_back(all);
   }
 };
@@ -89,18 +89,18 @@ struct Shifted {
   template <class T, class Factor>
   static void run(Call& call) {
     const Projections x = Projections::of<T, Factor>(call);
-    const Rows asks_content = x.q<T, Factor>(call, call.rows("u")),
-               asks_distance = x.q<T, Factor>(call, call.rows("v"));
-    const Answers by_distance = call.workspace_rows(x.queries, static_cast<int>(x.distances.length));
+    const Rows content_query = x.q<T, Factor>(call, call.rows("u")),
+               distance_query = x.q<T, Factor>(call, call.rows("v"));
+    const OutputRows by_distance = call.workspace_rows(x.queries, static_cast<int>(x.distances.length));
     multiply_rows<T, Factor>(
-        call, {.a = asks_distance, .b = x.p, .rows = x.queries, .factor = x.scale, .answers = by_distance});
-    multiply_rows<T, Factor>(call, {.a = asks_content,
+        call, {.a = distance_query, .b = x.p, .rows = x.queries, .factor = x.scale, .output = by_distance});
+    multiply_rows<T, Factor>(call, {.a = content_query,
                                     .b = x.k,
                                     .rows = x.queries,
                                     .factor = x.scale,
                                     .addend = x.by_key<T>(by_distance),
                                     .last_diagonal = x.last_diagonal,
-                                    .answers = call.answers("a")});
+                                    .output = call.output_rows("a")});
   }
 };
 
@@ -110,9 +110,9 @@ struct FourTerms {
   static void run(Call& call) {
     const Projections x = Projections::of<T, Factor>(call);
     const Rows q = x.q<T, Factor>(call);
-    const Answers by_distance = call.workspace_rows(x.queries, static_cast<int>(x.distances.length));
-    const Answers sum = call.workspace_rows(x.queries, static_cast<int>(x.keys.length));
-    Scores term{.a = q, .b = x.p, .rows = x.queries, .factor = x.scale, .answers = by_distance};
+    const OutputRows by_distance = call.workspace_rows(x.queries, static_cast<int>(x.distances.length));
+    const OutputRows sum = call.workspace_rows(x.queries, static_cast<int>(x.keys.length));
+    Scores term{.a = q, .b = x.p, .rows = x.queries, .factor = x.scale, .output = by_distance};
     multiply_rows<T, Factor>(call, term);
     term.a = call.rows("v");
     term.addend = read_back(by_distance);
@@ -123,26 +123,27 @@ struct FourTerms {
             .factor = x.scale,
             .addend = x.by_key<T>(by_distance),
             .last_diagonal = x.last_diagonal,
-            .answers = sum};
+            .output = sum};
     multiply_rows<T, Factor>(call, term);
     term.a = call.rows("u");
     term.addend = read_back(sum);
-    term.answers = call.answers("a");
+    term.output = call.output_rows("a");
     multiply_rows<T, Factor>(call, term);
   }
 };
 
-/// scale grad_a where there is a score, by key and by distance. A thread has an element of a row.
+/// scale grad_a where a key is scored, else 0, by key and by distance.
 template <class T>
 __global__ __launch_bounds__(kThreads) void place_gradients(Sequences queries, float scale, int first,
-                                                            int last_diagonal, Rows grad_a, Answers by_key,
-                                                            Answers by_distance) {
+                                                            int last_diagonal, Rows grad_a, OutputRows by_key,
+                                                            OutputRows by_distance) {
   const Chunk chunk = queries.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), keys = by_key.width, distances = by_distance.width;
-  const Panel<T> given(grad_a, chunk, head);
-  const auto put = [&](const Answers& to, int row, int column, int i, int j) {
+  const Panel<T> cotangent(grad_a, chunk, head);
+  const auto put = [&](const OutputRows& to, int row, int column, int i, int j) {
     const bool scored = j >= 0 && j < keys && j - i <= last_diagonal;
-    static_cast<float*>(to.data)[to.place.at(chunk.sequence, head, i, column)] = scored ? scale * given(row, j) : 0.0f;
+    static_cast<float*>(to.data)[to.place.at(chunk.sequence, head, i, column)] =
+        scored ? scale * cotangent(row, j) : 0.0f;
   };
   for (int at = static_cast<int>(threadIdx.x); at < chunk.count * distances; at += kThreads) {
     const int row = at / distances, t = at % distances, i = static_cast<int>(chunk.first) + row;
@@ -156,40 +157,40 @@ struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
     const Projections x = Projections::of<T, Factor>(call);
-    const Rows asks_content = x.q<T, Factor>(call, call.rows("u")),
-               asks_distance = x.q<T, Factor>(call, call.rows("v"));
-    const Answers by_key = call.workspace_rows(x.queries, static_cast<int>(x.keys.length));
-    const Answers by_distance = call.workspace_rows(x.queries, static_cast<int>(x.distances.length));
+    const Rows content_query = x.q<T, Factor>(call, call.rows("u")),
+               distance_query = x.q<T, Factor>(call, call.rows("v"));
+    const OutputRows by_key = call.workspace_rows(x.queries, static_cast<int>(x.keys.length));
+    const OutputRows by_distance = call.workspace_rows(x.queries, static_cast<int>(x.distances.length));
     call.launch(place_gradients<T>, {x.queries.slots(), 1, call.heads()}, kThreads, 0, x.queries, x.scale,
                 static_cast<int>(x.ahead + x.past()), x.last_diagonal, call.rows("cotangent.a"), by_key, by_distance);
     const Rows grad_content = project<T, Factor>(call, x.queries, read_back(by_key), x.k);
     const Rows grad_distance = project<T, Factor>(call, x.queries, read_back(by_distance), x.p);
-    const Answers grad_k = call.workspace_rows(x.keys, x.k.stored),
-                  grad_p = call.workspace_rows(x.distances, x.p.stored);
-    multiply_columns<T, Factor>(call, x.queries, read_back(by_key), asks_content, grad_k);
-    multiply_columns<T, Factor>(call, x.queries, read_back(by_distance), asks_distance, grad_p);
+    const OutputRows grad_k = call.workspace_rows(x.keys, x.k.stored),
+                     grad_p = call.workspace_rows(x.distances, x.p.stored);
+    multiply_columns<T, Factor>(call, x.queries, read_back(by_key), content_query, grad_k);
+    multiply_columns<T, Factor>(call, x.queries, read_back(by_distance), distance_query, grad_p);
 
-    sum_rows<T>(call, x.queries, grad_content, call.answers("gradient.u"));
-    sum_rows<T>(call, x.queries, grad_distance, call.answers("gradient.v"));
+    sum_rows<T>(call, x.queries, grad_content, call.output_rows("gradient.u"));
+    sum_rows<T>(call, x.queries, grad_distance, call.output_rows("gradient.v"));
     const Rows grad_q = add_rows<T>(call, x.queries, grad_content, grad_distance);
-    through<T, Factor>(call, x.queries, grad_q, x.x_q, x.w_q, "gradient.x_q", "gradient.w_q");
-    through<T, Factor>(call, x.keys, read_back(grad_k), x.x_k, x.w_e, "gradient.x_k", "gradient.w_e");
+    projection_gradients<T, Factor>(call, x.queries, grad_q, x.x_q, x.w_q, "gradient.x_q", "gradient.w_q");
+    projection_gradients<T, Factor>(call, x.keys, read_back(grad_k), x.x_k, x.w_e, "gradient.x_k", "gradient.w_e");
     Rows of_ahead{};
     if (x.ahead > 0) {
-      const Answers sum = call.workspace_rows({.length = x.r.stored, .count = x.queries.count}, x.p.stored);
+      const OutputRows sum = call.workspace_rows({.length = x.r.stored, .count = x.queries.count}, x.p.stored);
       multiply_columns<T, Factor>(call, x.rows_ahead(), x.r_ahead, read_back(grad_p), sum);
       of_ahead = read_back(sum);
     }
-    through<T, Factor>(call, x.keys, from<T>(read_back(grad_p), x.ahead * grad_p.place.row), x.r, x.w_r, "gradient.r",
-                       "gradient.w_r", of_ahead);
+    projection_gradients<T, Factor>(call, x.keys, from<T>(read_back(grad_p), x.ahead * grad_p.place.row), x.r, x.w_r,
+                                    "gradient.r", "gradient.w_r", of_ahead);
   }
 
   /// Of y = x w: grad_x = grad_y w^T, grad_w = x^T grad_y + addend.
   template <class T, class Factor>
-  static void through(Call& call, const Sequences& rows, const Rows& grad_y, const Rows& x, const Rows& w,
-                      const char* grad_x, const char* grad_w, const Rows& addend = {}) {
-    multiply_rows<T, Factor>(call, {.a = grad_y, .b = w, .rows = rows, .answers = call.answers(grad_x)});
-    multiply_columns<T, Factor>(call, rows, x, grad_y, call.answers_of_sequence(grad_w), 1, addend);
+  static void projection_gradients(Call& call, const Sequences& rows, const Rows& grad_y, const Rows& x, const Rows& w,
+                                   const char* grad_x, const char* grad_w, const Rows& addend = {}) {
+    multiply_rows<T, Factor>(call, {.a = grad_y, .b = w, .rows = rows, .output = call.output_rows(grad_x)});
+    multiply_columns<T, Factor>(call, rows, x, grad_y, call.output_rows_of_sequence(grad_w), 1, addend);
   }
 };
 

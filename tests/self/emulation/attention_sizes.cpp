@@ -60,7 +60,7 @@ Tensors inputs_of(const Problem& p, const Format& format, bool gradient) {
             .first->second;
     for (Index b = 0; b < mask.shape[0]; ++b)
       for (Index h = 0; h < p.heads; ++h)
-        for (Index i = 0; i < p.queries[0]; ++i)  // the third query sees nothing
+        for (Index i = 0; i < p.queries[0]; ++i)  // the third query has no visible key
           for (Index j = 0; j < p.keys[0]; ++j) *mask.at({b, h, i, j}) = std::byte(i != 2 && engine() % 3 != 0);
   }
   return all;
@@ -81,7 +81,7 @@ Tensors outputs_of(const Problem& p, const Format& format, bool gradient) {
   return all;
 }
 
-Tensors answer(const Problem& p, const Format& format, const std::string& form, bool gradient, Tensors inputs) {
+Tensors evaluate(const Problem& p, const Format& format, const std::string& form, bool gradient, Tensors inputs) {
   Tensors outputs = outputs_of(p, format, gradient);
   const std::vector<attest_parameter> parameters{{"scale", 1, p.scale(), 0, nullptr},
                                                  {"causal", 1, 0, p.causal, nullptr},
@@ -247,21 +247,21 @@ double judged(const Problem& p, const Format& format, const Tensors& in, const T
   return worst;
 }
 
-struct Way {
+struct Configuration {
   const Format* format;
   std::string form;
   bool gradient;
 };
-void PrintTo(const Way& way, std::ostream* out) {
-  *out << way.format->name << " " << way.form << (way.gradient ? " gradient" : " value");
+void PrintTo(const Configuration& configuration, std::ostream* out) {
+  *out << configuration.format->name << " " << configuration.form << (configuration.gradient ? " gradient" : " value");
 }
 
-class Sizes : public testing::TestWithParam<Way> {
+class Sizes : public testing::TestWithParam<Configuration> {
 protected:
   bool gradient() const { return GetParam().gradient; }
   Tensors inputs(const Problem& p) const { return inputs_of(p, *GetParam().format, gradient()); }
   Tensors run(const Problem& p, const Tensors& in) const {
-    return answer(p, *GetParam().format, GetParam().form, gradient(), in);
+    return evaluate(p, *GetParam().format, GetParam().form, gradient(), in);
   }
   double check(const Problem& p) const {
     const Tensors in = inputs(p);
@@ -339,23 +339,24 @@ TEST_P(Sizes, WhereTensorsLieChangesNoBit) {
   }
 }
 
-std::vector<Way> ways() {
-  std::vector<Way> all;
+std::vector<Configuration> configurations() {
+  std::vector<Configuration> all;
   for (const Format& format : kFormats) {
     for (const char* form : {"online_blocked", "per_query"}) all.push_back({&format, form, false});
     all.push_back({&format, "per_query", true});
   }
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(SoftmaxAttention, Sizes, testing::ValuesIn(ways()), [](const auto& way) {
-  return std::string(way.param.format->name) + "_" + way.param.form + (way.param.gradient ? "_gradient" : "_value");
+INSTANTIATE_TEST_SUITE_P(SoftmaxAttention, Sizes, testing::ValuesIn(configurations()), [](const auto& configuration) {
+  return std::string(configuration.param.format->name) + "_" + configuration.param.form +
+         (configuration.param.gradient ? "_gradient" : "_value");
 });
 
-/// What this test allows is no more than what it says: one key of two hundred that weighs a little more shows.
+/// The allowance is not too wide: one key of two hundred that weighs a little more is seen.
 TEST(AttentionAllowance, SeesAKeyThatIsOff) {
   const Problem p{.queries = {3}, .keys = {200}, .d = 8, .m = 3};
   Tensors in = inputs_of(p, kFormats[0], false);
-  const Tensors out = answer(p, kFormats[0], "online_blocked", false, in);
+  const Tensors out = evaluate(p, kFormats[0], "online_blocked", false, in);
   Judge right(p, kFormats[0], in, out, 0, 0);
   right.value();
   EXPECT_LE(right.worst(), 1) << right.where();

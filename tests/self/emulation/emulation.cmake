@@ -1,5 +1,11 @@
-# The CUDA emulation: it knows nothing of the reference, so its tests know nothing of the judge.
-foreach(stem kernels matrix races reports)
+# Tests of the CUDA emulation, without reference and judge: every *.cpp here but the *_sizes.cpp.
+file(GLOB tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/emulation emulation/*.cpp)
+set(sizes ${tests})
+list(FILTER sizes INCLUDE REGEX "_sizes\\.cpp$")
+list(REMOVE_ITEM tests ${sizes})
+list(TRANSFORM tests REPLACE "\\.cpp$" "")
+list(TRANSFORM sizes REPLACE "\\.cpp$" "")
+foreach(stem ${tests})
   set(target attest_test_emulation_${stem})
   add_executable(${target} emulation/${stem}.cpp)
   if(stem STREQUAL "kernels")
@@ -12,8 +18,8 @@ foreach(stem kernels matrix races reports)
   gtest_discover_tests(${target} TEST_PREFIX "emulation/${stem}/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endforeach()
 
-# The plugin itself, at sizes that certified values would take too long for. It is loaded as any candidate is.
-foreach(stem linear_sizes attention_sizes)
+# *_sizes.cpp: kernels of the emulated plugin, loaded as a candidate, at sizes for which certified values take too long.
+foreach(stem ${sizes})
   set(target attest_test_emulation_${stem})
   add_executable(${target} emulation/${stem}.cpp)
   target_compile_definitions(${target} PRIVATE ATTEST_CUDA_EMULATED="$<TARGET_FILE:attest_cuda_emulated>")
@@ -24,7 +30,7 @@ foreach(stem linear_sizes attention_sizes)
   gtest_discover_tests(${target} TEST_PREFIX "emulation/${stem}/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endforeach()
 
-# The same kernels by nvcc, which needs no GPU: skipped, and counted, where there is none.
+# kernels.cu by nvcc, which needs no GPU: skipped, and counted as skipped, where there is no nvcc.
 foreach(architecture sm_80 sm_90 sm_90a)
   add_test(
     NAME emulation/nvcc/${architecture}

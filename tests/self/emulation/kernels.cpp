@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Correct kernels: the same right bits for every seed, and the meaning of each operation.
+// Correct kernels: the right bits, the same for every seed; and the meaning of each operation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -126,7 +126,7 @@ TEST(Kernels, ProductsByTensorCores) {
 
 TEST(Kernels, Vocabulary) { EXPECT_NO_THROW(kernels::run_vocabulary(create_stream())); }
 
-// ---- what the operations mean
+// ---- the meaning of the operations
 
 __global__ void shuffles(int* out) {
   const int t = static_cast<int>(threadIdx.x);
@@ -151,7 +151,8 @@ TEST(Operations, Shuffles) {
     EXPECT_EQ(mine[4], t % 16 < 3 ? t : t - 3);
     EXPECT_EQ(mine[5], t % 16 > 12 ? t : t + 3);
     EXPECT_EQ(mine[6], t ^ 17);
-    EXPECT_EQ(mine[7], (t ^ 8) > (t | 7) ? t : t ^ 8);  // later groups are out of reach, earlier ones are not
+    EXPECT_EQ(mine[7],
+              (t ^ 8) > (t | 7) ? t : t ^ 8);  // lanes of later groups cannot be read, those of earlier ones can
   }
 }
 
@@ -186,7 +187,7 @@ TEST(Operations, Votes) {
   }
 }
 
-/// Halves of a warp go different ways and meet again.
+/// The halves of a warp take different branches and synchronise again after them.
 __global__ void halves(float* out) {
   __shared__ Shared<float, 32> tile;
   const int t = static_cast<int>(threadIdx.x);
@@ -243,7 +244,7 @@ TEST(Operations, Atomics) {
   EXPECT_EQ(out, (std::vector<int>{8 * 64 * 63 / 2, 30, 8 * 77, 8 * 5, 8 * 64, 8 * 64, 763}));
 }
 
-/// Async copies land at the wait of their group: two stages, one group under way while the other is used; the tail
+/// Async copies land at the wait of their group: two stages, one group is in flight while the other is used; the tail
 /// becomes zero.
 __global__ void stages(const float* in, float* out, int n) {
   __shared__ Shared<float, 2, 32> tile;
@@ -290,7 +291,7 @@ TEST(Operations, CopiesLandAtTheWait) {
   for (const float x : out) EXPECT_EQ(x, 107);
 }
 
-/// Blocks that pass a sum on, in the order in which they begin.
+/// A chain of blocks, in the order in which they begin: each adds to the sum of the one before.
 __global__ void look_back(int* ticket, int* flags, int* sums) {
   __shared__ Shared<int, 1> mine;
   if (threadIdx.x == 0) {
@@ -354,7 +355,7 @@ TEST(Operations, ViewsAndVectors) {
   release(all);
 }
 
-/// What lies on a thread's stack is destroyed when another thread's mistake ends the block.
+/// Objects on a thread's stack are destroyed when another thread's exception ends the block.
 struct Counted {
   explicit Counted(int* c) : count(c) { ++*count; }
   ~Counted() { --*count; }
@@ -425,7 +426,7 @@ TEST(Conversions, Tf32) {
   EXPECT_TRUE(std::isnan(round_to_tf32(std::numeric_limits<float>::quiet_NaN())));
 }
 
-/// The errors that the page states, in units of the last place.
+/// The errors that optimized/cuda/emulation/README.md states, in units of the last place.
 TEST(Functions, StayWithinTheStatedErrors) {
   const auto ulps = [](float got, double exact) {
     return std::fabs(got - exact) / std::ldexp(1.0, std::max(std::ilogb(exact), -126) - 23);

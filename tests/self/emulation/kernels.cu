@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every name that kernels may use, compiled by nvcc (and by the host compiler): what one of the two refuses shows here.
+// Every name that kernels may use, compiled by nvcc and by the host compiler: a name that one of the two refuses is
+// found here.
 #include "kernels.cuh"
 
 namespace attest::cuda::kernels {

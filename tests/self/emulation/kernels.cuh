@@ -3,14 +3,14 @@
 
 #include "attest/cuda/device.hpp"
 
-/// Correct kernels, written once: emulation.cpp runs them, nvcc compiles them in kernels.cu.
+/// Correct kernels, written once: kernels.cpp runs them, nvcc compiles them in kernels.cu.
 
 namespace attest::cuda::kernels {
 
 /// Every name that kernels may use: kernels.cu.
 void run_vocabulary(Stream stream);
 
-/// Sum over a block by a tree in shared memory. `Barriers` = false plants the classic mistake.
+/// Sum over a block by a tree in shared memory. `Barriers` = false leaves out the barriers between the steps.
 template <int Threads, bool Barriers = true>
 __global__ void block_sum(const float* x, float* sum, int n) {
   __shared__ Shared<float, Threads> partial;
@@ -83,12 +83,12 @@ __global__ void product(const T* a, const T* b, float* c, int m, int n, int k) {
   }
 }
 
-/// c (64 x 8 Eights) = a (64 x depth) b by one warpgroup, b given as [8 Eights, depth] (Major::k) or as [depth, 8
-/// Eights] (Major::mn).
-template <int Eights, Major major, bool InRegisters>
+/// c (64 x 8 Fragments) = a (64 x depth) b by one warpgroup, b given as [8 Fragments, depth] (Major::k) or as [depth, 8
+/// Fragments] (Major::mn).
+template <int Fragments, Major major, bool InRegisters>
 __global__ __launch_bounds__(128) void warpgroup_product(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c,
                                                          int depth) {
-  constexpr int Columns = 8 * Eights;
+  constexpr int Columns = 8 * Fragments;
   DynamicShared memory;
   const CoreTile<__nv_bfloat16> left(memory, 64, depth),
       right(memory, major == Major::k ? Columns : depth, major == Major::k ? depth : Columns);
@@ -97,7 +97,7 @@ __global__ __launch_bounds__(128) void warpgroup_product(const __nv_bfloat16* a,
   for (int i = t; i < Columns * depth; i += 128) right(i / columns, i % columns) = b[i];
   fence_proxies();
   __syncthreads();
-  Accumulator sum[Eights];
+  Accumulator sum[Fragments];
   for (int k = 0; k < depth; k += 16) {
     MatrixA<__nv_bfloat16> rows[1];
     if constexpr (InRegisters) rows[0] = load_a<__nv_bfloat16>(left, 16 * warp(), k);
@@ -117,12 +117,12 @@ __global__ __launch_bounds__(128) void warpgroup_product(const __nv_bfloat16* a,
     warpgroup_commit();
     warpgroup_wait(sum);
   }
-  for (int e = 0; e < Eights; ++e)
+  for (int e = 0; e < Fragments; ++e)
     for (int i = 0; i < Accumulator::size; ++i)
       c[(16 * warp() + Accumulator::row(i)) * Columns + 8 * e + Accumulator::column(i)] = sum[e].values[i];
 }
 
-/// The same in float by 16x16 threads, with padded tiles and vector access.
+/// A float matrix product by 16x16 threads, with padded tiles and vector access.
 template <int Tile>
 __global__ void tiled_product(const float* a, const float* b, float* c, int n) {
   __shared__ Shared<float, Tile, Tile> left;

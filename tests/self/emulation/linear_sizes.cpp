@@ -11,11 +11,11 @@ using namespace attest::sizes;
 
 namespace {
 
-// ---- Numbers and how far a kernel may be from them ----
+// ---- Values with bounds on the errors of a kernel ----
 
-/// A number as a kernel has it: within `error` of `value`; `size` is at least the sum of the magnitudes of all that was
-/// added up to it, errors included. Sums and products are those of the equation, exact; what a kernel rounds on the way
-/// is added by rounded().
+/// A number as a kernel computes it: within `error` of `value`; `size` is at least the sum of the magnitudes of all
+/// that was added up to it, errors included. Sums and products are those of the equation, exact; rounded() adds the
+/// rounding errors of a kernel.
 struct Measured {
   double value = 0, error = 0, size = 0;
   Measured() = default;
@@ -30,7 +30,7 @@ Measured& operator+=(Measured& a, const Measured& b) {
   a.value += b.value, a.error += b.error, a.size += b.size;
   return a;
 }
-/// Each term of the sum with a factor of at most 1 + relative: (1 + relative) * size bounds what is computed as well.
+/// Each term of the sum with a factor of at most 1 + relative: (1 + relative) * size bounds the computed value as well.
 Measured rounded(const Measured& a, double relative) {
   const double error = a.error + relative * a.size;
   return {a.value, error, std::abs(a.value) + error};
@@ -39,9 +39,9 @@ Measured rounded(const Measured& a, double relative) {
 struct Lengths {
   Index n, width;  // tokens and terms of a dot product
 };
-/// Of a sum of products of three: no way through any of the three forms has more than 3 n + 2 width + 8 steps (the
-/// scores of a token, its sum over tokens, the totals of chunks, their sum, what the state answers), nor more than four
-/// factors that are rounded to the format.
+/// The relative error of a sum of products of three: no form has more than 3 n + 2 width + 8 additions in a row (scores
+/// of a token, their sum over tokens, totals of chunks, their prefix sums, the product with the state), nor more than
+/// four operands that are rounded to the format.
 double relative(const Format& format, const Lengths& lengths) {
   const double steps = 3.0 * static_cast<double>(lengths.n) + 2.0 * static_cast<double>(lengths.width) + 8;
   return std::pow(1 + format.storage, 4) * (1 + gamma(steps, format.sum * kUnit)) - 1;
@@ -49,8 +49,7 @@ double relative(const Format& format, const Lengths& lengths) {
 /// a / b, rounded once.
 Measured divided(const Measured& a, const Measured& b) {
   const double value = a.value / b.value, smallest = std::abs(b.value) - b.error;
-  if (!(smallest > 0))
-    throw std::logic_error("a denominator whose sign nobody knows: the case is to be drawn otherwise");
+  if (!(smallest > 0)) throw std::logic_error("the sign of a denominator is not certain: draw the case otherwise");
   return rounded({value, (a.error + std::abs(value) * b.error) / smallest,
                   std::abs(value) + (a.error + std::abs(value) * b.error) / smallest},
                  kUnit);
@@ -156,7 +155,7 @@ std::string call(const attest_kernel& kernel, const Problem& p, Tensors& inputs,
   return call(kernel, inputs, outputs, outputs.count("o") ? "o" : "gradient.phi_q", parameters, packed, missing);
 }
 
-Tensors answer(const Format& format, const std::string& form, bool gradient, const Problem& p, Tensors inputs) {
+Tensors evaluate(const Format& format, const std::string& form, bool gradient, const Problem& p, Tensors inputs) {
   Tensors outputs = outputs_of(p, format, gradient);
   const std::string said =
       call(kernel_of("linear.causal", format, form, gradient ? "gradient" : "value", p.packed), p, inputs, outputs);
@@ -219,7 +218,7 @@ public:
         compare("gradient.phi_q", i, a, stored(rounded(sum, back), format_));
       }
     }
-    // From the end: what a token's keys and values get from all answers behind it.
+    // From the end: the gradients of a token's keys and values sum over all later outputs.
     Matrix later = initial("cotangent.S", "cotangent.Z");
     for (Index i = n_; i-- > 0;) {
       const auto& row = G[at(i)];
@@ -352,22 +351,22 @@ bool same_states(const Problem& p, const Tensors& a, const Tensors& b, const std
 
 // ---- Tests ----
 
-struct Way {
+struct Configuration {
   const Format* format;
   std::string form;
   bool gradient;
 };
-void PrintTo(const Way& way, std::ostream* out) {
-  *out << way.format->name << " " << way.form << (way.gradient ? " gradient" : " value");
+void PrintTo(const Configuration& configuration, std::ostream* out) {
+  *out << configuration.format->name << " " << configuration.form << (configuration.gradient ? " gradient" : " value");
 }
 
-class Sizes : public testing::TestWithParam<Way> {
+class Sizes : public testing::TestWithParam<Configuration> {
 protected:
   const Format& format() const { return *GetParam().format; }
   const std::string& form() const { return GetParam().form; }
   bool gradient() const { return GetParam().gradient; }
   Tensors inputs(const Problem& p) const { return inputs_of(p, format(), gradient()); }
-  Tensors run(const Problem& p, const Tensors& in) const { return answer(format(), form(), gradient(), p, in); }
+  Tensors run(const Problem& p, const Tensors& in) const { return evaluate(format(), form(), gradient(), p, in); }
   double check(const Problem& p) const {
     const Tensors in = inputs(p);
     return judged(p, format(), in, run(p, in), gradient());
@@ -416,8 +415,7 @@ TEST_P(Sizes, WhereTensorsLieChangesNoBit) {
   Problem dense{.lengths = {70}, .heads = 2, .groups = 2, .c = 70, .m = 22, .chunk = 64};
   const Tensors in = inputs(dense), out = run(dense, in);
   judged(dense, format(), in, out, gradient());
-  // Every row aligned with something else behind it, rows that begin anywhere, columns that are not neighbours,
-  // pointers that no vector may be loaded from.
+  // Padded rows, rows that begin anywhere, columns that are not contiguous, pointers that are aligned for no vector.
   for (const Layout layout : {Layout{.padding = 2}, Layout{.padding = 3}, Layout{.column = 2}, Layout{.misaligned = 1},
                               Layout{.padding = 5, .misaligned = 3}}) {
     Problem other = dense;
@@ -466,7 +464,8 @@ TEST_P(Sizes, PackedSequencesOfUnequalLengths) {
   check({.lengths = {0, 0, 3}, .packed = true, .c = 73, .m = 66, .chunk = 16});
 }
 
-/// Two calls with the state carried are one call, bit for bit: token by token anywhere, by chunks at their borders.
+/// Two calls with a carried state give the bits of one call: cut anywhere token by token, at borders of chunks by
+/// chunks.
 TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
   const Problem whole{.lengths = {150}, .heads = 2, .groups = 2, .c = 9, .m = 40, .chunk = 16};
   const bool anywhere = form() == "recurrent";
@@ -475,7 +474,7 @@ TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
     Problem first = whole, second = whole;
     first.lengths = {cut};
     second.lengths = {whole.lengths[0] - cut};
-    Tensors before = inputs(first), behind = inputs(second);
+    Tensors before = inputs(first), after = inputs(second);
     for (auto& [name, tensor] : before) {
       if (tensor.shape.size() != 4 || name.back() == 'S') continue;
       for (Index head = 0; head < whole.heads; ++head)
@@ -485,7 +484,7 @@ TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
             if (i < cut)
               tensor.set({0, head, i, x}, value);
             else
-              behind.at(name).set({0, head, i - cut, x}, value);
+              after.at(name).set({0, head, i - cut, x}, value);
           }
     }
     const auto give = [&](Tensors& to, const std::string& name, const Tensors& from, const std::string& source) {
@@ -496,16 +495,16 @@ TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
     if (gradient()) {
       // Backward the gradient of the state runs from the end: the second part is called first.
       Problem value = first;
-      const Tensors middle = answer(format(), form(), false, value, [&] {
+      const Tensors middle = evaluate(format(), form(), false, value, [&] {
         Tensors forward = inputs_of(value, format(), false);
         for (auto& [name, tensor] : forward) tensor = before.at(name);
         return forward;
       }());
       for (const std::string state : {"S", "Z"}) {
-        give(behind, state, middle, state);
-        give(behind, "cotangent." + state, in, "cotangent." + state);
+        give(after, state, middle, state);
+        give(after, "cotangent." + state, in, "cotangent." + state);
       }
-      const Tensors tail = run(second, behind);
+      const Tensors tail = run(second, after);
       for (const std::string state : {"S", "Z"}) give(before, "cotangent." + state, tail, "gradient." + state);
       const Tensors front = run(first, before);
       for (const std::string name : {"gradient.phi_q", "gradient.phi_k", "gradient.v"}) {
@@ -515,8 +514,8 @@ TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
       EXPECT_TRUE(same_states(whole, out, front, "gradient.")) << "cut at " << cut;
     } else {
       const Tensors front = run(first, before);
-      for (const std::string state : {"S", "Z"}) give(behind, state, front, state);
-      const Tensors tail = run(second, behind);
+      for (const std::string state : {"S", "Z"}) give(after, state, front, state);
+      const Tensors tail = run(second, after);
       EXPECT_TRUE(same_rows(whole, out.at("o"), 0, first, front.at("o"))) << "cut at " << cut;
       EXPECT_TRUE(same_rows(whole, out.at("o"), cut, second, tail.at("o"))) << "cut at " << cut;
       EXPECT_TRUE(same_states(whole, out, tail, "")) << "cut at " << cut;
@@ -524,24 +523,25 @@ TEST_P(Sizes, ACarriedStateGivesTheBitsOfOneCall) {
   }
 }
 
-std::vector<Way> ways() {
-  std::vector<Way> all;
+std::vector<Configuration> configurations() {
+  std::vector<Configuration> all;
   for (const Format& format : kFormats)
     for (const char* form : {"recurrent", "chunked", "two_level"})
       for (const bool gradient : {false, true}) all.push_back({&format, form, gradient});
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(LinearCausal, Sizes, testing::ValuesIn(ways()), [](const auto& way) {
-  return std::string(way.param.format->name) + "_" + way.param.form + (way.param.gradient ? "_gradient" : "_value");
+INSTANTIATE_TEST_SUITE_P(LinearCausal, Sizes, testing::ValuesIn(configurations()), [](const auto& configuration) {
+  return std::string(configuration.param.format->name) + "_" + configuration.param.form +
+         (configuration.param.gradient ? "_gradient" : "_value");
 });
 
-/// What this test allows is no more than what it says: a single token that is left out shows.
+/// The allowance is not too wide: a single token of which one feature is off is seen.
 TEST(Allowance, SeesATokenThatIsMissing) {
   const Problem p{.lengths = {300}, .c = 8, .m = 3, .chunk = 64},
       shorter{.lengths = {299}, .c = 8, .m = 3, .chunk = 64};
   const Format& f32 = kFormats[0];
   Tensors in = inputs_of(p, f32, false);
-  const Tensors out = answer(f32, "chunked", false, p, in);
+  const Tensors out = evaluate(f32, "chunked", false, p, in);
   Judge right(p, f32, in, out, 0, 0);
   right.value();
   EXPECT_LE(right.worst(), 1) << right.where();

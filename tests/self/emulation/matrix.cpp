@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sums of the tensor cores: bit for bit what optimized/cuda/emulation/README.md states, written here a second time,
-// with long arithmetic instead of shifts; and the cases by which the literature found them.
+// The sums of the tensor cores: bit for bit what optimized/cuda/emulation/README.md states, implemented here a second
+// time, by long arithmetic instead of shifts; and the cases by which the literature found them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -74,7 +74,7 @@ void compare(int depth, int bits, int range, int least) {
       differ_from_fma += got != fma;
     }
   }
-  EXPECT_GT(differ_from_fma, 10000);  // the test would see a plain loop
+  EXPECT_GT(differ_from_fma, 10000);  // a plain loop of fma would fail here
 }
 
 TEST(TensorCore, Bf16) { compare(16, 8, 60, -126); }
@@ -92,11 +92,11 @@ TEST(TensorCore, Cuts) {
   // Toward zero, where rounding would go up.
   EXPECT_EQ(sum({1}, {0x1p-24f}, 1 + 0x1p-23f, TensorCore::sm_90), 1 + 0x1p-23f);
   EXPECT_EQ(sum({-1}, {0x1p-24f}, -1 - 0x1p-23f, TensorCore::sm_90), -1 - 0x1p-23f);
-  // Bits behind float's last: 1 + 4 * 2^-25 is 1 + 2^-23 where 25 bits are kept, 1 where 24 are.
+  // Bits after float's last: 1 + 4 * 2^-25 is 1 + 2^-23 where 25 bits are kept, 1 where 24 are.
   const std::vector<float> ones(4, 1.0f), small(4, 0x1p-25f);
   EXPECT_EQ(sum(ones, small, 1, TensorCore::sm_90), 1 + 0x1p-23f);
   EXPECT_EQ(sum(ones, small, 1, TensorCore::sm_80), 1);
-  // A large term that cancels takes the small ones with it, in its own group only.
+  // A large term that cancels makes the small ones of its own group vanish, and no others.
   std::vector<float> a(16, 0.0f), b(16, 1.0f);
   a[0] = 0x1p30f;
   a[1] = -0x1p30f;
@@ -198,9 +198,9 @@ TEST(Fragments, AResultAsTheNextOperand) {
 
 // ---- products of a warpgroup, exact too
 
-template <int Eights, Major major, bool InRegisters>
+template <int Fragments, Major major, bool InRegisters>
 void check_warpgroup(int depth) {
-  constexpr int columns = 8 * Eights;
+  constexpr int columns = 8 * Fragments;
   std::mt19937 engine(11);
   std::vector<int> a(static_cast<std::size_t>(64 * depth)), b(static_cast<std::size_t>(columns * depth));
   for (auto& x : a) x = static_cast<int>(engine() % 31) - 15;
@@ -211,7 +211,7 @@ void check_warpgroup(int depth) {
   std::transform(b.begin(), b.end(), low_b.begin(),
                  [](int x) { return from_float<__nv_bfloat16>(static_cast<float>(x)); });
   std::vector<float> c(64 * columns);
-  launch(kernels::warpgroup_product<Eights, major, InRegisters>, 1, 128,
+  launch(kernels::warpgroup_product<Fragments, major, InRegisters>, 1, 128,
          static_cast<std::size_t>((64 + columns) * depth * 2), nullptr, low_a.data(), low_b.data(), c.data(), depth);
   int wrong = 0;
   for (int i = 0; i < 64; ++i) {
@@ -225,12 +225,12 @@ void check_warpgroup(int depth) {
   }
   EXPECT_EQ(wrong, 0) << columns << " columns, depth " << depth;
 }
-template <int Eights>
+template <int Fragments>
 void check_warpgroup() {
-  check_warpgroup<Eights, Major::k, true>(48);
-  check_warpgroup<Eights, Major::k, false>(80);
-  check_warpgroup<Eights, Major::mn, true>(48);
-  check_warpgroup<Eights, Major::mn, false>(32);
+  check_warpgroup<Fragments, Major::k, true>(48);
+  check_warpgroup<Fragments, Major::k, false>(80);
+  check_warpgroup<Fragments, Major::mn, true>(48);
+  check_warpgroup<Fragments, Major::mn, false>(32);
 }
 
 TEST(Warpgroup, MultipliesTilesReadByRowsAndByColumns) {
@@ -243,7 +243,7 @@ TEST(Warpgroup, MultipliesTilesReadByRowsAndByColumns) {
   check_warpgroup<32>();
 }
 
-/// What the descriptors say, bit for bit: tables of the PTX ISA for tiles without a swizzle.
+/// The descriptors bit for bit, by the tables of the PTX ISA for tiles without a swizzle.
 __global__ void describe(std::uint64_t* out) {
   DynamicShared memory;
   memory.take<float>(16);

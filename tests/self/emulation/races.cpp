@@ -79,7 +79,7 @@ bool has_race(const Program& program) {
     std::size_t thread;
     int cell, time;
     Action action;
-    std::array<int, threads> clock;  // what the thread knew of the others' times
+    std::array<int, threads> clock;  // the times of the others that are ordered before
   };
   std::vector<Access> all;
   std::vector<std::array<int, threads>> clock(threads);
@@ -129,7 +129,7 @@ TEST(RaceCheck, AgreesWithVectorClocks) {
       try {
         launch(perform, 1, threads, 0, nullptr, &program, out.data());
       } catch (const emulation::Report& found) {
-        EXPECT_EQ(found.mistake, emulation::Mistake::race) << found.what();
+        EXPECT_EQ(found.kind, emulation::ErrorKind::race) << found.what();
         report = found.what();
       }
       ASSERT_EQ(!report.empty(), expected) << "program " << i << ", seed " << settings().seed << ": " << report;

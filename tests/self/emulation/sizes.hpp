@@ -18,7 +18,7 @@
 
 #include "attest/attest_kernel.h"
 
-/// Calls of the emulated CUDA plugin's kernels, on tensors that lie where a test wants them.
+/// Calls of the emulated CUDA plugin's kernels, on tensors with the strides and alignment that a test chooses.
 
 namespace attest::sizes {
 
@@ -42,14 +42,14 @@ inline constexpr double kUnit = 0x1p-24;
 struct Format {
   const char* name;
   DLDataType dtype;
-  double storage;  // unit of rounding of stored answers, and of what products take
-  double sum;      // what one step of a sum may be off by, of the sum of magnitudes, in units of float
+  double storage;  // unit of rounding of stored outputs and of operands
+  double sum;      // error of one addition, relative to the sum of magnitudes, in units of float
 };
 // bfloat16: a step is an instruction: 17 terms cut at 2^-25 of the largest, the sum at 2^-23.
 inline const Format kFormats[] = {{"f32", {kDLFloat, 32, 1}, 0, 1}, {"bf16", {kDLBfloat, 16, 1}, 0x1p-8, 17.0 / 2 + 2}};
 
 struct Layout {
-  Index padding = 0, column = 1, misaligned = 0;  // elements behind a row, from column to column, in front of the first
+  Index padding = 0, column = 1, misaligned = 0;  // elements after a row, from column to column, before the first
 };
 
 struct Tensor {
@@ -82,7 +82,7 @@ struct Tensor {
     if (dtype.bits == 32)
       std::memcpy(at(index), &value, 4);
     else
-      std::memcpy(at(index), reinterpret_cast<const char*>(&value) + 2, 2);  // what is drawn is a bfloat16
+      std::memcpy(at(index), reinterpret_cast<const char*>(&value) + 2, 2);  // drawn values are exact in bfloat16
   }
   double get(std::initializer_list<Index> index) const {
     float value = 0;
@@ -137,14 +137,14 @@ inline const attest_kernel& kernel_of(std::string_view equation, const Format& f
 inline constexpr std::byte kGuard{0xa5};
 inline constexpr std::size_t kGuards = 256;
 
-/// Where the sequences of a packed size begin.
+/// The offsets at which the sequences of a packed size begin.
 struct Offsets {
   std::string name;
   std::vector<Index> begins;
 };
 
-/// Runs a kernel in a workspace of the size that it asks for, less `missing`; returns what it says. Nothing behind the
-/// workspace may change. `first` is the equation's first output: it has as many heads as the call.
+/// Runs a kernel in a workspace of the size that it requests, less `missing` bytes; returns its error. Nothing after
+/// the workspace may change. `first` is the equation's first output: it has as many heads as the call.
 inline std::string call(const attest_kernel& kernel, Tensors& inputs, Tensors& outputs, std::string_view first,
                         const std::vector<attest_parameter>& parameters, std::vector<Offsets> packed = {},
                         std::size_t missing = 0) {
@@ -170,7 +170,7 @@ inline std::string call(const attest_kernel& kernel, Tensors& inputs, Tensors& o
   if (kernel.run(&described) != 0) return error[0] ? error : "no reason given";
   for (std::size_t i = 0; i < kGuards; ++i)
     if (workspace[size + i] != kGuard)
-      return "byte " + std::to_string(i) + " behind the workspace of " + std::to_string(size) + " was written";
+      return "byte " + std::to_string(i) + " after the workspace of " + std::to_string(size) + " was written";
   return "";
 }
 

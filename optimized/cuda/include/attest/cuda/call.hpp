@@ -13,10 +13,11 @@
 #include "attest/choice.hpp"
 #include "attest/cuda/tensors.hpp"
 
-/// The host's side of a kernel: what a call brings, and the table that a plugin exports.
+/// The host side of a kernel: access to the tensors and parameters of a call, and the kernel table that a plugin
+/// exports.
 
-/// Every pair of what tensors are stored in and what products take. Products of float16 run as tf32: sums and weights
-/// leave its range. units.cmake reads this list, too.
+/// Every pair of storage type T of tensors and operand type Factor of products. Products of float16 run as tf32: sums
+/// and weights leave its range. units.cmake reads this list, too.
 #define ATTEST_CUDA_FORMATS(instantiate) \
   instantiate(float, float) instantiate(float, Tf32) instantiate(__nv_bfloat16, __nv_bfloat16) instantiate(__half, Tf32)
 
@@ -26,9 +27,9 @@ struct Grid {
   Index x, y, z;
 };
 
-/// One call: tensors and parameters by name, in layout bhnd, or thd where it brings "offsets.SIZE"; a workspace; and
-/// launches. The code that launches also says how much workspace it takes: a Call that measures hands out no memory and
-/// launches nothing.
+/// One call: tensors and parameters by name, in layout bhnd, or thd where it has an input "offsets.SIZE"; a workspace;
+/// and launches. The same code launches and measures the workspace: a Call made with Purpose::measure counts the
+/// requested bytes, hands out no memory and launches nothing.
 class Call {
 public:
   enum class Purpose { run, measure };
@@ -40,8 +41,8 @@ public:
 
   int heads() const { return heads_ * own_; }
 
-  /// For an equation with heads of its own, before anything else is asked: heads() are then those of the call times
-  /// `own`, and tensors that have the axis [own heads] in front of their own shape are asked for by `of_own_heads`.
+  /// For an equation with heads of its own; to be called first. heads() are then those of the call times `own`, and
+  /// tensors with the axis [own heads] in front of their own shape are accessed by `..._of_own_heads`.
   void split_heads(int own) { own_ = own; }
 
   /// The sequences of a size's tokens, which are those of the input `name`, in chunks.
@@ -61,7 +62,7 @@ public:
     }
     return sequences;
   }
-  /// The same where the equation's own heads stand before its tokens.
+  /// The same for a tensor whose own heads precede its tokens.
   Sequences sequences_of_own_heads(const char* name, Index chunk) const {
     Sequences sequences = this->sequences("", name, chunk);
     sequences.length = input(name)->shape[3];
@@ -70,7 +71,7 @@ public:
   /// One token for each of the batch: for equations of a single token.
   Sequences single_tokens() const { return {.length = 1, .count = static_cast<int>(call_.outputs[0].tensor.shape[0])}; }
 
-  /// [tokens, width], or [width] or a number for one token. No data where the call does not bring it.
+  /// [tokens, width], or [width] or a number for one token. No data where the call has no such input.
   Rows rows(const char* name, Map map = Map::identity) const {
     const DLTensor* tensor = input(name);
     if (!tensor) return {};
@@ -88,11 +89,11 @@ public:
     rows.ones = true;
     return rows;
   }
-  Answers answers(const char* name) const {
+  OutputRows output_rows(const char* name) const {
     const DLTensor& tensor = *required(output(name), name);
     return {data<void>(tensor), false, of_tokens(tensor), width(tensor)};
   }
-  Answers answers_of_own_heads(const char* name) const {
+  OutputRows output_rows_of_own_heads(const char* name) const {
     const DLTensor& tensor = *required(output(name), name);
     return {data<void>(tensor), false, of_sequences(tensor, 1), width(tensor, 1)};
   }
@@ -102,11 +103,11 @@ public:
     if (!tensor) return {};
     return {.data = data<const void>(*tensor), .place = of_sequences(*tensor), .stored = width(*tensor)};
   }
-  Answers answers_of_sequence(const char* name) const {
+  OutputRows output_rows_of_sequence(const char* name) const {
     const DLTensor& tensor = *required(output(name), name);
     return {data<void>(tensor), false, of_sequences(tensor), width(tensor)};
   }
-  /// [tokens]: one number for each token, where the call brings it.
+  /// [tokens]: one number for each token; no data where the call has no such input.
   template <class V>
   Numbers<V> numbers(const DLTensor* tensor) const {
     if (!tensor) return {};
@@ -120,7 +121,7 @@ public:
     return rows;
   }
 
-  /// The state [rows, columns] that comes in, with one more column from `last` [rows] unless that is null.
+  /// The initial state [rows, columns], with one more column from `last` [rows] unless that is null.
   State initial(const char* matrix, const char* last, int rows, int columns) const {
     return state(input(matrix), last ? input(last) : nullptr, last != nullptr, rows, columns);
   }
@@ -128,7 +129,7 @@ public:
   State initial_of_own_heads(const char* matrix, const char* last, int rows, int columns) const {
     return state(input(matrix), input(last), true, rows, columns, 1);
   }
-  /// The state that goes out.
+  /// The final state, to be written.
   State final(const char* matrix, const char* last, int rows, int columns) const {
     return state(output(matrix), last ? output(last) : nullptr, last != nullptr, rows, columns);
   }
@@ -140,7 +141,7 @@ public:
   const DLTensor* output(const char* name) const { return attest_output(&call_, name); }
 
   double real(const char* name) const { return parameter(name).real; }
-  /// The same, or what the equation's page says where the call does not give it.
+  /// The same, or the equation's default where the call does not give it.
   double real(const char* name, double unless_given) const {
     return parameter(name).given ? parameter(name).real : unless_given;
   }
@@ -155,7 +156,7 @@ public:
   }
   Map map(const char* name) const { return choice<Map>(name); }
 
-  /// Room for `count` values in the call's workspace.
+  /// Memory for `count` values in the call's workspace; null while measuring.
   template <class V>
   V* workspace(Index count) {
     const std::size_t begin = used_;
@@ -169,7 +170,7 @@ public:
   std::size_t used() const { return used_; }
 
   /// [tokens, width] of floats in the workspace for every head, or for `sharing` heads together.
-  Answers workspace_rows(const Sequences& tokens, int width, int sharing = 1) {
+  OutputRows workspace_rows(const Sequences& tokens, int width, int sharing = 1) {
     const Index all = tokens.offsets ? tokens.length : tokens.length * tokens.count,
                 row = static_cast<Index>(heads() / sharing) * width;
     Place place{.sequence = tokens.offsets ? 0 : tokens.length * row,
@@ -221,8 +222,7 @@ private:
     if (packed_) return {.head = t.strides[1], .row = t.strides[0], .sharing = sharing(t), .own = own_};
     return {.sequence = t.strides[0], .head = t.strides[1], .row = t.strides[2], .sharing = sharing(t), .own = own_};
   }
-  /// What follows the heads, and the axis of own heads if there is one, is a row and a column, a column alone, or
-  /// nothing.
+  /// The axes after the heads, and after own heads where there are some, are (row, column), (column) or none.
   Place of_sequences(const DLTensor& t, int own_axes = 0) const {
     const int first = 2 + own_axes;
     Place place{.sequence = t.strides[0],
@@ -256,8 +256,8 @@ private:
   std::size_t used_ = 0;
 };
 
-inline Rows read_back(const Answers& written) {
-  return {.data = written.data, .wide = written.wide, .place = written.place, .stored = written.width};
+inline Rows read_back(const OutputRows& written) {
+  return {.data = written.data, .in_float = written.in_float, .place = written.place, .stored = written.width};
 }
 
 namespace detail {
@@ -274,7 +274,7 @@ int run(const attest_call* call) {
   }
 }
 
-/// What goes wrong here goes wrong again in run(), which can say so.
+/// An error here is not reported: run() meets it again and reports it.
 template <class Kernel, class T, class Factor>
 std::size_t workspace(const attest_call* call) {
   try {
@@ -291,17 +291,20 @@ constexpr DLDataType dtype = {std::is_same_v<T, __nv_bfloat16> ? kDLBfloat : kDL
 
 }  // namespace detail
 
-/// Where tensors are: what the same sources are compiled for.
+/// The device type of tensors: the host's in the emulation.
 #if defined(ATTEST_CUDA_EMULATION)
 inline constexpr DLDeviceType kDevice = kDLCPU;
 #else
 inline constexpr DLDeviceType kDevice = kDLCUDA;
 #endif
 
-/// What a kernel says of itself.
+/// The layouts that a kernel is registered for: one row of the table each.
+enum class Layouts { bhnd, thd, both };
+
+/// Declared properties of a kernel.
 struct About {
   std::string can{};  // capabilities
-  const char* layout = "bhnd";
+  Layouts layouts = Layouts::bhnd;
   bool tf32 = true;  // floats may be multiplied as tf32 too, which is another kernel
 };
 
@@ -324,19 +327,24 @@ public:
 private:
   template <class Kernel>
   Kernels&& add(const char* form, const char* reading, const About& about) && {
-    row<Kernel, float, float>(form, reading, about, about.can);
-    if (about.tf32)
-      row<Kernel, float, Tf32>(form, reading, about, about.can + (about.can.empty() ? "" : "; ") + "profile == 'tf32'");
-    row<Kernel, __nv_bfloat16, __nv_bfloat16>(form, reading, about, about.can);
-    row<Kernel, __half, Tf32>(form, reading, about, about.can);
+    if (about.layouts != Layouts::thd) add_layout<Kernel>(form, reading, "bhnd", about);
+    if (about.layouts != Layouts::bhnd) add_layout<Kernel>(form, reading, "thd", about);
     return std::move(*this);
   }
+  template <class Kernel>
+  void add_layout(const char* form, const char* reading, const char* layout, const About& about) {
+    row<Kernel, float, float>(form, reading, layout, about.can);
+    if (about.tf32)
+      row<Kernel, float, Tf32>(form, reading, layout,
+                               about.can + (about.can.empty() ? "" : "; ") + "profile == 'tf32'");
+    row<Kernel, __nv_bfloat16, __nv_bfloat16>(form, reading, layout, about.can);
+    row<Kernel, __half, Tf32>(form, reading, layout, about.can);
+  }
   template <class Kernel, class T, class Factor>
-  void row(const char* form, const char* reading, const About& about, const std::string& can) {
+  void row(const char* form, const char* reading, const char* layout, const std::string& can) {
     static std::set<std::string> texts;  // for as long as the plugin: the table points to them
-    rows_.push_back({equation_, form, reading, detail::dtype<T>, kDevice, about.layout,
-                     texts.insert(can).first->c_str(), detail::workspace<Kernel, T, Factor>,
-                     detail::run<Kernel, T, Factor>});
+    rows_.push_back({equation_, form, reading, detail::dtype<T>, kDevice, layout, texts.insert(can).first->c_str(),
+                     detail::workspace<Kernel, T, Factor>, detail::run<Kernel, T, Factor>});
   }
 
   const char* equation_;

@@ -14,35 +14,35 @@ enum class Algorithm {
 };
 
 template <Algorithm algorithm, class T, class Factor>
-void answer(Call& call, const Product& product) {
+void outputs_by(Call& call, const Product& product) {
   if constexpr (algorithm == Algorithm::tokens) {
-    answer_by_tokens<T>(call, product);
+    outputs_by_tokens<T>(call, product);
   } else if constexpr (algorithm == Algorithm::chunks) {
-    answer_by_chunks<T, Factor>(call, product);
+    outputs_by_chunks<T, Factor>(call, product);
   } else {
     Rows values = product.c;
     values.ones = values.ones || product.division.wanted;
-    answer_from<T, Factor>(
+    outputs_from_states<T, Factor>(
         call, product,
         states_of<T, Factor>(call, product.b, values, product.order, product.tokens, product.initial, product.final));
   }
 }
 
-/// What the backward pass of causal linear attention reads and writes. Of mapped rows the gradients are those before
-/// the map.
+/// Operands and outputs of the backward pass of causal linear attention. For mapped rows the gradients are those with
+/// respect to the values before the map.
 struct Backward {
   Rows phi_q{}, phi_k{}, v{}, grad_o{};
   Sequences tokens{};
   State initial{};       // [S | Z] before the first token
-  State grad_final{};    // gradient of the loss by [S | Z] behind the last one
+  State grad_final{};    // gradient of the loss by [S | Z] after the last one
   State grad_initial{};  // to be written: by [S | Z] before the first one
   float eps = 0;
-  Answers grad_phi_q{}, grad_phi_k{}, grad_v{};
+  OutputRows grad_phi_q{}, grad_phi_k{}, grad_v{};
 };
 
 /// The gradients of the numerator at G, where [G | e] and [v | 1] may both have their last column, or neither has.
 template <Algorithm algorithm, class T, class Factor>
-void through_numerator(Call& call, const Backward& x, const Rows& G, const Rows& values, const State* states) {
+void numerator_gradients(Call& call, const Backward& x, const Rows& G, const Rows& values, const State* states) {
   Rows without_e = G;
   without_e.stored = x.v.stored;
   Product grad_phi_q{.a = G,
@@ -51,7 +51,7 @@ void through_numerator(Call& call, const Backward& x, const Rows& G, const Rows&
                      .order = Order::past,
                      .tokens = x.tokens,
                      .initial = x.initial.transposed(),
-                     .answers = x.grad_phi_q,
+                     .output = x.grad_phi_q,
                      .sloped = where_mapped(x.phi_q)};
   Product grad_phi_k{.a = values,
                      .b = G,
@@ -60,7 +60,7 @@ void through_numerator(Call& call, const Backward& x, const Rows& G, const Rows&
                      .tokens = x.tokens,
                      .initial = x.grad_final.transposed(),
                      .final = x.grad_initial.transposed(),
-                     .answers = x.grad_phi_k,
+                     .output = x.grad_phi_k,
                      .sloped = where_mapped(x.phi_k)};
   Product grad_v{.a = x.phi_k,
                  .b = x.phi_q,
@@ -68,62 +68,62 @@ void through_numerator(Call& call, const Backward& x, const Rows& G, const Rows&
                  .order = Order::future,
                  .tokens = x.tokens,
                  .initial = x.grad_final,
-                 .answers = x.grad_v};
+                 .output = x.grad_v};
   if constexpr (algorithm == Algorithm::parallel) {
     const State past =
         states ? *states : states_of<T, Factor>(call, x.phi_k, values, Order::past, x.tokens, x.initial, {});
     const State future = states_of<T, Factor>(call, x.phi_q, G, Order::future, x.tokens, x.grad_final, x.grad_initial);
-    answer_from<T, Factor>(call, grad_phi_q, past.transposed());
-    answer_from<T, Factor>(call, grad_phi_k, future.transposed());
-    answer_from<T, Factor>(call, grad_v, future);
+    outputs_from_states<T, Factor>(call, grad_phi_q, past.transposed());
+    outputs_from_states<T, Factor>(call, grad_phi_k, future.transposed());
+    outputs_from_states<T, Factor>(call, grad_v, future);
   } else {
-    answer<algorithm, T, Factor>(call, grad_phi_q);
-    answer<algorithm, T, Factor>(call, grad_phi_k);
-    answer<algorithm, T, Factor>(call, grad_v);
+    outputs_by<algorithm, T, Factor>(call, grad_phi_q);
+    outputs_by<algorithm, T, Factor>(call, grad_phi_k);
+    outputs_by<algorithm, T, Factor>(call, grad_v);
   }
 }
 
-/// All of it: the sums of the forward pass again, what the division makes of grad_o, and the gradients of the
-/// numerator.
+/// The whole backward pass: the sums of the forward pass again, the gradient through the division, and the gradients of
+/// the numerator.
 template <Algorithm algorithm, class T, class Factor>
 void backward(Call& call, const Backward& x) {
   Rows values = x.v;
   values.ones = true;
-  const Answers sums = call.workspace_rows(x.tokens, values.width());
+  const OutputRows sums = call.workspace_rows(x.tokens, values.width());
   const Product forward{.a = x.phi_q,
                         .b = x.phi_k,
                         .c = values,
                         .order = Order::past,
                         .tokens = x.tokens,
                         .initial = x.initial,
-                        .answers = sums};
+                        .output = sums};
   State states;
   if constexpr (algorithm == Algorithm::parallel) {
     states = states_of<T, Factor>(call, x.phi_k, values, Order::past, x.tokens, x.initial, {});
-    answer_from<T, Factor>(call, forward, states);
+    outputs_from_states<T, Factor>(call, forward, states);
   } else {
-    answer<algorithm, T, Factor>(call, forward);
+    outputs_by<algorithm, T, Factor>(call, forward);
   }
-  const Rows G = cotangents<T>(call, x.tokens, sums, x.grad_o, x.eps);
-  through_numerator<algorithm, T, Factor>(call, x, G, values, &states);
+  const Rows G = division_gradients<T>(call, x.tokens, sums, x.grad_o, x.eps);
+  numerator_gradients<algorithm, T, Factor>(call, x, G, values, &states);
 }
 
-/// What a call of causal linear attention with a carried state brings: phi_q, phi_k, v, S and Z, to o, S and Z.
+/// Causal linear attention with a carried state: phi_q, phi_k, v, S and Z to o, S and Z, by the names of the call.
 template <Algorithm algorithm, class T, class Factor>
 void causal_value(Call& call, const Sequences& tokens) {
   const Rows phi_q = call.rows("phi_q"), phi_k = call.rows("phi_k"), v = call.rows("v");
-  answer<algorithm, T, Factor>(call, {.a = phi_q,
-                                      .b = phi_k,
-                                      .c = v,
-                                      .order = Order::past,
-                                      .tokens = tokens,
-                                      .initial = call.initial("S", "Z", phi_k.width(), v.width()),
-                                      .final = call.final("S", "Z", phi_k.width(), v.width()),
-                                      .division = division_of(call),
-                                      .answers = call.answers("o")});
+  outputs_by<algorithm, T, Factor>(call, {.a = phi_q,
+                                          .b = phi_k,
+                                          .c = v,
+                                          .order = Order::past,
+                                          .tokens = tokens,
+                                          .initial = call.initial("S", "Z", phi_k.width(), v.width()),
+                                          .final = call.final("S", "Z", phi_k.width(), v.width()),
+                                          .division = division_of(call),
+                                          .output = call.output_rows("o")});
 }
 
-/// And what it brings for the gradients by all of them.
+/// The gradients with respect to all five inputs.
 template <Algorithm algorithm, class T, class Factor>
 void causal_gradient(Call& call, const Sequences& tokens) {
   const Rows phi_k = call.rows("phi_k"), v = call.rows("v");
@@ -137,9 +137,9 @@ void causal_gradient(Call& call, const Sequences& tokens) {
                                   .grad_final = call.initial("cotangent.S", "cotangent.Z", phi_k.width(), v.width()),
                                   .grad_initial = call.final("gradient.S", "gradient.Z", phi_k.width(), v.width()),
                                   .eps = static_cast<float>(call.real("eps")),
-                                  .grad_phi_q = call.answers("gradient.phi_q"),
-                                  .grad_phi_k = call.answers("gradient.phi_k"),
-                                  .grad_v = call.answers("gradient.v")});
+                                  .grad_phi_q = call.output_rows("gradient.phi_q"),
+                                  .grad_phi_k = call.output_rows("gradient.phi_k"),
+                                  .grad_v = call.output_rows("gradient.v")});
 }
 
 }  // namespace attest::cuda

@@ -33,7 +33,7 @@ inline Weights weights_of_own_heads(const Call& call, const char* name) {
   w.rows.place.own = static_cast<int>(call.input(name)->shape[2]);
   return w;
 }
-/// A number for each column, the same for all tokens; no data where the call does not bring it.
+/// One number for each column, the same for all tokens; no data where the call has none.
 inline Rows bias(const Call& call, const char* name) { return call.rows_of_sequence(name); }
 
 /// y_i = (factor x_i w + bias) slope(sloped_i) + addend_i; what has no data is not there.
@@ -44,19 +44,19 @@ struct Dense {
   float factor = 1;
   Rows bias{}, sloped{}, addend{};
   int last_diagonal = INT_MAX;  // where column - i is more, y is 0
-  Answers y{};
+  OutputRows y{};
   int summed = 1;  // y is the sum over so many heads of x and w: those of the equation in a head of the call
   bool one_after_other = false;  // each head's sum by itself, then their sum
 };
 template <class T, class Factor>
 void dense(Call& call, const Dense& layer);
 
-/// grad_w = sum_i x_i^T grad_y_i and grad_bias = sum_i grad_y_i over the tokens of a sequence. Answers without width
-/// are not wanted.
+/// grad_w = sum_i x_i^T grad_y_i and grad_bias = sum_i grad_y_i over the tokens of a sequence. An output without width
+/// is not computed.
 struct DenseGradient {
   Sequences tokens{};
   Rows x{}, grad_y{};
-  Answers grad_w{}, grad_bias{};
+  OutputRows grad_w{}, grad_bias{};
 };
 template <class T, class Factor>
 void dense_gradient(Call& call, const DenseGradient& gradient);
@@ -69,7 +69,7 @@ struct FeedForward {
   Rows b_1{}, b_2{};
   Map activation{};
 
-  /// With the weights and the activation that a call brings, under these names on every page.
+  /// With the weights and the activation of a call; all equations name them alike.
   static FeedForward of(const Call& call, const Sequences& tokens, const Rows& x) {
     return {tokens,
             x,
@@ -83,7 +83,7 @@ struct FeedForward {
   /// u = x w_1 + b_1, read as act(u).
   template <class T, class Factor>
   Rows hidden(Call& call) const {
-    const Answers u = call.workspace_rows(tokens, w_1.width());
+    const OutputRows u = call.workspace_rows(tokens, w_1.width());
     dense<T, Factor>(call, {.tokens = tokens, .x = x, .w = w_1, .bias = b_1, .y = u});
     Rows rows = read_back(u);
     rows.map = activation;
@@ -91,13 +91,13 @@ struct FeedForward {
   }
   /// y = act(u) w_2 + b_2 + residual
   template <class T, class Factor>
-  void output(Call& call, const Rows& hidden, const Rows& residual, const Answers& y) const {
+  void output(Call& call, const Rows& hidden, const Rows& residual, const OutputRows& y) const {
     dense<T, Factor>(call, {.tokens = tokens, .x = hidden, .w = w_2, .bias = b_2, .addend = residual, .y = y});
   }
   /// grad_u = (grad_y w_2^T) act'(u)
   template <class T, class Factor>
   Rows hidden_gradient(Call& call, const Rows& hidden, const Rows& grad_y) const {
-    const Answers grad_u = call.workspace_rows(tokens, w_1.width());
+    const OutputRows grad_u = call.workspace_rows(tokens, w_1.width());
     dense<T, Factor>(call, {.tokens = tokens, .x = grad_y, .w = w_2.transposed(), .sloped = hidden, .y = grad_u});
     return read_back(grad_u);
   }

@@ -4,8 +4,8 @@
 #include "attest/cuda/call.hpp"
 #include "attest/cuda/tiles.hpp"
 
-/// What element-wise kernels are made of: neighbouring elements of a row that move in one access of 16 bytes where the
-/// tensor lies so.
+/// Vectors of neighbouring elements of a row for element-wise kernels: one access of 16 bytes where stride and
+/// alignment allow it.
 
 namespace attest::cuda {
 
@@ -14,7 +14,7 @@ struct Piece {
   static constexpr int size = 16 / static_cast<int>(sizeof(T));
   float values[size];
 
-  /// What stands at a row of the chunk from `column` on; 0 beyond the last column.
+  /// Elements `column`, `column` + 1, ... of a row of the chunk; 0 beyond the last column.
   __device__ static Piece of(const Panel<T>& panel, Index row, int column) {
     Piece piece;
     if (const T* from = panel.template run<size>(row, column)) {
@@ -27,25 +27,25 @@ struct Piece {
     return piece;
   }
 
-  __device__ void store(const Answers& answers, const Chunk& chunk, int head, Index row, int column) const {
-    const Index at = answers.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
-    if (answers.wide) return store_apart(static_cast<float*>(answers.data) + at, answers, column);
-    T* to = static_cast<T*>(answers.data) + at;
-    if (answers.place.column == 1 && column + size <= answers.width && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+  __device__ void store(const OutputRows& output, const Chunk& chunk, int head, Index row, int column) const {
+    const Index at = output.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
+    if (output.in_float) return store_apart(static_cast<float*>(output.data) + at, output, column);
+    T* to = static_cast<T*>(output.data) + at;
+    if (output.place.column == 1 && column + size <= output.width && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
       Vector<T, size> together;
 #pragma unroll
       for (int x = 0; x < size; ++x) together[x] = from_float<T>(values[x]);
       cuda::store(to, together);
     } else {
-      store_apart(to, answers, column);
+      store_apart(to, output, column);
     }
   }
 
 private:
   template <class Value>
-  __device__ void store_apart(Value* to, const Answers& answers, int column) const {
-    for (int x = 0; x < size && column + x < answers.width; ++x)
-      to[x * answers.place.column] = from_float<Value>(values[x]);
+  __device__ void store_apart(Value* to, const OutputRows& output, int column) const {
+    for (int x = 0; x < size && column + x < output.width; ++x)
+      to[x * output.place.column] = from_float<Value>(values[x]);
   }
 };
 
@@ -57,7 +57,13 @@ __device__ void each_piece(const Chunk& chunk, int width, Visit&& visit) {
     visit(i / pieces, i % pieces * Piece<T>::size);
 }
 
-/// Blocks for all chunks of all heads.
+/// A block for each chunk of each head.
 inline Grid of_chunks(const Call& call, const Sequences& tokens) { return {tokens.slots(), 1, call.heads()}; }
+/// Launches kernel(tokens, arguments...) with these blocks.
+template <class... Parameters, class... Arguments>
+void launch_by_chunks(Call& call, void (*kernel)(Sequences, Parameters...), const Sequences& tokens,
+                      Arguments&&... arguments) {
+  call.launch(kernel, of_chunks(call, tokens), kThreads, 0, tokens, std::forward<Arguments>(arguments)...);
+}
 
 }  // namespace attest::cuda

@@ -7,11 +7,11 @@
 #include "attest/cuda/emulated/types.hpp"
 #include "attest/cuda/error.hpp"
 
-/// What a host program sees of the emulation beyond CUDA itself: its settings and its reports.
+/// The host interface of the emulation beyond CUDA itself: settings and reports.
 
 namespace attest::cuda::emulation {
 
-/// Whose sums a matrix product imitates (README.md, "Matrix products").
+/// The tensor core whose sums a matrix product imitates (README.md, "Matrix products").
 enum class TensorCore { sm_80, sm_90 };
 
 struct Settings {
@@ -24,7 +24,7 @@ struct Settings {
 /// Of the whole process; from the environment at first, to be changed between launches.
 Settings& settings();
 
-enum class Mistake {
+enum class ErrorKind {
   barrier_divergence,
   out_of_bounds,
   unwritten,
@@ -38,9 +38,9 @@ enum class Mistake {
   no_progress,
 };
 
-/// Thrown by launch(): what a kernel did wrong, and where. what() is the sentence for people.
+/// Thrown by launch(): the kind of error, and where it happened. what() is a sentence with block, thread and line.
 struct Report : Error {
-  Report(Mistake kind, uint3 block_index, uint3 thread_index, std::string source, unsigned source_line,
+  Report(ErrorKind kind, uint3 block_index, uint3 thread_index, std::string source, unsigned source_line,
          const std::string& text)
       : Error(text),
         mistake(kind),
@@ -48,7 +48,7 @@ struct Report : Error {
         thread(thread_index),
         file(std::move(source)),
         line(source_line) {}
-  Mistake mistake;
+  ErrorKind mistake;
   uint3 block, thread;
   std::string file;
   unsigned line;

@@ -5,7 +5,7 @@
 
 namespace attest::cuda {
 
-/// What every host function here throws: the call that failed, and why.
+/// Thrown by every host function here; what() names the call that failed and the reason.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -3,7 +3,7 @@
 
 #include "attest/cuda/elements.hpp"
 
-/// The gate between what a memory answers and what attention nearby does, and its gradient.
+/// The gate between the memory's output and local attention, and its gradient.
 
 namespace attest::cuda {
 
@@ -15,8 +15,8 @@ __device__ inline float sigma(float x) {
   return (x < 0 ? e : 1.0f) / (1 + e);
 }
 
-/// What a head mixes by: sigma(beta) and 1 - sigma(beta) = sigma(-beta), which stays positive where the first has
-/// become 1.
+/// Weights of the two branches: sigma(beta), and 1 - sigma(beta) computed as sigma(-beta), which stays positive where
+/// the first rounds to 1.
 struct GateWeights {
   float memory, local;
 
@@ -28,7 +28,7 @@ struct GateWeights {
 
 /// a = sigma(beta) a_mem + (1 - sigma(beta)) a_dot
 template <class T>
-__global__ __launch_bounds__(kThreads) void mix(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot, Answers a) {
+__global__ __launch_bounds__(kThreads) void mix(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot, OutputRows a) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const auto weights = GateWeights::of(Panel<T>(beta, chunk, head));
@@ -42,7 +42,7 @@ __global__ __launch_bounds__(kThreads) void mix(Sequences tokens, Rows beta, Row
   });
 }
 
-/// The sum of what the threads of a block have, in an order that does not change; thread 0 has it.
+/// The sum over the threads of a block, valid in thread 0; the order of addition is fixed.
 __device__ inline float block_sum(float mine) {
   __shared__ Shared<float, kWarps> sums;
   for (int distance = 16; distance > 0; distance /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, distance);
@@ -53,19 +53,19 @@ __device__ inline float block_sum(float mine) {
   return sum;
 }
 
-/// The shares of grad_a, and one number of each block: the sum of grad_a (a_mem - a_dot) over its elements.
+/// The gradients of a_mem and a_dot, and one partial sum of each block: grad_a (a_mem - a_dot) over its elements.
 template <class T>
-__global__ __launch_bounds__(kThreads) void share_gradient(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot,
-                                                           Rows grad_a, Answers grad_mem, Answers grad_dot,
+__global__ __launch_bounds__(kThreads) void split_gradient(Sequences tokens, Rows beta, Rows a_mem, Rows a_dot,
+                                                           Rows grad_a, OutputRows grad_mem, OutputRows grad_dot,
                                                            float* sums) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const auto weights = GateWeights::of(Panel<T>(beta, chunk, head));
-  const Panel<T> memory(a_mem, chunk, head), local(a_dot, chunk, head), given(grad_a, chunk, head);
+  const Panel<T> memory(a_mem, chunk, head), local(a_dot, chunk, head), cotangent(grad_a, chunk, head);
   float sum = 0;
   each_piece<T>(chunk, grad_a.width(), [&](int row, int column) {
     auto piece = Piece<T>::of(memory, row, column), other = Piece<T>::of(local, row, column);
-    const auto gradient = Piece<T>::of(given, row, column);
+    const auto gradient = Piece<T>::of(cotangent, row, column);
     for (int i = 0; i < Piece<T>::size; ++i) {
       sum = __fmaf_rn(gradient.values[i], piece.values[i] - other.values[i], sum);
       piece.values[i] = weights.memory * gradient.values[i];
@@ -80,8 +80,8 @@ __global__ __launch_bounds__(kThreads) void share_gradient(Sequences tokens, Row
 
 /// grad_beta = sigma(beta) (1 - sigma(beta)) times the sum over all blocks of a sequence and head.
 template <class T>
-__global__ __launch_bounds__(kThreads) void join_shares(Sequences tokens, Rows beta, const float* sums,
-                                                        Answers grad_beta) {
+__global__ __launch_bounds__(kThreads) void sum_partials(Sequences tokens, Rows beta, const float* sums,
+                                                         OutputRows grad_beta) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
   const Chunk first = tokens.chunk_of(sequence, 0);
   const Index begin = head * tokens.slots() + tokens.slot_of(sequence), chunks = tokens.chunks_of(sequence);
@@ -97,17 +97,17 @@ __global__ __launch_bounds__(kThreads) void join_shares(Sequences tokens, Rows b
 /// a = sigma(beta) a_mem + (1 - sigma(beta)) a_dot. `tokens` has kGateRows in a chunk.
 template <class T>
 void gate(Call& call, const Sequences& tokens, const Rows& beta, const Rows& a_mem, const Rows& a_dot,
-          const Answers& a) {
-  call.launch(mix<T>, of_chunks(call, tokens), kThreads, 0, tokens, beta, a_mem, a_dot, a);
+          const OutputRows& a) {
+  launch_by_chunks(call, mix<T>, tokens, beta, a_mem, a_dot, a);
 }
 
 template <class T>
 void gate_backward(Call& call, const Sequences& tokens, const Rows& beta, const Rows& a_mem, const Rows& a_dot,
-                   const Rows& grad_a, const Answers& grad_mem, const Answers& grad_dot, const Answers& grad_beta) {
+                   const Rows& grad_a, const OutputRows& grad_mem, const OutputRows& grad_dot,
+                   const OutputRows& grad_beta) {
   float* sums = call.workspace<float>(tokens.slots() * call.heads());
-  call.launch(share_gradient<T>, of_chunks(call, tokens), kThreads, 0, tokens, beta, a_mem, a_dot, grad_a, grad_mem,
-              grad_dot, sums);
-  call.launch(join_shares<T>, {tokens.count, 1, call.heads()}, kThreads, 0, tokens, beta, sums, grad_beta);
+  launch_by_chunks(call, split_gradient<T>, tokens, beta, a_mem, a_dot, grad_a, grad_mem, grad_dot, sums);
+  call.launch(sum_partials<T>, {tokens.count, 1, call.heads()}, kThreads, 0, tokens, beta, sums, grad_beta);
 }
 
 }  // namespace attest::cuda

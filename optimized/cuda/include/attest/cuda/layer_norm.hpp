@@ -58,8 +58,8 @@ struct Normalisation {
   Sequences tokens{};  // as many in a block as it has warps
   float eps = 0;
   Rows x{}, gamma{}, beta{}, grad_y{};
-  Answers out{};      // y, or the gradient of x
-  Answers moments{};  // of every token, where they have a width: for the sums over tokens
+  OutputRows out{};      // y, or the gradient of x
+  OutputRows moments{};  // of every token, where they have a width: for the sums over tokens
 };
 
 /// y = gamma (x - mu) / sqrt(v + eps) + beta: a warp for each token.
@@ -93,8 +93,8 @@ __global__ __launch_bounds__(kThreads) void token_gradients(Normalisation p) {
   float sum = 0, along = 0;
   each_of_row<T>(
       x.width(), row,
-      [&](int column, float value, float given) {
-        const float g = gamma(column) * given;
+      [&](int column, float value, float cotangent) {
+        const float g = gamma(column) * cotangent;
         sum += g;
         along = __fmaf_rn(g, moments.normalised(value), along);
       },
@@ -104,10 +104,10 @@ __global__ __launch_bounds__(kThreads) void token_gradients(Normalisation p) {
               mean_along = __fdiv_rn(warp_sum(along), count);
   each_piece_of_row<T>(x.width(), [&](int column) {
     auto piece = Piece<T>::of(x, row, column);
-    const auto given = Piece<T>::of(grad_y, row, column);
+    const auto cotangent = Piece<T>::of(grad_y, row, column);
 #pragma unroll
     for (int i = 0; i < Piece<T>::size; ++i)
-      piece.values[i] = moments.inverse * (__fmaf_rn(gamma(column + i), given.values[i], -mean) -
+      piece.values[i] = moments.inverse * (__fmaf_rn(gamma(column + i), cotangent.values[i], -mean) -
                                            moments.normalised(piece.values[i]) * mean_along);
     piece.store(p.out, chunk, head, row, column);
   });

@@ -5,12 +5,12 @@
 #include "attest/cuda/call.hpp"
 #include "attest/cuda/tensors.hpp"
 
-/// What linear attention and the compressive memory are made of, forward and backward: a token's answer
+/// Building blocks of linear attention and of the compressive memory, forward and backward: a token's output
 ///
 ///     answer_i = state^T a_i + sum_j (a_i . b_j) c_j,      state = initial + sum_j b_j c_j^T
 ///
 /// where j runs over the tokens of i's chunk up to i (Order::past) or from i on (Order::future) in the sum, and over
-/// the chunks before or behind it in the state. With a, b, c = phi_q, phi_k, [v | 1] it is the numerator beside the
+/// the chunks before or after it in the state. With a, b, c = phi_q, phi_k, [v | 1] it is the numerator beside the
 /// denominator; with G = grad_o / d and e = -(grad_o . o) / d the gradients are the same thing three times
 /// (Katharopoulos et al. 2020, eq. 13 to 15, corrected, with one more column for the denominator):
 ///
@@ -22,45 +22,47 @@
 
 namespace attest::cuda {
 
-/// Of a state alone: `outside` reads that of the chunk, which holds other chunks' tokens, and `all` the one of the
-/// sequence.
+/// Which tokens contribute to an output. `outside` and `all` have no sum inside the chunk: `outside` reads the state of
+/// the chunk, which holds the tokens of other chunks, `all` the state of the whole sequence.
 enum class Order { past, future, outside, all };
 
-/// How a sum over tokens becomes an answer.
+/// The division in the epilogue of a sum over tokens.
 struct Division {
-  bool wanted = false;  // divide by the state's last column; the sums' is 1 for every token
+  bool wanted = false;  // divide by the last column: that of the state, and 1 for every token of the sum
   float eps = 0;
-  bool nan_of_zero = false;  // what a denominator of 0 gives; else 0
+  bool nan_of_zero = false;  // a denominator of 0 gives NaN, else 0
 };
 
-/// The division that a call's parameters ask for.
+/// The division that the parameters eps and zero_denominator of a call select.
 inline Division division_of(const Call& call) {
   return {true, static_cast<float>(call.real("eps")),
           call.choice<choice::zero_or_nan>("zero_denominator") == choice::zero_or_nan::nan};
 }
 
+/// Operands of the sum above, and the epilogue of its output. Members without data are left out.
 struct Product {
   Rows a{}, b{}, c{};
   Order order = Order::past;
-  Sequences tokens{};  // those that answer
+  Sequences tokens{};  // of the output
   State initial{};     // before the first token of the order; one per sequence
-  State final{};       // behind the last one
+  State final{};       // after the last one
   Division division{};
-  Answers answers{};
-  bool negated = false;  // answers with the other sign
-  Rows sloped{};         // where there is data: answers are multiplied by the slope of its map
-  Rows addend{};         // where there is data: added to them, element by element
-  Answers news{};  // chunk by chunk, where there is data: targets_j - the state's answer to b_j is written here first,
-                   // for c to read
+  OutputRows output{};
+  bool negated = false;  // the output has the other sign
+  Rows sloped{};         // the output is multiplied by the slope of this map
+  Rows addend{};         // added to the output, element by element
+  /// Delta rule, by chunks only: targets_j less the state's output for b_j is written here, and c reads it.
+  OutputRows residuals{};
   Rows targets{};
 };
 
-/// Rows whose slope gradients by them are to be multiplied by; none where they are not mapped.
+/// The rows whose map's slope multiplies the gradients; none where they are not mapped.
 inline Rows where_mapped(const Rows& rows) { return rows.map == Map::identity ? Rows{} : rows; }
 
-/// One answer, divided, sloped, joined with the addend and stored. `column` counts from the answers' first.
+/// Epilogue of one output element: division, sign, slope of the map, addend, store. `column` counts from the output's
+/// first.
 template <class T>
-__device__ void store_answer(const Product& p, const Chunk& chunk, int head, Index row, int column, float sum,
+__device__ void store_output(const Product& p, const Chunk& chunk, int head, Index row, int column, float sum,
                              float denominator) {
   if (p.division.wanted) {
     denominator += p.division.eps;
@@ -69,45 +71,46 @@ __device__ void store_answer(const Product& p, const Chunk& chunk, int head, Ind
   if (p.negated) sum = -sum;
   if (p.sloped.data) sum *= slope(p.sloped.map, Panel<T>(p.sloped, chunk, head).raw(row, column));
   if (p.addend.data) sum += Panel<T>(p.addend, chunk, head).raw(row, column);
-  const Index at = p.answers.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
-  if (p.answers.wide)
-    static_cast<float*>(p.answers.data)[at] = sum;
+  const Index at = p.output.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
+  if (p.output.in_float)
+    static_cast<float*>(p.output.data)[at] = sum;
   else
-    static_cast<T*>(p.answers.data)[at] = from_float<T>(sum);
+    static_cast<T*>(p.output.data)[at] = from_float<T>(sum);
 }
 
-/// What stands before every chunk (behind it, where the order is from the end): b_j c_j^T summed over chunks, the
-/// totals added up in the order of the tokens. Order::all gives one state per sequence, with everything in it.
+/// The state before every chunk (after it for Order::future): sums of b_j c_j^T over chunks, whose totals are added in
+/// the order of the tokens. Order::all gives one state per sequence, with everything in it.
 template <class T, class Factor>
 State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Sequences& tokens, const State& initial,
                 const State& final);
 
-/// The answers, from the states before all chunks; Order::all: from one state per sequence.
+/// The outputs, from the states before all chunks; Order::all: from one state per sequence.
 template <class T, class Factor>
-void answer_from(Call& call, const Product& product, const State& states);
+void outputs_from_states(Call& call, const Product& product, const State& states);
 
-/// The answers of one state per sequence alone: state^T a_i.
+/// state^T a_i from one state per sequence, without a sum over the chunk.
 template <class T, class Factor>
 void read_state(Call& call, Product product, const State& state) {
   product.order = Order::all;
-  answer_from<T, Factor>(call, product, state);
+  outputs_from_states<T, Factor>(call, product, state);
 }
 
-/// Totals become what stands before every chunk, in place; `final` and `whole` get everything, where they have data.
+/// Totals become the states before every chunk, in place; `final` and `whole` become the sum of all, where they have
+/// data.
 void add_up_states(Call& call, const State& states, const Sequences& tokens, Order order, const State& initial,
                    const State& final, const State& whole);
 
 /// to = from; 0 where that is not there.
 void copy_state(Call& call, int sequences, const State& from, const State& to);
 
-/// The answers chunk after chunk, and token after token.
+/// The outputs, computed chunk after chunk or token after token.
 template <class T, class Factor>
-void answer_by_chunks(Call& call, const Product& product);
+void outputs_by_chunks(Call& call, const Product& product);
 template <class T>
-void answer_by_tokens(Call& call, const Product& product);
+void outputs_by_tokens(Call& call, const Product& product);
 
 /// [G | e] in float, from sums = [numerator | denominator] in float: a token whose denominator is 0 passes no gradient.
 template <class T>
-Rows cotangents(Call& call, const Sequences& tokens, const Answers& sums, const Rows& grad_o, float eps);
+Rows division_gradients(Call& call, const Sequences& tokens, const OutputRows& sums, const Rows& grad_o, float eps);
 
 }  // namespace attest::cuda

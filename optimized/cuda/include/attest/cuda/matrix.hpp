@@ -8,7 +8,7 @@
 
 namespace attest::cuda {
 
-/// A float whose significand has 10 bits behind the point: the operand of a tf32 product.
+/// A float whose significand has 10 bits after the point: the operand of a tf32 product.
 struct Tf32 {
   float value;
 };

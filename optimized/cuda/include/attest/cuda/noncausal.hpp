@@ -20,27 +20,27 @@ struct Noncausal {
 
   /// o_i = phi_q_i^T T / (phi_q_i^T z + eps)
   template <class T, class Factor>
-  void attend(Call& call, const Division& division, const Answers& o) const {
+  void attend(Call& call, const Division& division, const OutputRows& o) const {
     const State state = this->state<T, Factor>(call);
-    read_state<T, Factor>(call, {.a = phi_q, .tokens = queries, .division = division, .answers = o}, state);
+    read_state<T, Factor>(call, {.a = phi_q, .tokens = queries, .division = division, .output = o}, state);
   }
 
   /// With G = grad_o / d and e = -(grad_o . o) / d: grad_phi_q_i = [T | z] [G | e]_i, and from [R | r] = sum_i phi_q_i
-  /// [G | e]_i^T grad_phi_k_j = [R | r] [v_j | 1] and grad_v_j = R^T phi_k_j. Of mapped rows the gradients are those
-  /// before the map.
+  /// [G | e]_i^T grad_phi_k_j = [R | r] [v_j | 1] and grad_v_j = R^T phi_k_j. For mapped rows the gradients are those
+  /// with respect to the values before the map.
   template <class T, class Factor>
-  void backward(Call& call, float eps, const Rows& grad_o, const Answers& grad_q, const Answers& grad_k,
-                const Answers& grad_v) const {
+  void backward(Call& call, float eps, const Rows& grad_o, const OutputRows& grad_q, const OutputRows& grad_k,
+                const OutputRows& grad_v) const {
     const State state = this->state<T, Factor>(call);
-    const Answers sums = call.workspace_rows(queries, values.width());
-    read_state<T, Factor>(call, {.a = phi_q, .tokens = queries, .answers = sums}, state);
-    const Rows G = cotangents<T>(call, queries, sums, grad_o, eps);
-    read_state<T, Factor>(call, {.a = G, .tokens = queries, .answers = grad_q, .sloped = where_mapped(phi_q)},
+    const OutputRows sums = call.workspace_rows(queries, values.width());
+    read_state<T, Factor>(call, {.a = phi_q, .tokens = queries, .output = sums}, state);
+    const Rows G = division_gradients<T>(call, queries, sums, grad_o, eps);
+    read_state<T, Factor>(call, {.a = G, .tokens = queries, .output = grad_q, .sloped = where_mapped(phi_q)},
                           state.transposed());
     const State R = states_of<T, Factor>(call, phi_q, G, Order::all, queries, {}, {});
-    read_state<T, Factor>(call, {.a = values, .tokens = keys, .answers = grad_k, .sloped = where_mapped(phi_k)},
+    read_state<T, Factor>(call, {.a = values, .tokens = keys, .output = grad_k, .sloped = where_mapped(phi_k)},
                           R.transposed());
-    read_state<T, Factor>(call, {.a = phi_k, .tokens = keys, .answers = grad_v}, R);
+    read_state<T, Factor>(call, {.a = phi_k, .tokens = keys, .output = grad_v}, R);
   }
 };
 

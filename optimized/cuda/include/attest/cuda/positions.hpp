@@ -3,7 +3,8 @@
 
 #include "attest/cuda/elements.hpp"
 
-/// What kernels of position encodings share. Angles reach 10^6 radians: they are formed in double, once for all heads.
+/// Tables and kernels that position encodings share. Angles reach 10^6 radians: they are formed in double, once for all
+/// heads.
 
 namespace attest::cuda {
 
@@ -18,7 +19,7 @@ struct Frequencies {
 };
 
 /// Sines and cosines of consecutive positions, a row for each.
-struct Waves {
+struct Sinusoids {
   Frequencies frequencies;
   Index start, rows;
   int width;
@@ -28,8 +29,8 @@ struct Waves {
   Rows table(Call& call) const;
 };
 
-/// The angles position times frequency, and which numbers of a row each turns.
-struct Turns {
+/// Rotation by angles position times frequency, and which pairs of elements of a row it rotates.
+struct Rotations {
   Frequencies frequencies;
   Numbers<const Index> positions{};
   Index start = 0;      // of the first token, where no positions are given
@@ -39,17 +40,18 @@ struct Turns {
   Rows table(Call& call, const Sequences& tokens, int width) const;
 };
 
-/// (a, b) turned by an angle.
-__device__ inline void turn(float& a, float& b, float cosine, float sine) {
-  const float turned = __fmaf_rn(a, cosine, -(b * sine));
+/// (a, b) rotated by an angle.
+__device__ inline void rotate_pair(float& a, float& b, float cosine, float sine) {
+  const float rotated = __fmaf_rn(a, cosine, -(b * sine));
   b = __fmaf_rn(a, sine, b * cosine);
-  a = turned;
+  a = rotated;
 }
 
-/// Every pair turned by its angle, or back by it. Interleaved pairs lie in one piece, the halves of others in two.
+/// Every pair rotated by its angle (direction 1) or back (-1). Interleaved pairs lie in one vector, pairs of halves in
+/// two.
 template <class T>
 __global__ __launch_bounds__(kThreads) void rotate(Sequences tokens, bool halves, float direction, Rows table, Rows x,
-                                                   Answers y) {
+                                                   OutputRows y) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), pairs = y.width / 2;
   const Panel<T> from(x, chunk, head), by(table, chunk, head);
@@ -59,20 +61,20 @@ __global__ __launch_bounds__(kThreads) void rotate(Sequences tokens, bool halves
 #pragma unroll
       for (int i = 0; i < Piece<T>::size; i += 2) {
         const int m = (column + i) / 2;
-        if (m < pairs) turn(piece.values[i], piece.values[i + 1], by(row, m), direction * by(row, pairs + m));
+        if (m < pairs) rotate_pair(piece.values[i], piece.values[i + 1], by(row, m), direction * by(row, pairs + m));
       }
       piece.store(y, chunk, head, row, column);
     });
     return;
   }
-  Answers first = y;
+  OutputRows first = y;
   first.width = pairs;
   each_piece<T>(chunk, pairs, [&](int row, int column) {
     auto a = Piece<T>::of(from, row, column), b = Piece<T>::of(from, row, column + pairs);
 #pragma unroll
     for (int i = 0; i < Piece<T>::size; ++i)
       if (column + i < pairs)
-        turn(a.values[i], b.values[i], by(row, column + i), direction * by(row, pairs + column + i));
+        rotate_pair(a.values[i], b.values[i], by(row, column + i), direction * by(row, pairs + column + i));
     a.store(first, chunk, head, row, column);
     b.store(y, chunk, head, row, column + pairs);
   });
@@ -81,7 +83,7 @@ __global__ __launch_bounds__(kThreads) void rotate(Sequences tokens, bool halves
 /// y_i = x_i + table_(start + i). Without a table y is x.
 template <class T>
 __global__ __launch_bounds__(kThreads) void add_positions(Sequences tokens, Index start, Rows x, Rows table,
-                                                          Answers y) {
+                                                          OutputRows y) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const Panel<T> from(x, chunk, head), positions(table, {chunk.sequence, 0, start + chunk.first, chunk.count}, head);

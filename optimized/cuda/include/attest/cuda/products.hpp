@@ -4,26 +4,27 @@
 #include "attest/cuda/linear.hpp"
 #include "attest/cuda/tiles.hpp"
 
-/// What a block does with tiles: scores inside a chunk, what a state answers, what a chunk adds to a state.
+/// Tile operations of linear attention: scores inside a chunk, products with a state, and a chunk's contribution to a
+/// state.
 
 namespace attest::cuda {
 
-/// The columns of answers that a block works on; with a division the denominator is in column 0 of one eight more, in
-/// front.
+/// The output columns of a block. With a division the denominator is column 0 of one more fragment of 8 columns in
+/// front of them.
 struct Span {
   int first, columns;
   bool divides;
 
   __host__ __device__ static int tiles(const Product& p) {
-    return p.division.wanted ? static_cast<int>(divide_up(p.answers.width, kTile)) : wide_tiles(p.answers.width);
+    return p.division.wanted ? static_cast<int>(divide_up(p.output.width, kTile)) : wide_tiles(p.output.width);
   }
   __device__ static Span of(const Product& p, int tile) {
-    if (!p.division.wanted) return {tile * kTile, wide_columns(tile, p.answers.width), false};
-    const int rest = p.answers.width - tile * kTile;
+    if (!p.division.wanted) return {tile * kTile, wide_columns(tile, p.output.width), false};
+    const int rest = p.output.width - tile * kTile;
     return {tile * kTile, rest < kTile ? rest : kTile, true};
   }
   __device__ int begin() const { return divides ? 8 : 0; }  // of the values, in tiles and strips
-  __device__ int eights() const { return round_up(columns, 8) / 8 + divides; }
+  __device__ int fragments() const { return round_up(columns, 8) / 8 + divides; }
   /// The column of a state [.. | z] that a tile's column has; -1 for none.
   __device__ int column_of(int x, const State& state) const {
     if (x < begin()) return x == 0 ? state.columns - 1 : -1;
@@ -78,15 +79,15 @@ __device__ inline float state_at(const State& state, int sequence, int head, int
 template <class Tile>
 __device__ void fill_state(const Tile& tile, const State& state, int sequence, int head, int first, int rows,
                            const Span& span) {
-  const int columns = 8 * span.eights();
+  const int columns = 8 * span.fragments();
   for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads) {
     const int r = i / columns, x = i % columns;
     tile(r, x) = from_float<typename Tile::Value>(state_at(state, sequence, head, first + r, x, span));
   }
 }
 
-/// add(depth, eights of keys) for every tile of columns of a and b: left(i, .) = a_i and right(j, .) = b_j, for up to
-/// 64 rows of a from `first` on and of b from `first_key` on.
+/// add(depth, fragments of keys) for every tile of columns of a and b: left(i, .) = a_i and right(j, .) = b_j, for up
+/// to 64 rows of a from `first` on and of b from `first_key` on.
 template <class T, class Factor, class Add>
 __device__ __forceinline__ void each_depth(const Tiles<Factor>& tiles, const Panel<T>& a, const Panel<T>& b, int first,
                                            int rows, int first_key, int keys, Add&& add) {
@@ -106,15 +107,15 @@ template <class T, class Factor>
 __device__ __forceinline__ void add_scores(Strip<Factor, kTile / 8>& scores, const Tiles<Factor>& tiles,
                                            const Panel<T>& a, const Panel<T>& b, int first, int rows, int first_key,
                                            int keys) {
-  each_depth<T, Factor>(tiles, a, b, first, rows, first_key, keys, [&](int depth, int eights) {
+  each_depth<T, Factor>(tiles, a, b, first, rows, first_key, keys, [&](int depth, int fragments) {
     scores.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()},
-                        RightTransposed<typename Tiles<Factor>::Tile>{tiles.right}, depth, eights);
+                        RightTransposed<typename Tiles<Factor>::Tile>{tiles.right}, depth, fragments);
   });
 }
 
 /// sum += (a_i . b_j) c_j over the tokens j of the chunk that the order lets i see. `rows` tokens i from `first` on.
 template <class T, class Factor>
-__device__ __forceinline__ void add_chunk(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a,
+__device__ __forceinline__ void add_chunk(Strip<Factor, kFragments>& sum, const Tiles<Factor>& tiles, const Panel<T>& a,
                                           const Panel<T>& b, const Panel<T>& c, Order order, int first, int rows,
                                           int count, const Span& span) {
   const int begin = order == Order::past ? 0 : first / kTile * kTile, end = order == Order::past ? first + rows : count;
@@ -132,16 +133,16 @@ __device__ __forceinline__ void add_chunk(Strip<Factor, kEights>& sum, const Til
     wait_for_tiles();
     if (strip_is_in(rows))
       sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.weights, strip_row()},
-                       Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.eights());
+                       Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.fragments());
     __syncthreads();
   }
 }
 
-/// sum += state^T a_i. stage(k, depth) makes rows k ... of the state ready and says in which tile they lie and where
-/// they begin; last(x) is the state's last row, in columns of the tile: where a has a column of ones it is added as it
-/// is, for times 1 is no product.
+/// sum += state^T a_i. stage(k, depth) fills rows k ... of the state into a tile and returns them as right operand.
+/// last(x) is the state's last row, in columns of the tile: where a has a column of ones it is added without a product,
+/// which would round it.
 template <class T, class Factor, class Stage, class Last>
-__device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& a,
+__device__ __forceinline__ void add_state(Strip<Factor, kFragments>& sum, const Tiles<Factor>& tiles, const Panel<T>& a,
                                           int first, int rows, const Span& span, Stage&& stage, Last&& last) {
   const Panel<T> factors = a.without_ones();
   for (int k = 0; k < factors.width(); k += kTile) {
@@ -150,19 +151,19 @@ __device__ __forceinline__ void add_state(Strip<Factor, kEights>& sum, const Til
     const auto state = stage(k, depth);
     wait_for_tiles();
     if (strip_is_in(rows))
-      sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, state, depth, span.eights());
+      sum.multiply_add(Left<typename Tiles<Factor>::Tile>{tiles.left, strip_row()}, state, depth, span.fragments());
     __syncthreads();
   }
   if (!a.ones()) return;
-  sum.each(span.eights(), [&](int row, int x, float& value) {
+  sum.each(span.fragments(), [&](int row, int x, float& value) {
     const int i = strip_row() + row;
     if (i < rows && !a.hidden(first + i)) value += last(x);
   });
 }
 
-/// sum's column of ones = the b_j alone, in true float: times 1 is no product for which they might be rounded.
+/// The column of ones of `sum` = sum of b_j, in true float: a product with 1 would round its operands.
 template <class T, class Factor>
-__device__ __forceinline__ void sum_alone(Strip<Factor, kEights>& sum, const Panel<T>& b, const Panel<T>& c, int row,
+__device__ __forceinline__ void sum_alone(Strip<Factor, kFragments>& sum, const Panel<T>& b, const Panel<T>& c, int row,
                                           int count, const Span& span) {
   const int ones = span.ones(c);
   float total = 0;  // half a warp has every second token
@@ -171,14 +172,14 @@ __device__ __forceinline__ void sum_alone(Strip<Factor, kEights>& sum, const Pan
   total += __shfl_xor_sync(0xffffffffu, total, 16);
   const float top = __shfl_sync(0xffffffffu, total, Accumulator::row(0)),
               bottom = __shfl_sync(0xffffffffu, total, Accumulator::row(0) + 8);
-  sum.each(span.eights(), [&](int r, int column, float& value) {
+  sum.each(span.fragments(), [&](int r, int column, float& value) {
     if (column == ones) value = r < 8 ? top : bottom;
   });
 }
 
 /// sum = b_j c_j^T over the tokens of a chunk, for 64 columns of b from `row` on.
 template <class T, class Factor>
-__device__ __forceinline__ void outer(Strip<Factor, kEights>& sum, const Tiles<Factor>& tiles, const Panel<T>& b,
+__device__ __forceinline__ void outer(Strip<Factor, kFragments>& sum, const Tiles<Factor>& tiles, const Panel<T>& b,
                                       const Panel<T>& c, int row, int count, const Span& span) {
   const int rows = b.width() - row < kTile ? b.width() - row : kTile;
   for (int j = 0; j < count; j += kTile) {
@@ -188,25 +189,25 @@ __device__ __forceinline__ void outer(Strip<Factor, kEights>& sum, const Tiles<F
     wait_for_tiles();
     if (strip_is_in(rows))
       sum.multiply_add(LeftTransposed<typename Tiles<Factor>::Tile>{tiles.left, strip_row()},
-                       Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.eights());
+                       Right<typename Tiles<Factor>::Tile>{tiles.values, 0}, padded, span.fragments());
     __syncthreads();
   }
   if constexpr (!std::is_same_v<Factor, float>)
     if (span.ones(c) >= 0 && !b.is_narrow() && strip_is_in(rows)) sum_alone<T, Factor>(sum, b, c, row, count, span);
 }
 
-/// The answers of a strip.
+/// Epilogue of a strip.
 template <class T, class Factor>
-__device__ __forceinline__ void store_answers(Strip<Factor, kEights>& sum, const Product& p, const Chunk& chunk,
+__device__ __forceinline__ void store_outputs(Strip<Factor, kFragments>& sum, const Product& p, const Chunk& chunk,
                                               int head, int first, int rows, const Span& span) {
   if (!strip_is_in(rows)) return;
   // The lane that holds column 0 is the first of the four that share a row.
-  const float top = __shfl_sync(0xffffffffu, sum.eights[0].values[0], lane() / 4 * 4);
-  const float bottom = __shfl_sync(0xffffffffu, sum.eights[0].values[2], lane() / 4 * 4);
-  sum.each(span.eights(), [&](int row, int x, float value) {
+  const float top = __shfl_sync(0xffffffffu, sum.fragments[0].values[0], lane() / 4 * 4);
+  const float bottom = __shfl_sync(0xffffffffu, sum.fragments[0].values[2], lane() / 4 * 4);
+  sum.each(span.fragments(), [&](int row, int x, float value) {
     const int i = strip_row() + row, column = x - span.begin();
     if (i < rows && column >= 0 && column < span.columns)
-      store_answer<T>(p, chunk, head, first + i, span.first + column, value, row < 8 ? top : bottom);
+      store_output<T>(p, chunk, head, first + i, span.first + column, value, row < 8 ? top : bottom);
   });
 }
 

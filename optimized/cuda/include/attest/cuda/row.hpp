@@ -3,11 +3,11 @@
 
 #include "attest/cuda/elements.hpp"
 
-/// What kernels are made of in which a warp has a row: a block has as many rows as warps.
+/// Building blocks of kernels in which each warp has one row: a block has as many rows as warps.
 
 namespace attest::cuda {
 
-/// The sum of what the lanes have, for each of them, in an order that does not change.
+/// The sum over the lanes of a warp, in all lanes; the order of addition is fixed.
 __device__ inline float warp_sum(float mine) {
   for (int distance = 16; distance > 0; distance /= 2)
     mine = __fadd_rn(mine, __shfl_xor_sync(0xffffffffu, mine, distance));
@@ -20,7 +20,7 @@ __device__ void each_piece_of_row(int width, Visit&& visit) {
   for (int column = lane() * Piece<T>::size; column < width; column += 32 * Piece<T>::size) visit(column);
 }
 
-/// visit(column, values...) for every element of a row, with what the panels have there.
+/// visit(column, values...) for every element of a row, with the element of each panel.
 template <class T, class Visit, class... Panels>
 __device__ void each_of_row(int width, Index row, Visit&& visit, const Panels&... panels) {
   each_piece_of_row<T>(width, [&](int column) {

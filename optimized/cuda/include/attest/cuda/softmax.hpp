@@ -10,7 +10,7 @@
 
 namespace attest::cuda {
 
-/// One call. What it does not bring has no data.
+/// Operands of one launch. Optional tensors that a call lacks have no data.
 struct Softmax {
   Sequences rows;  // "tokens" are rows
   Rows x{};
@@ -18,10 +18,10 @@ struct Softmax {
   bool one = false;  // 1 in the denominator
   EmptyRow empty = EmptyRow::zero;
   Rows grad_a{}, grad_lse{};
-  Answers out{};  // a, or the gradient of x
-  Answers lse{};
+  OutputRows out{};  // a, or the gradient of x
+  OutputRows lse{};
 
-  static Softmax of(const Call& call, const Rows& x, const Answers& out) {
+  static Softmax of(const Call& call, const Rows& x, const OutputRows& out) {
     return {.rows = call.sequences("r", "x", kWarps), .x = x, .mask = call.rows("mask"), .out = out};
   }
 };
@@ -30,7 +30,7 @@ struct Softmax {
 struct Exponentials {
   float maximum = -INFINITY, sum = 0, weighted = 0;
 
-  /// e^(x - m); nothing has been seen where both are -inf.
+  /// e^(x - m); 1 where both are equal, -inf included.
   __device__ static float below(float x, float m) { return x == m ? 1.0f : expf(x - m); }
 
   __device__ void add(float x, float weight) {
@@ -44,7 +44,7 @@ struct Exponentials {
     sum += e;
     weighted = __fmaf_rn(e, weight, weighted);
   }
-  /// Both sides of a pair of lanes get the same bits: nothing here may be contracted.
+  /// Both lanes of a pair must get the same bits: nothing here may be contracted.
   __device__ void join(const Exponentials& other) {
     const float m = fmaxf(maximum, other.maximum), mine = below(maximum, m), its = below(other.maximum, m);
     maximum = m;
@@ -63,7 +63,7 @@ struct Exponentials {
   __device__ float weight_of(float x) const { return __fdiv_rn(below(x, maximum), sum); }
 };
 
-/// What a row's mask shows.
+/// The visible entries of a row.
 struct Visible {
   const std::uint8_t* bytes;  // null where all is visible
   Index stride;
@@ -127,10 +127,10 @@ __global__ __launch_bounds__(kThreads) void softmax_gradient(Softmax p) {
   const Panel<T> x(p.x, chunk, head), grad_a(p.grad_a, chunk, head);
   const Visible visible = Visible::of(p, chunk, head, row);
   const auto sums = exponentials<T>(width, p.one, [&](Exponentials& mine, int column) {
-    const auto logits = Piece<T>::of(x, row, column), given = Piece<T>::of(grad_a, row, column);
+    const auto logits = Piece<T>::of(x, row, column), cotangent = Piece<T>::of(grad_a, row, column);
 #pragma unroll
     for (int i = 0; i < Piece<T>::size; ++i)
-      if (visible(column + i)) mine.add(logits.values[i], given.values[i]);
+      if (visible(column + i)) mine.add(logits.values[i], cotangent.values[i]);
   });
   const float mean = sums.sum == 0 ? 0.0f : __fdiv_rn(sums.weighted, sums.sum);
   float by_lse = 0;
@@ -139,11 +139,11 @@ __global__ __launch_bounds__(kThreads) void softmax_gradient(Softmax p) {
         static_cast<const T*>(p.grad_lse.data)[p.grad_lse.place.at(chunk.sequence, head, 0, chunk.first + row)]);
   each_piece_of_row<T>(width, [&](int column) {
     auto piece = Piece<T>::of(x, row, column);
-    const auto given = Piece<T>::of(grad_a, row, column);
+    const auto cotangent = Piece<T>::of(grad_a, row, column);
 #pragma unroll
     for (int i = 0; i < Piece<T>::size; ++i)
       piece.values[i] =
-          visible(column + i) ? sums.weight_of(piece.values[i]) * (given.values[i] - mean + by_lse) : 0.0f;
+          visible(column + i) ? sums.weight_of(piece.values[i]) * (cotangent.values[i] - mean + by_lse) : 0.0f;
     piece.store(p.out, chunk, head, row, column);
   });
 }

@@ -10,15 +10,14 @@
 
 namespace attest::cuda {
 
-/// What a weight is before it is divided by the sum of its row's.
+/// How a weight depends on query and key, before it is divided by the sum of its row.
 enum class Similarity {
   exp_product,   // e^l, l_ij = scale q_i . k_j + bias_ij: softmax
   exp_distance,  // e^l, l_ij = scale |q_i - k_j|^2
   power,         // (scale q_i . k_j + offset)^power, of either sign
 };
 
-/// What depends on the place of a key beside its query, clipped: key j has row r_ij = max(-c, min(c, j - i - offset)) +
-/// c of 2c + 1.
+/// Relative positions, clipped (Shaw et al. 2018): key j has row r_ij = max(-c, min(c, j - i - offset)) + c of 2c + 1.
 struct Relative {
   int c = 0, offset = 0;
   Rows scores{};     // [n, 2c + 1] of floats: what is added to q_i . k_j
@@ -31,9 +30,9 @@ struct Relative {
 };
 
 /// l_ij = scale q_i . k_j + bias_ij - slope |i + past - j|, and -inf where query i does not see key j. The last query
-/// stands query_offset behind the last key: past = s - n + query_offset. What else may change a score belongs here,
-/// beside the bias, and into LogitsOf, which every kernel asks. Of another similarity than exp_product scale, mask and
-/// causal order are all that may be asked for.
+/// is query_offset tokens after the last key: past = s - n + query_offset. A new term of the scores is added here,
+/// beside the bias, and in LogitsOf, which every kernel uses. Similarities other than exp_product take scale, mask and
+/// causal order only.
 struct Logits {
   Rows q{}, k{};
   Sequences queries{}, keys{};
@@ -61,20 +60,20 @@ struct Logits {
   __host__ __device__ bool hides() const { return mask.data || bias.data; }
 };
 
-/// The logits of a call's q, k, scale and mask, and those of a call that says more.
+/// The logits of a call by its q, k, scale and mask; logits_of adds causal and bias.
 Logits scaled_products_of(const Call& call);
 Logits logits_of(const Call& call, EmptyRow empty_row);
 
-/// o_i = sum_j a_ij v_j, a = softmax(l) or what else the similarity says: keys in one pass, with the running maximum
-/// and sum of each query.
+/// o_i = sum_j a_ij v_j, a = softmax(l) or the weights of another similarity: keys in one pass, with the running
+/// maximum and sum of each query.
 template <class T, class Factor>
-void attend_online(Call& call, const Logits& logits, const Rows& v, const Answers& o);
+void attend_online(Call& call, const Logits& logits, const Rows& v, const OutputRows& o);
 
 /// Softmax in two passes: the maximum and sum of each query, then the sum over keys. Where weights_by_row [n, 2c + 1]
 /// has data, the weights of each relative row are summed, too.
 template <class T, class Factor>
-void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const Answers& o,
-                            const Answers& weights_by_row = {});
+void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const OutputRows& o,
+                            const OutputRows& weights_by_row = {});
 
 /// grad_v_j = sum_i a_ij grad_o_i, and with grad_l_ij = a_ij (grad_o_i . v_j - sum_r a_ir grad_o_i . v_r)
 /// grad_q_i = scale sum_j grad_l_ij k_j and grad_k_j = scale sum_i grad_l_ij q_i. Of a distance the differences k_j -
@@ -82,12 +81,12 @@ void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, con
 /// their slopes.
 struct AttentionBackward {
   Rows v{}, grad_o{};
-  Answers grad_q{}, grad_k{}, grad_v{};
-  Answers grad_logits{};  // [n, s], where there is data
-  Answers grad_logits_by_row{},
-      weights_by_row{};       // [n, 2c + 1] of floats: their sums over the keys of each relative row
-  Answers grad_of_factors{};  // [n, 2] of floats: what each query adds to the gradients by the two numbers that f
-                              // depends on
+  OutputRows grad_q{}, grad_k{}, grad_v{};
+  OutputRows grad_logits{};  // [n, s], where there is data
+  OutputRows grad_logits_by_row{},
+      weights_by_row{};          // [n, 2c + 1] of floats: their sums over the keys of each relative row
+  OutputRows grad_of_factors{};  // [n, 2] of floats: what each query adds to the gradients by the two numbers that f
+                                 // depends on
 };
 template <class T, class Factor>
 void attend_backward(Call& call, const Logits& logits, const AttentionBackward& backward);

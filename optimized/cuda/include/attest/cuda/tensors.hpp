@@ -7,7 +7,8 @@
 
 #include "attest/cuda/device.hpp"
 
-/// Tensors as kernels get them, by value: where a sequence, a head, a row and a column lie. Strides count elements.
+/// Tensors as kernel arguments, by value: pointer and strides of sequence, head, row and column. Strides count
+/// elements.
 
 namespace attest::cuda {
 
@@ -24,7 +25,7 @@ struct Chunk {
   int count;
 };
 
-/// The sequences of a call, cut into chunks. Of equal length, or packed behind each other: then only the device knows
+/// The sequences of a call, cut into chunks. Of equal length, or packed one after the other: then only the device knows
 /// where each begins.
 struct Sequences {
   const Index* offsets = nullptr;  // [count + 1] in packed tensors
@@ -69,7 +70,7 @@ constexpr std::array<std::string_view, 5> words_of(Map) {
 
 inline constexpr float kGeluSlope = 2 * 0.7978845608028654f, kGeluCube = 0.044715f;
 
-/// What gelu_tanh lets through of u: sigma(2 c (u + 0.044715 u^3)).
+/// The factor of u in gelu_tanh(u): sigma(2 c (u + 0.044715 u^3)).
 __device__ inline float gelu_share(float u) {
   const float z = kGeluSlope * __fmaf_rn(kGeluCube * u * u, u, u), e = expf(-fabsf(z));
   return (z < 0 ? e : 1.0f) / (1 + e);
@@ -113,7 +114,7 @@ struct Place {
 /// [tokens, width] for every sequence and head, to be read.
 struct Rows {
   const void* data = nullptr;
-  bool wide = false;  // float, whatever the kernel stores
+  bool in_float = false;  // float, whatever the kernel stores
   Place place{};
   int stored = 0;     // columns in memory
   bool ones = false;  // one more column, of ones
@@ -125,9 +126,9 @@ struct Rows {
 };
 
 /// [tokens, width] for every sequence and head, to be written.
-struct Answers {
+struct OutputRows {
   void* data = nullptr;
-  bool wide = false;
+  bool in_float = false;
   Place place{};
   int width = 0;
 };
@@ -144,7 +145,7 @@ struct Numbers {
 };
 
 /// [rows, columns] for every sequence and head, always float. The last row or column may lie in a tensor of its own: S
-/// and Z. What is not there is zeros to read, and is not written.
+/// and Z. An absent part reads as zeros and is not written.
 struct State {
   enum class Border { none, row, column };
 
@@ -194,13 +195,13 @@ public:
     return panel;
   }
   /// Whether elements are numbers of 16 bits, which every product takes as they are.
-  __device__ bool is_narrow() const { return sizeof(T) == 2 && !rows_.wide && rows_.map == Map::identity; }
+  __device__ bool is_narrow() const { return sizeof(T) == 2 && !rows_.in_float && rows_.map == Map::identity; }
   __device__ bool hidden(Index row) const { return visible_ && !visible_[row * rows_.visible_place.row]; }
 
   /// Element of a row of the chunk, before the map.
   __device__ float raw(Index row, int column) const {
     const Index at = begin_ + row * rows_.place.row + column * rows_.place.column;
-    return rows_.wide ? static_cast<const float*>(rows_.data)[at] : to_float(static_cast<const T*>(rows_.data)[at]);
+    return rows_.in_float ? static_cast<const float*>(rows_.data)[at] : to_float(static_cast<const T*>(rows_.data)[at]);
   }
   __device__ float operator()(Index row, int column) const {
     if (hidden(row) || column >= width()) return 0;
@@ -210,7 +211,7 @@ public:
   /// Where `Count` elements may be copied as they are: null where they are changed on the way, or not aligned.
   template <int Count>
   __device__ const T* run(Index row, int column) const {
-    if (rows_.wide && sizeof(T) != sizeof(float)) return nullptr;
+    if (rows_.in_float && sizeof(T) != sizeof(float)) return nullptr;
     if (rows_.map != Map::identity || rows_.place.column != 1 || column + Count > rows_.stored || hidden(row))
       return nullptr;
     const T* at = static_cast<const T*>(rows_.data) + begin_ + row * rows_.place.row + column;

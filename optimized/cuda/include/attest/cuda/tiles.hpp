@@ -11,11 +11,12 @@ namespace attest::cuda {
 inline constexpr int kThreads = 128, kWarps = kThreads / 32;
 inline constexpr int kTile = 64;         // rows of a tile: 16 for each warp; and what a product advances by
 inline constexpr int kWide = kTile + 8;  // columns of a tile of results: one eight more, so that [values | 1] fits
-inline constexpr int kEights = kWide / 8;
+inline constexpr int kFragments = kWide / 8;
 inline constexpr int kPitch = kTile + 8,
                      kWidePitch = kWide + 8;  // in shared memory, so that rows begin in different banks
 
-/// What a factor is in shared memory. Tf32 is rounded on its way into the product.
+/// The type in which operands are stored in shared memory. Tf32 operands are stored as float and rounded when they are
+/// loaded into fragments.
 template <class Factor>
 struct StoredAs {
   using Type = Factor;
@@ -50,7 +51,7 @@ __device__ __forceinline__ void fill_piece(const Tile& tile, int r, int x, const
 }
 
 /// tile(r, begin + x) = panel(first + r, column + x) for r < count and x within the panel, else 0; r < rows and x <
-/// columns. Copies that are as they stand in memory are on their way when this returns: wait_for_tiles().
+/// columns. Elements that need no conversion are copied asynchronously: wait_for_tiles() ends the copies.
 template <class T, class Tile>
 __device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int count, int rows, int column, int columns,
                      int begin = 0) {
@@ -62,26 +63,26 @@ __device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int cou
     fill_piece<T>(tile, r, begin + x, panel, r < count, first + r, column + x);
   }
 }
-/// The same where the rows of eight columns lie behind each other: eight threads take eight rows, whose 128 bytes are
-/// in all the banks.
+/// The same for a CoreTile: eight threads copy eight rows of one group of 8 columns, whose 128 bytes are in all the
+/// banks.
 template <class T>
 __device__ void fill(const CoreTile<T>& tile, const Panel<T>& panel, int first, int count, int column, int columns,
                      int begin = 0) {
-  const int eights = columns / 8;
-  for (int i = static_cast<int>(threadIdx.x); i < tile.rows() * eights; i += kThreads) {
-    const int r = i / 8 / eights * 8 + i % 8, x = i / 8 % eights * 8;
+  const int fragments = columns / 8;
+  for (int i = static_cast<int>(threadIdx.x); i < tile.rows() * fragments; i += kThreads) {
+    const int r = i / 8 / fragments * 8 + i % 8, x = i / 8 % fragments * 8;
     fill_piece<T>(tile, r, begin + x, panel, r < count, first + r, column + x);
   }
 }
 
-/// All that fill() began is there, for every thread.
+/// Waits until all copies of fill() have landed, for every thread.
 __device__ inline void wait_for_tiles() {
   copy_async_commit();
   copy_async_wait<0>();
   __syncthreads();
 }
 
-/// ... and for products of the warpgroup.
+/// The same, and makes the tiles visible to products of the warpgroup.
 __device__ inline void wait_for_tiles_of_products() {
   copy_async_commit();
   copy_async_wait<0>();
@@ -89,9 +90,9 @@ __device__ inline void wait_for_tiles_of_products() {
   __syncthreads();
 }
 
-/// An element of a tile, whatever the tile holds.
+/// An element of a tile as float, whatever type the tile holds.
 template <class Tile>
-__device__ float number(const Tile& tile, int i, int j) {
+__device__ float element_at(const Tile& tile, int i, int j) {
   const typename Tile::Value x = tile(i, j);
   return to_float(x);
 }
@@ -101,7 +102,7 @@ template <class Tile>
 struct Left {
   const Tile& tile;
   int row;
-  __device__ float at(int i, int k) const { return number(tile, row + i, k); }
+  __device__ float at(int i, int k) const { return element_at(tile, row + i, k); }
   template <class Factor>
   __device__ MatrixA<Factor> matrix(int k) const {
     return load_a<Factor>(tile, row, k);
@@ -112,7 +113,7 @@ template <class Tile>
 struct LeftTransposed {
   const Tile& tile;
   int row;
-  __device__ float at(int i, int k) const { return number(tile, k, row + i); }
+  __device__ float at(int i, int k) const { return element_at(tile, k, row + i); }
   template <class Factor>
   __device__ MatrixA<Factor> matrix(int k) const {
     return load_a_transposed<Factor>(tile, k, row);
@@ -123,7 +124,7 @@ template <class Tile>
 struct Right {
   const Tile& tile;
   int row;
-  __device__ float at(int k, int j) const { return number(tile, row + k, j); }
+  __device__ float at(int k, int j) const { return element_at(tile, row + k, j); }
   template <class Factor>
   __device__ MatrixB<Factor> matrix(int k, int column) const {
     return load_b<Factor>(tile, row + k, column);
@@ -133,20 +134,21 @@ struct Right {
 template <class Tile>
 struct RightTransposed {
   const Tile& tile;
-  __device__ float at(int k, int j) const { return number(tile, j, k); }
+  __device__ float at(int k, int j) const { return element_at(tile, j, k); }
   template <class Factor>
   __device__ MatrixB<Factor> matrix(int k, int column) const {
     return load_b_transposed<Factor>(tile, column, k);
   }
 };
 
-/// 16 rows of a product, of one warp, in registers (whoever takes one by reference must be inlined): 8 * Eights columns
-/// in float. Which of them a lane holds is what Accumulator says, for float products too.
-template <class Factor, int Eights>
+/// The accumulators of 16 rows of a product, held by one warp in registers: `Fragments` fragments of 8 columns, in
+/// float. Functions that take a Strip by reference must be inlined. Accumulator says which elements a lane holds, for
+/// products in true float too.
+template <class Factor, int Fragments>
 struct Strip {
-  Accumulator eights[Eights];
+  Accumulator fragments[Fragments];
 
-  /// += left right, over `depth` (a multiple of 16) and the first `count` eights.
+  /// += left right, over `depth` (a multiple of 16) and the first `count` fragments.
   template <class L, class R>
   __device__ __forceinline__ void multiply_add(const L& left, const R& right, int depth, int count) {
     if constexpr (std::is_same_v<Factor, float>) {
@@ -154,10 +156,10 @@ struct Strip {
       for (int k = 0; k < depth; ++k) {
         const float top = left.at(row, k), bottom = left.at(row + 8, k);
 #pragma unroll
-        for (int e = 0; e < Eights; ++e) {
+        for (int e = 0; e < Fragments; ++e) {
           if (e >= count) continue;
           const float first = right.at(k, 8 * e + column), second = right.at(k, 8 * e + column + 1);
-          float* sum = eights[e].values;
+          float* sum = fragments[e].values;
           sum[0] = __fmaf_rn(top, first, sum[0]);
           sum[1] = __fmaf_rn(top, second, sum[1]);
           sum[2] = __fmaf_rn(bottom, first, sum[2]);
@@ -168,32 +170,33 @@ struct Strip {
       for (int k = 0; k < depth; k += matrix_depth<Factor>) {
         const MatrixA<Factor> a = left.template matrix<Factor>(k);
 #pragma unroll
-        for (int e = 0; e < Eights; ++e)
-          if (e < count) cuda::multiply_add(eights[e], a, right.template matrix<Factor>(k, 8 * e));
+        for (int e = 0; e < Fragments; ++e)
+          if (e < count) cuda::multiply_add(fragments[e], a, right.template matrix<Factor>(k, 8 * e));
       }
     }
   }
 
-  /// visit(row of the strip, column, value) for what this lane holds of the first `count` eights.
+  /// visit(row of the strip, column, value) for this lane's elements of the first `count` fragments.
   template <class Visit>
   __device__ __forceinline__ void each(int count, Visit&& visit) {
 #pragma unroll
-    for (int e = 0; e < Eights; ++e) {
+    for (int e = 0; e < Fragments; ++e) {
       if (e >= count) continue;
 #pragma unroll
       for (int i = 0; i < Accumulator::size; ++i)
-        visit(Accumulator::row(i), 8 * e + Accumulator::column(i), eights[e].values[i]);
+        visit(Accumulator::row(i), 8 * e + Accumulator::column(i), fragments[e].values[i]);
     }
   }
-  /// ... and what it holds of another strip in the same place.
+  /// The same, with the element of another strip in the same place.
   template <class Visit>
   __device__ __forceinline__ void each_with(const Strip& other, int count, Visit&& visit) {
 #pragma unroll
-    for (int e = 0; e < Eights; ++e) {
+    for (int e = 0; e < Fragments; ++e) {
       if (e >= count) continue;
 #pragma unroll
       for (int i = 0; i < Accumulator::size; ++i)
-        visit(Accumulator::row(i), 8 * e + Accumulator::column(i), eights[e].values[i], other.eights[e].values[i]);
+        visit(Accumulator::row(i), 8 * e + Accumulator::column(i), fragments[e].values[i],
+              other.fragments[e].values[i]);
     }
   }
 };

@@ -14,7 +14,7 @@ struct alignas(sizeof(T) * Count) Vector {
   __device__ const T& operator[](int i) const { return values[i]; }
 };
 
-/// What one instruction can move: 2, 4, 8 or 16 bytes, aligned to their size.
+/// Types that one instruction can move: 2, 4, 8 or 16 bytes, aligned to their size.
 template <class V>
 inline constexpr bool is_vector = std::is_trivially_copyable_v<V> && alignof(V) == sizeof(V) &&
                                   (sizeof(V) == 2 || sizeof(V) == 4 || sizeof(V) == 8 || sizeof(V) == 16);

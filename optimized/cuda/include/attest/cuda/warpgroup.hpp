@@ -5,9 +5,9 @@
 
 #include "attest/cuda/matrix.hpp"
 
-/// Products by a warpgroup, the four warps of 128 threads: sum (64 x 8 Eights, float) += a (64 x 16) b (16 x 8 Eights),
-/// operands bf16 (wgmma, compute capability 9.0). Each warp has 16 rows of the sum and of an `a` in registers, laid out
-/// as in matrix.hpp; b lies in shared memory, and a may. The products run beside the program:
+/// Products by a warpgroup, the four warps of 128 threads: sum (64 x 8 Fragments, float) += a (64 x 16) b (16 x 8
+/// Fragments), operands bf16 (wgmma, compute capability 9.0). Each warp has 16 rows of the sum and of an `a` in
+/// registers, laid out as in matrix.hpp; b lies in shared memory, and a may. The products run beside the program:
 ///
 ///     fence_proxies();               // each thread, when it has written its part of the tiles and its copies have
 ///     landed
@@ -19,8 +19,7 @@
 
 namespace attest::cuda {
 
-/// What lies side by side in an operand's tile: elements along K, or along M or N. The PTX ISA's number for them is 0
-/// or 1.
+/// The contiguous dimension of an operand's tile: K, or M or N. The PTX ISA encodes them as 0 and 1.
 enum class Major { k, mn };
 
 /// An operand in shared memory.
@@ -35,9 +34,9 @@ struct Described {
   }
 };
 
-/// A tile whose core matrices, 8 rows of 16 bytes, each lie in 128 bytes behind each other, and those of the same
-/// columns behind each other: what a product reads without a swizzle, by rows and by columns. tile(i, j) is element ((j
-/// / 8) rows + i) 8 + j % 8.
+/// A tile of core matrices, 8 rows of 16 bytes in 128 consecutive bytes; core matrices of the same columns are
+/// consecutive. Products read it without a swizzle, by rows and by columns. tile(i, j) is element ((j / 8) rows + i) 8
+/// + j % 8.
 template <class T>
 class CoreTile;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "attest/cuda/attended.hpp"
+#include "attest/cuda/attention_passes.hpp"
 
 /// Softmax attention by products of warpgroups: the scores of 64 rows of one side and 64 of the other stay in
 /// registers, where they become weights, or gradients, and the left operand of the next product, while the next 64 rows
-/// are on their way to shared memory.
+/// are copied to shared memory.
 
 namespace attest::cuda {
 
@@ -23,7 +23,7 @@ struct KeptTile {
     cuda::fill(tile, panel, first, count, 0, columns);
   }
 };
-/// 64 rows of the other side, some being multiplied and some on their way, one beside the other.
+/// 64 rows of the other side in kStages stages, one beside the other: one is multiplied while the next is filled.
 struct StagedTile {
   CoreTile<Bf16> tile;
   int columns;  // of one stage
@@ -39,28 +39,28 @@ constexpr std::size_t bytes_of(int kept, int staged) {
   return sizeof(Bf16) * kTile * static_cast<std::size_t>(kept + kStages * staged);
 }
 
-/// scores = a b^T is under way.
-__device__ __forceinline__ void start_scores(Strip<Bf16, kScoreEights>& scores, const KeptTile& a, const StagedTile& b,
-                                             int stage, int depth) {
+/// Starts scores = a b^T; warpgroup_wait ends it.
+__device__ __forceinline__ void start_scores(Strip<Bf16, kScoreFragments>& scores, const KeptTile& a,
+                                             const StagedTile& b, int stage, int depth) {
   const auto left = by_rows(a.tile, 0, 0), right = by_rows(b.tile, 0, stage * b.columns);
-  warpgroup_fence(scores.eights);
+  warpgroup_fence(scores.fragments);
   int k = 0;
 #pragma unroll 1
   do {
-    multiply_add(scores.eights, left.deeper(k), right.deeper(k));
+    multiply_add(scores.fragments, left.deeper(k), right.deeper(k));
     k += 16;
   } while (k < depth);
   warpgroup_commit();
 }
 
-/// sum += weights b, in the columns of b from `column` on. Rows of b that no query has a weight for may hold anything,
-/// where `hides` says so.
-template <int Eights, class Words>
-__device__ __forceinline__ void add_weighted_rows(Strip<Bf16, Eights>& sum, Strip<Bf16, kScoreEights>& weights,
+/// sum += weights b, in the columns of b from `column` on. With `hides`, rows of b that no query has a weight for may
+/// hold anything.
+template <int Fragments, class Words>
+__device__ __forceinline__ void add_weighted_rows(Strip<Bf16, Fragments>& sum, Strip<Bf16, kScoreFragments>& weights,
                                                   const StagedTile& b, int stage, int column, const Words& words,
                                                   bool hides) {
   if (hides) {
-    tell_columns(columns_used(weights, kScoreEights), words);
+    publish_columns(columns_used(weights, kScoreFragments), words);
     __syncthreads();
     clear_unused(b.tile, words, kTile, b.columns, stage * b.columns);
     fence_proxies();
@@ -68,23 +68,24 @@ __device__ __forceinline__ void add_weighted_rows(Strip<Bf16, Eights>& sum, Stri
   }
   MatrixA<Bf16> factors[kTile / 16];
 #pragma unroll
-  for (int s = 0; s < kTile / 16; ++s) factors[s] = operand_a<Bf16>(weights.eights[2 * s], weights.eights[2 * s + 1]);
-  warpgroup_fence(sum.eights, factors);
+  for (int s = 0; s < kTile / 16; ++s)
+    factors[s] = operand_a<Bf16>(weights.fragments[2 * s], weights.fragments[2 * s + 1]);
+  warpgroup_fence(sum.fragments, factors);
 #pragma unroll
   for (int s = 0; s < kTile / 16; ++s)
-    multiply_add(sum.eights, factors[s], by_columns(b.tile, 16 * s, stage * b.columns + column));
+    multiply_add(sum.fragments, factors[s], by_columns(b.tile, 16 * s, stage * b.columns + column));
   warpgroup_commit();
-  warpgroup_wait(sum.eights);
+  warpgroup_wait(sum.fragments);
 }
 
-/// The columns of answers of this block.
-template <int Eights>
-__device__ Span span_of_block(const Answers& answers) {
-  const int first = static_cast<int>(blockIdx.y) * 8 * Eights, rest = answers.width - first;
-  return {first, rest < 8 * Eights ? rest : 8 * Eights, false};
+/// The output columns of this block.
+template <int Fragments>
+__device__ Span span_of_block(const OutputRows& output) {
+  const int first = static_cast<int>(blockIdx.y) * 8 * Fragments, rest = output.width - first;
+  return {first, rest < 8 * Fragments ? rest : 8 * Fragments, false};
 }
 
-constexpr int kFew = 8, kMany = 16;  // eights of columns of answers in a block
-constexpr std::size_t kRoom = (227 - 2) * 1024;
+constexpr int kNarrowBlock = 8, kWideBlock = 16;  // fragments of columns of outputs in a block
+constexpr std::size_t kSharedBytes = (227 - 2) * 1024;
 
 }  // namespace attest::cuda

@@ -18,9 +18,9 @@
 #include "attest/cuda/emulated/location.hpp"
 #include "attest/cuda/emulation.hpp"
 
-/// One block at work: its threads, the clock that says what is ordered before what, and its shared memory with the
-/// record of each cell. What every access runs through is here, inline; the scheduler and the sentences of the reports
-/// are in emulation/.
+/// A running block: its threads, the clock of the happens-before order, and its shared memory with an access record for
+/// each cell. The checks of every access are here, inline; the scheduler and the texts of the reports are in
+/// emulation/.
 
 namespace attest::cuda::emulation {
 
@@ -31,8 +31,8 @@ inline constexpr unsigned warp_width = 32;
 inline constexpr unsigned warpgroup_width = 128;
 inline constexpr std::uint32_t cell_bytes = 2;
 
-/// Time is a counter of the host thread's that grows at each synchronisation and never goes back, also not between
-/// blocks: what a cell says of an earlier block is thereby out of date without being erased.
+/// Time is a counter of the host thread that grows at each synchronisation and is not reset between blocks: records of
+/// earlier blocks are thereby out of date without being erased.
 using Time = std::uint32_t;
 
 /// A warp-wide operation one of whose lanes has arrived. It lies on the stack of that lane, which waits.
@@ -54,14 +54,14 @@ struct WarpgroupCollective {
   void (*apply)(const std::array<void*, warpgroup_width>& exchange, Location where);
 };
 
-/// The cells of shared memory that a product of a warpgroup reads while it is under way, and how many threads have not
+/// The cells of shared memory that a product of a warpgroup reads while it is in flight, and how many threads have not
 /// waited for it yet.
 struct WarpgroupRead {
   std::vector<std::uint32_t> cells;
   unsigned waited_for_by = warpgroup_width;
 };
 
-/// What a thread has of products of its warpgroup that are under way (emulation/warpgroup.cpp).
+/// A thread's part of its warpgroup's products in flight (emulation/warpgroup.cpp).
 struct WarpgroupState {
   struct Fenced {  // registers as warpgroup_fence saw them
     const void* begin;
@@ -88,7 +88,7 @@ struct WarpgroupState {
   }
 };
 
-/// A cp.async that is under way.
+/// A cp.async that is in flight.
 struct Copy {
   std::uint32_t to, bytes, valid;  // `valid` bytes come from memory, the others are zero
   const void* from;
@@ -133,18 +133,18 @@ struct Group {
   bool several_warps = false;
 };
 
-/// What is known of `cell_bytes` bytes of shared memory. All zero: nothing.
+/// The access record of `cell_bytes` bytes of shared memory. All zero: never accessed.
 struct Cell {
   Time written = 0;  // by a plain write
   std::uint16_t writer = 0;
-  std::uint16_t products = 0;  // of warpgroups that read it and are under way
+  std::uint16_t products = 0;  // of warpgroups that read it and are in flight
   bool in_flight = false;      // the write is a copy_async whose data have not landed
   Group readers, adders;       // since that write; `adders` by atomics
   Location write_place{}, read_place{}, add_place{};
 };
 
 // In the place of a thread's number.
-inline constexpr unsigned nobody = block_limit, another_warp = block_limit + 1;
+inline constexpr unsigned no_thread = block_limit, other_warp = block_limit + 1;
 
 class Block {
   struct Free {
@@ -171,9 +171,10 @@ public:
 
   /// All 128 threads of a warpgroup, at one place.
   void warpgroup(WarpgroupCollective& arrival);
-  /// What this thread has written to shared memory, or sees there, is seen by products of warpgroups.
+  /// Makes what this thread has written to shared memory, or sees there, visible to products of warpgroups.
   void fence_proxies();
-  /// 16 bytes of shared memory that a product under way reads: nobody may write there before all threads have waited.
+  /// 16 bytes of shared memory that a product in flight reads: no thread may write there before all threads have
+  /// waited.
   void read_by_product(std::uint32_t offset, void* sixteen_bytes, WarpgroupRead& read, Location where);
   void end_of_product(const WarpgroupRead& read);
 
@@ -215,16 +216,17 @@ public:
     return before;
   }
 
-  [[noreturn]] void report(Mistake mistake, Location where, const std::string& what) {
+  [[noreturn]] void report(ErrorKind mistake, Location where, const std::string& what) {
     report(mistake, *current_, where, what);
   }
-  [[noreturn]] void report(Mistake mistake, const Thread& thread, Location where, const std::string& what);
-  [[noreturn]] void outside(const int* at, const int* extents, int rank, int count, Location where);
-  [[noreturn]] void misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where);
+  [[noreturn]] void report(ErrorKind mistake, const Thread& thread, Location where, const std::string& what);
+  [[noreturn]] void report_out_of_bounds(const int* at, const int* extents, int rank, int count, Location where);
+  [[noreturn]] void report_misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where);
 
 private:
   void run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, void (*body)(const void*),
            const void* argument);
+  static std::uint32_t aligned(std::size_t bytes) { return static_cast<std::uint32_t>((bytes + 15) / 16 * 16); }
   std::uint32_t allocate_static(std::atomic<std::uint32_t>& slot, std::size_t bytes, Location where);
   void start_threads(void (*body)(const void*), const void* argument);
   void schedule();
@@ -237,12 +239,12 @@ private:
   [[noreturn]] void diagnose_deadlock();
   [[noreturn]] void diagnose_collective(const Thread& thread);
   std::string describe(const Thread& thread) const;
-  [[noreturn]] void unwritten(std::uint32_t cell, Location where);
-  [[noreturn]] void race(std::uint32_t cell, const char* verb, unsigned other, const char* did, Location there,
-                         Location where);
+  [[noreturn]] void report_unwritten(std::uint32_t cell, Location where);
+  [[noreturn]] void report_race(std::uint32_t cell, const char* verb, unsigned other, const char* did, Location there,
+                                Location where);
   [[noreturn]] void diagnose_warpgroup(const Thread& thread);
-  [[noreturn]] void copy_under_way(std::uint32_t cell, Location where);
-  [[noreturn]] void product_under_way(std::uint32_t cell, Location where);
+  [[noreturn]] void report_copy_in_flight(std::uint32_t cell, Location where);
+  [[noreturn]] void report_product_in_flight(std::uint32_t cell, Location where);
 
   void note_read(std::uint32_t cell, Location where);
   void note_write(std::uint32_t cell, bool by_copy, Location where);
@@ -259,7 +261,7 @@ private:
   Time now_ = 1;  // the counter
   Time base_ =
       1;  // all that happened before is ordered before everything in this block: its start, or the last __syncthreads
-  Time born_ = 1;  // the block's start
+  Time block_start_ = 1;  // the block's start
   bool racecheck_ = true, stopping_ = false;
   std::unique_ptr<std::byte[]> bytes_;
   std::unique_ptr<Cell[], Free> cells_;
@@ -293,18 +295,18 @@ inline Block& block(Location where) {
   return *running;
 }
 
-/// One of the group that is not ordered before this thread; nobody where there is none.
+/// A thread of the group that is not ordered before this thread; no_thread where there is none.
 inline unsigned Block::unordered(const Group& group) const {
-  if (group.time < base_) return nobody;
+  if (group.time < base_) return no_thread;
   if (group.several_warps) {  // one of them at least is not this thread's
-    if (group.warp == current_->warp) return another_warp;
+    if (group.warp == current_->warp) return other_warp;
     return group.warp * warp_width + static_cast<unsigned>(std::countr_zero(group.lanes));
   }
   for (std::uint32_t lanes = group.lanes; lanes != 0; lanes &= lanes - 1) {
     const unsigned thread = group.warp * warp_width + static_cast<unsigned>(std::countr_zero(lanes));
     if (!ordered(thread, group.time)) return thread;
   }
-  return nobody;
+  return no_thread;
 }
 
 inline void Block::join(Group& group) const {
@@ -314,8 +316,8 @@ inline void Block::join(Group& group) const {
   } else if (group.warp != current_->warp) {
     group.several_warps = true;
     group.lanes = 0;
-  } else if (!group.several_warps && unordered(group) == nobody) {
-    group.lanes = 0;  // who is ordered after this access is ordered after theirs
+  } else if (!group.several_warps && unordered(group) == no_thread) {
+    group.lanes = 0;  // threads ordered after this access are ordered after theirs
   }
   group.lanes |= 1u << current_->lane;
   group.warp = static_cast<std::uint8_t>(current_->warp);
@@ -324,15 +326,15 @@ inline void Block::join(Group& group) const {
 
 inline void Block::note_read(std::uint32_t index, Location where) {
   Cell& cell = cells_[index];
-  if (cell.written < born_) [[unlikely]]
-    unwritten(index, where);
+  if (cell.written < block_start_) [[unlikely]]
+    report_unwritten(index, where);
   if (!racecheck_) return;
   if (cell.in_flight) [[unlikely]]
-    copy_under_way(index, where);
+    report_copy_in_flight(index, where);
   if (!ordered(cell.writer, cell.written)) [[unlikely]]
-    race(index, "reads", cell.writer, "wrote", cell.write_place, where);
-  if (const unsigned adder = unordered(cell.adders); adder != nobody) [[unlikely]]
-    race(index, "reads", adder, "updated", cell.add_place, where);
+    report_race(index, "reads", cell.writer, "wrote", cell.write_place, where);
+  if (const unsigned adder = unordered(cell.adders); adder != no_thread) [[unlikely]]
+    report_race(index, "reads", adder, "updated", cell.add_place, where);
   join(cell.readers);
   cell.read_place = where;
 }
@@ -340,38 +342,38 @@ inline void Block::note_read(std::uint32_t index, Location where) {
 inline void Block::note_write(std::uint32_t index, bool by_copy, Location where) {
   Cell& cell = cells_[index];
   if (racecheck_) {
-    if (cell.in_flight && cell.written >= born_) [[unlikely]]
-      copy_under_way(index, where);
+    if (cell.in_flight && cell.written >= block_start_) [[unlikely]]
+      report_copy_in_flight(index, where);
     if (cell.products != 0) [[unlikely]]
-      product_under_way(index, where);
+      report_product_in_flight(index, where);
     if (!ordered(cell.writer, cell.written)) [[unlikely]]
-      race(index, "writes", cell.writer, "wrote", cell.write_place, where);
-    if (const unsigned adder = unordered(cell.adders); adder != nobody) [[unlikely]]
-      race(index, "writes", adder, "updated", cell.add_place, where);
-    if (const unsigned reader = unordered(cell.readers); reader != nobody) [[unlikely]]
-      race(index, "writes", reader, "read", cell.read_place, where);
+      report_race(index, "writes", cell.writer, "wrote", cell.write_place, where);
+    if (const unsigned adder = unordered(cell.adders); adder != no_thread) [[unlikely]]
+      report_race(index, "writes", adder, "updated", cell.add_place, where);
+    if (const unsigned reader = unordered(cell.readers); reader != no_thread) [[unlikely]]
+      report_race(index, "writes", reader, "read", cell.read_place, where);
   }
   cell.written = current_->time;
   cell.writer = static_cast<std::uint16_t>(current_->number);
   cell.in_flight = by_copy;
-  cell.readers.time = cell.adders.time = 0;  // who is ordered after this write is ordered after them
+  cell.readers.time = cell.adders.time = 0;  // threads ordered after this write are ordered after them
   cell.write_place = where;
 }
 
 /// Atomics are not ordered among each other, and need not be.
 inline void Block::note_update(std::uint32_t index, Location where) {
   Cell& cell = cells_[index];
-  if (cell.written < born_) [[unlikely]]
-    unwritten(index, where);
+  if (cell.written < block_start_) [[unlikely]]
+    report_unwritten(index, where);
   if (!racecheck_) return;
   if (cell.in_flight) [[unlikely]]
-    copy_under_way(index, where);
+    report_copy_in_flight(index, where);
   if (cell.products != 0) [[unlikely]]
-    product_under_way(index, where);
+    report_product_in_flight(index, where);
   if (!ordered(cell.writer, cell.written)) [[unlikely]]
-    race(index, "updates", cell.writer, "wrote", cell.write_place, where);
-  if (const unsigned reader = unordered(cell.readers); reader != nobody) [[unlikely]]
-    race(index, "updates", reader, "read", cell.read_place, where);
+    report_race(index, "updates", cell.writer, "wrote", cell.write_place, where);
+  if (const unsigned reader = unordered(cell.readers); reader != no_thread) [[unlikely]]
+    report_race(index, "updates", reader, "read", cell.read_place, where);
   join(cell.adders);
   cell.add_place = where;
 }

@@ -7,8 +7,8 @@
 #include "attest/cuda/emulated/types.hpp"
 
 /// __nv_bfloat16 and __half with the conversions of cuda_bf16.h and cuda_fp16.h that kernels need. Conversions between
-/// them and float are explicit here, implicit in CUDA: what compiles here compiles there, and rounds only where it says
-/// so.
+/// them and float are explicit here, implicit in CUDA: code that compiles here compiles there, and rounds only where it
+/// says so.
 
 struct __nv_bfloat16;
 struct __half;
@@ -62,7 +62,7 @@ inline float __half2float(__half x) {
   const std::uint32_t sign = std::uint32_t{x.bits} << 16 & 0x80000000u, magnitude = x.bits & 0x7fffu;
   if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000u | magnitude << 13);
   const float scaled =
-      std::bit_cast<float>(magnitude << 13) * 0x1p112f;  // the bias 15 becomes 127; subnormals come right by themselves
+      std::bit_cast<float>(magnitude << 13) * 0x1p112f;  // the bias 15 becomes 127; subnormals are scaled exactly
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
 }
 inline __half __float2half_rn(float x) {

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 /// The functions of CUDA's math library that the host's <math.h> lacks; the others (expf, exp2f, logf, tanhf, erff,
-/// fmaf ...) are the host's own, whose errors lie within the ulps that CUDA states. The page says what is given.
+/// fmaf ...) are the host's own, whose errors lie within the ulps that CUDA states. emulation/README.md lists them.
 
 inline int max(int a, int b) { return std::max(a, b); }
 inline unsigned max(unsigned a, unsigned b) { return std::max(a, b); }

@@ -5,7 +5,7 @@
 
 namespace attest::cuda::emulation {
 
-/// What one lane brings to a product, as floats (exact) in the order of its fragments.
+/// One lane's operands of a product, as floats (exact) in the order of its fragments.
 struct Operands {
   float a[8], b[4];
   float* c;

@@ -16,12 +16,12 @@ template <class T>
 void check_vector(SharedPointer<T> at, std::size_t bytes, Location where) {
   Block& here = block(where);
   const int count = static_cast<int>(bytes / sizeof(T));
-  if (at.column + count > at.columns) here.outside(&at.column, &at.columns, 1, count, where);
-  if (at.offset % bytes != 0) here.misaligned(bytes, at.offset % bytes, "shared", where);
+  if (at.column + count > at.columns) here.report_out_of_bounds(&at.column, &at.columns, 1, count, where);
+  if (at.offset % bytes != 0) here.report_misaligned(bytes, at.offset % bytes, "shared", where);
 }
 inline void check_vector(const void* at, std::size_t bytes, Location where) {
   const std::size_t remainder = std::bit_cast<std::uintptr_t>(at) % bytes;
-  if (remainder != 0) block(where).misaligned(bytes, remainder, "global", where);
+  if (remainder != 0) block(where).report_misaligned(bytes, remainder, "global", where);
 }
 
 }  // namespace emulation
@@ -54,8 +54,8 @@ void store(T* to, const V& value, emulation::Location where = emulation::Locatio
   std::memcpy(to, &value, sizeof(V));
 }
 
-/// Count elements (4, 8 or 16 bytes) on their way to shared memory; they land when their group is waited for, here not
-/// before. Of the last ones only `valid` are read, the others become zero.
+/// Starts a copy of `Count` elements (4, 8 or 16 bytes) to shared memory; it lands when its group is waited for, here
+/// not before. Only the first `valid` are read, the others become zero.
 template <int Count, class T>
 void copy_async(SharedPointer<T> to, const T* from, int valid = Count,
                 emulation::Location where = emulation::Location::current()) {
@@ -65,11 +65,11 @@ void copy_async(SharedPointer<T> to, const T* from, int valid = Count,
   emulation::check_vector(from, bytes, where);
   emulation::running->copy_async({to.offset, bytes, static_cast<std::uint32_t>(valid * sizeof(T)), from, 0}, where);
 }
-/// What was issued since the last commit becomes a group.
+/// Copies issued since the last commit become a group.
 inline void copy_async_commit(emulation::Location where = emulation::Location::current()) {
   emulation::block(where).commit_copies();
 }
-/// Waits until at most N of this thread's groups are under way. Other threads see the data after the next barrier.
+/// Waits until at most N of this thread's groups are in flight. Other threads see the data after the next barrier.
 template <int N = 0>
 void copy_async_wait(emulation::Location where = emulation::Location::current()) {
   emulation::block(where).wait_for_copies(N, where);

@@ -10,7 +10,8 @@
 
 namespace attest::cuda {
 
-/// What &tile(i, j) is: a position in shared memory that knows where its row ends. In CUDA it is T*.
+/// The type of &tile(i, j): a position in shared memory with the end of its row, so that vectors can be checked. In
+/// CUDA it is T*.
 template <class T>
 struct SharedPointer {
   std::uint32_t offset;
@@ -19,8 +20,8 @@ struct SharedPointer {
 
 namespace emulation {
 
-/// What tile(i, j) is: reading and writing it are told apart, and checked. In CUDA it is T&. It is used where it
-/// stands: `auto x = tile(i, j)` makes a name that is good for nothing, so that nobody mistakes it for the value.
+/// The type of tile(i, j), whose reads and writes are checked. In CUDA it is T&. All operations are on rvalues: `auto x
+/// = tile(i, j)` compiles, but `x` cannot be read, so that it is not taken for the value.
 template <class T>
 class Element {
 public:
@@ -56,7 +57,7 @@ __forceinline__ Element<T> element(std::uint32_t begin, const int (&at)[Rank], c
   std::uint32_t position = 0;
   for (int axis = 0; axis < Rank; ++axis) {
     if (static_cast<unsigned>(at[axis]) >= static_cast<unsigned>(extents[axis])) [[unlikely]]
-      running->outside(at, extents, Rank, 1, where);
+      running->report_out_of_bounds(at, extents, Rank, 1, where);
     position = position * static_cast<std::uint32_t>(extents[axis]) + static_cast<std::uint32_t>(at[axis]);
   }
   return {begin + position * static_cast<std::uint32_t>(sizeof(T)), at[Rank - 1], extents[Rank - 1], where};

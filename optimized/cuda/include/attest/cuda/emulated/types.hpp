@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/// The words and plain types of CUDA C++ that need no machinery.
+/// Keywords and plain types of CUDA C++.
 
 #define __global__
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
-// What is static is the name of the memory; each block has memory of its own by that name (Shared::begin).
+// The static object only identifies the memory; each block has memory of its own for it (Shared::begin).
 #define __shared__ static
 
 struct uint3 {

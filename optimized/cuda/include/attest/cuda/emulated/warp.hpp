@@ -5,7 +5,7 @@
 
 #include "attest/cuda/emulated/block.hpp"
 
-/// Barriers, and the operations of the lanes of a warp. __activemask is left out: what it returns nobody may rely on.
+/// Barriers, and the operations of the lanes of a warp. __activemask is left out: its result cannot be relied on.
 
 namespace attest::cuda {
 
@@ -16,7 +16,7 @@ inline int warp() { return static_cast<int>(emulation::block(emulation::Location
 
 namespace attest::cuda::emulation {
 
-/// What one lane brings to a shuffle, and takes away.
+/// One lane's operand of a shuffle, and its result.
 template <class T>
 struct Shuffled {
   T value;
@@ -28,7 +28,7 @@ T shuffle(const char* name, unsigned mask, T value, unsigned source, Location wh
   static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "a shuffle moves 4 or 8 bytes");
   Block& here = block(where);
   if (!(mask >> source & 1)) {
-    here.report(Mistake::collective, where,
+    here.report(ErrorKind::collective, where,
                 std::string(name) + " reads from lane " + std::to_string(source) + ", which its mask does not name");
   }
   Shuffled<T> mine{value, source};

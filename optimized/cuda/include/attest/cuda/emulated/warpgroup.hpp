@@ -7,13 +7,13 @@
 
 namespace attest::cuda::emulation {
 
-/// What one lane brings to a product of its warpgroup.
+/// One lane's operands of a product of its warpgroup.
 struct WarpgroupOperands {
   const __nv_bfloat16* a;  // null where the left operand lies in shared memory
   std::uint64_t left, right;
   Major right_major;
   float* c;
-  int eights;
+  int fragments;
   float* result = nullptr;
   std::shared_ptr<WarpgroupRead> read{};
 };
@@ -32,19 +32,19 @@ class CoreTile {
 public:
   using Value = T;
   CoreTile(DynamicShared& memory, int rows, int columns, emulation::Location where = emulation::Location::current())
-      : eights_(memory.take<T>(columns / 8, rows, 8, where)) {}
-  int rows() const { return eights_.extent(1); }
+      : elements_(memory.take<T>(columns / 8, rows, 8, where)) {}
+  int rows() const { return elements_.extent(1); }
   emulation::Element<T> operator()(int i, int j, emulation::Location where = emulation::Location::current()) const {
-    return eights_(j / 8, i, j % 8, where);
+    return elements_(j / 8, i, j % 8, where);
   }
 
 private:
-  SharedView<T, 3> eights_;
+  SharedView<T, 3> elements_;
 };
 
 template <class T>
 unsigned shared_address(SharedPointer<T> at, emulation::Location where = emulation::Location::current()) {
-  if (at.offset % 16 != 0) emulation::block(where).misaligned(16, at.offset % 16, "shared", where);
+  if (at.offset % 16 != 0) emulation::block(where).report_misaligned(16, at.offset % 16, "shared", where);
   return at.offset;
 }
 
@@ -52,33 +52,33 @@ inline void fence_proxies(emulation::Location where = emulation::Location::curre
   emulation::block(where).fence_proxies();
 }
 
-template <int Eights>
-void warpgroup_fence(Accumulator (&sum)[Eights]) {
+template <int Fragments>
+void warpgroup_fence(Accumulator (&sum)[Fragments]) {
   emulation::fence_registers(sum, sizeof(sum));
 }
-template <int Eights, int Steps>
-void warpgroup_fence(Accumulator (&sum)[Eights], MatrixA<__nv_bfloat16> (&a)[Steps]) {
+template <int Fragments, int Steps>
+void warpgroup_fence(Accumulator (&sum)[Fragments], MatrixA<__nv_bfloat16> (&a)[Steps]) {
   emulation::fence_registers(sum, sizeof(sum));
   emulation::fence_registers(a, sizeof(a));
 }
 inline void warpgroup_commit(emulation::Location where = emulation::Location::current()) {
   emulation::commit_products(where);
 }
-template <int N = 0, int Eights>
-void warpgroup_wait(Accumulator (&sum)[Eights], emulation::Location where = emulation::Location::current()) {
-  emulation::wait_for_products(N, sum[0].values, Eights * Accumulator::size, where);
+template <int N = 0, int Fragments>
+void warpgroup_wait(Accumulator (&sum)[Fragments], emulation::Location where = emulation::Location::current()) {
+  emulation::wait_for_products(N, sum[0].values, Fragments * Accumulator::size, where);
 }
 
-template <int Eights, Major major>
-void multiply_add(Accumulator (&sum)[Eights], const MatrixA<__nv_bfloat16>& a, const Described<major>& b,
+template <int Fragments, Major major>
+void multiply_add(Accumulator (&sum)[Fragments], const MatrixA<__nv_bfloat16>& a, const Described<major>& b,
                   emulation::Location where = emulation::Location::current()) {
-  emulation::WarpgroupOperands mine{a.values, 0, b.bits, major, sum[0].values, Eights};
+  emulation::WarpgroupOperands mine{a.values, 0, b.bits, major, sum[0].values, Fragments};
   emulation::warpgroup_multiply_add(mine, where);
 }
-template <int Eights, Major major>
-void multiply_add(Accumulator (&sum)[Eights], const Described<Major::k>& a, const Described<major>& b,
+template <int Fragments, Major major>
+void multiply_add(Accumulator (&sum)[Fragments], const Described<Major::k>& a, const Described<major>& b,
                   emulation::Location where = emulation::Location::current()) {
-  emulation::WarpgroupOperands mine{nullptr, a.bits, b.bits, major, sum[0].values, Eights};
+  emulation::WarpgroupOperands mine{nullptr, a.bits, b.bits, major, sum[0].values, Fragments};
   emulation::warpgroup_multiply_add(mine, where);
 }
 

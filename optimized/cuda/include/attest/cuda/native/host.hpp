@@ -60,7 +60,7 @@ inline void synchronize(Stream stream) { check(cudaStreamSynchronize(stream), "s
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream stream,
             Arguments&&... arguments) {
-  if (shared_bytes > 48 * 1024) {  // more has to be asked for
+  if (shared_bytes > 48 * 1024) {  // more must be requested
     const int bytes = static_cast<int>(shared_bytes);
     check(
         cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),

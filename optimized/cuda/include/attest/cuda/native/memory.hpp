@@ -9,7 +9,7 @@ namespace attest::cuda {
 
 namespace detail {
 
-/// What the compiler moves in one instruction.
+/// The type of `Bytes` bytes that the compiler moves in one instruction.
 template <int Bytes>
 struct WordOf;
 template <>
@@ -45,8 +45,8 @@ __device__ __forceinline__ void store(T* to, const V& value) {
   *reinterpret_cast<detail::Word<V>*>(to) = __builtin_bit_cast(detail::Word<V>, value);
 }
 
-/// Count elements (4, 8 or 16 bytes) on their way to shared memory; they land when their group is waited for.
-/// Of the last ones only `valid` are read, the others become zero.
+/// Starts a copy of `Count` elements (4, 8 or 16 bytes) to shared memory; it lands when its group is waited for. Only
+/// the first `valid` are read, the others become zero.
 template <int Count, class T>
 __device__ __forceinline__ void copy_async(T* to, const T* from, int valid = Count) {
   constexpr int bytes = Count * static_cast<int>(sizeof(T));
@@ -63,9 +63,9 @@ __device__ __forceinline__ void copy_async(T* to, const T* from, int valid = Cou
                  : "memory");
   }
 }
-/// What was issued since the last commit becomes a group.
+/// Copies issued since the last commit become a group.
 __device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// Waits until at most N of this thread's groups are under way. Other threads see the data after the next barrier.
+/// Waits until at most N of this thread's groups are in flight. Other threads see the data after the next barrier.
 template <int N = 0>
 __device__ __forceinline__ void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");

@@ -9,12 +9,12 @@ template <class T>
 class CoreTile {
 public:
   using Value = T;
-  __device__ CoreTile(DynamicShared& memory, int rows, int columns) : eights_(memory.take<T>(columns / 8, rows, 8)) {}
-  __device__ int rows() const { return eights_.extent(1); }
-  __device__ T& operator()(int i, int j) const { return eights_(j / 8, i, j % 8); }
+  __device__ CoreTile(DynamicShared& memory, int rows, int columns) : elements_(memory.take<T>(columns / 8, rows, 8)) {}
+  __device__ int rows() const { return elements_.extent(1); }
+  __device__ T& operator()(int i, int j) const { return elements_(j / 8, i, j % 8); }
 
 private:
-  SharedView<T, 3> eights_;
+  SharedView<T, 3> elements_;
 };
 
 template <class T>
@@ -24,12 +24,12 @@ __device__ __forceinline__ unsigned shared_address(const T* at) {
 
 namespace detail {
 
-/// The compiler takes these registers for changed here: what it computes from them it computes behind this place, what
-/// it puts into them before.
-template <int Eights>
-__device__ __forceinline__ void pin(Accumulator (&sum)[Eights]) {
+/// Makes the compiler treat these registers as changed here: it reads them after this place and has written them before
+/// it.
+template <int Fragments>
+__device__ __forceinline__ void pin(Accumulator (&sum)[Fragments]) {
 #pragma unroll
-  for (int e = 0; e < Eights; ++e)
+  for (int e = 0; e < Fragments; ++e)
 #pragma unroll
     for (int i = 0; i < Accumulator::size; ++i) asm volatile("" : "+f"(sum[e].values[i])::"memory");
 }
@@ -50,25 +50,25 @@ __device__ __forceinline__ void pin(MatrixA<__nv_bfloat16> (&a)[Steps]) {
 
 __device__ __forceinline__ void fence_proxies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-template <int Eights>
-__device__ __forceinline__ void warpgroup_fence(Accumulator (&sum)[Eights]) {
+template <int Fragments>
+__device__ __forceinline__ void warpgroup_fence(Accumulator (&sum)[Fragments]) {
   detail::pin(sum);
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-template <int Eights, int Steps>
-__device__ __forceinline__ void warpgroup_fence(Accumulator (&sum)[Eights], MatrixA<__nv_bfloat16> (&a)[Steps]) {
+template <int Fragments, int Steps>
+__device__ __forceinline__ void warpgroup_fence(Accumulator (&sum)[Fragments], MatrixA<__nv_bfloat16> (&a)[Steps]) {
   detail::pin(a);
   warpgroup_fence(sum);
 }
 __device__ __forceinline__ void warpgroup_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-template <int N = 0, int Eights>
-__device__ __forceinline__ void warpgroup_wait(Accumulator (&sum)[Eights]) {
+template <int N = 0, int Fragments>
+__device__ __forceinline__ void warpgroup_wait(Accumulator (&sum)[Fragments]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
   detail::pin(sum);
 }
 
 // One instruction for each width, with the left operand in registers or in shared memory. `sums` are the names of the
-// accumulators, behind which the operands are counted.
+// accumulators; the operands are numbered after them.
 #define ATTEST_CUDA_SUM(e) \
   "+f"(sum[e].values[0]), "+f"(sum[e].values[1]), "+f"(sum[e].values[2]), "+f"(sum[e].values[3])
 #define ATTEST_CUDA_SUM_8(e)                                                                                          \
@@ -90,20 +90,20 @@ __device__ __forceinline__ void warpgroup_wait(Accumulator (&sum)[Eights]) {
 namespace detail {
 
 // `a` in registers.
-template <int Eights, Major major>
+template <int Fragments, Major major>
 __device__ __forceinline__ void warpgroup_product(Accumulator* sum, const Registers<4>& a, std::uint64_t b) {
-  if constexpr (Eights == 16) {
+  if constexpr (Fragments == 16) {
     asm volatile(ATTEST_CUDA_WGMMA("128", ATTEST_CUDA_SUMS_16, "{%64, %65, %66, %67}", "%68", "%69")
                  : ATTEST_CUDA_SUM_8(0), ATTEST_CUDA_SUM_8(8)
                  : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b),
                    "n"(static_cast<int>(major)));
-  } else if constexpr (Eights == 8) {
+  } else if constexpr (Fragments == 8) {
     asm volatile(ATTEST_CUDA_WGMMA("64", ATTEST_CUDA_SUMS_8, "{%32, %33, %34, %35}", "%36", "%37")
                  : ATTEST_CUDA_SUM_8(0)
                  : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b),
                    "n"(static_cast<int>(major)));
   } else {
-    static_assert(Eights == 1);
+    static_assert(Fragments == 1);
     asm volatile(ATTEST_CUDA_WGMMA("8", ATTEST_CUDA_SUMS_1, "{%4, %5, %6, %7}", "%8", "%9")
                  : ATTEST_CUDA_SUM(0)
                  : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b),
@@ -111,43 +111,43 @@ __device__ __forceinline__ void warpgroup_product(Accumulator* sum, const Regist
   }
 }
 // `a` in shared memory.
-template <int Eights, Major major>
+template <int Fragments, Major major>
 __device__ __forceinline__ void warpgroup_product(Accumulator* sum, std::uint64_t a, std::uint64_t b) {
-  if constexpr (Eights == 16) {
+  if constexpr (Fragments == 16) {
     asm volatile(ATTEST_CUDA_WGMMA("128", ATTEST_CUDA_SUMS_16, "%64", "%65", "0, %66")
                  : ATTEST_CUDA_SUM_8(0), ATTEST_CUDA_SUM_8(8)
                  : "l"(a), "l"(b), "n"(static_cast<int>(major)));
-  } else if constexpr (Eights == 8) {
+  } else if constexpr (Fragments == 8) {
     asm volatile(ATTEST_CUDA_WGMMA("64", ATTEST_CUDA_SUMS_8, "%32", "%33", "0, %34")
                  : ATTEST_CUDA_SUM_8(0)
                  : "l"(a), "l"(b), "n"(static_cast<int>(major)));
   } else {
-    static_assert(Eights == 1);
+    static_assert(Fragments == 1);
     asm volatile(ATTEST_CUDA_WGMMA("8", ATTEST_CUDA_SUMS_1, "%4", "%5", "0, %6")
                  : ATTEST_CUDA_SUM(0)
                  : "l"(a), "l"(b), "n"(static_cast<int>(major)));
   }
 }
 
-/// As many columns at once as there is an instruction for.
-template <int Eights, class A, Major major>
+/// By instructions of at most 128 columns.
+template <int Fragments, class A, Major major>
 __device__ __forceinline__ void warpgroup_products(Accumulator* sum, const A& a, const Described<major>& b) {
-  constexpr int piece = Eights >= 16 ? 16 : Eights >= 8 ? 8 : 1;
+  constexpr int piece = Fragments >= 16 ? 16 : Fragments >= 8 ? 8 : 1;
   warpgroup_product<piece, major>(sum, a, b.bits);
-  if constexpr (Eights > piece) warpgroup_products<Eights - piece>(sum + piece, a, b.from(8 * piece));
+  if constexpr (Fragments > piece) warpgroup_products<Fragments - piece>(sum + piece, a, b.from(8 * piece));
 }
 
 }  // namespace detail
 
-template <int Eights, Major major>
-__device__ __forceinline__ void multiply_add(Accumulator (&sum)[Eights], const MatrixA<__nv_bfloat16>& a,
+template <int Fragments, Major major>
+__device__ __forceinline__ void multiply_add(Accumulator (&sum)[Fragments], const MatrixA<__nv_bfloat16>& a,
                                              const Described<major>& b) {
-  detail::warpgroup_products<Eights>(sum, __builtin_bit_cast(detail::Registers<4>, a), b);
+  detail::warpgroup_products<Fragments>(sum, __builtin_bit_cast(detail::Registers<4>, a), b);
 }
-template <int Eights, Major major>
-__device__ __forceinline__ void multiply_add(Accumulator (&sum)[Eights], const Described<Major::k>& a,
+template <int Fragments, Major major>
+__device__ __forceinline__ void multiply_add(Accumulator (&sum)[Fragments], const Described<Major::k>& a,
                                              const Described<major>& b) {
-  detail::warpgroup_products<Eights>(sum, a.bits, b);
+  detail::warpgroup_products<Fragments>(sum, a.bits, b);
 }
 
 #undef ATTEST_CUDA_SUM
@@ -159,7 +159,7 @@ __device__ __forceinline__ void multiply_add(Accumulator (&sum)[Eights], const D
 
 #else
 
-// Code for other devices, which a launch there must not reach: it says so and stops rather than answer wrongly.
+// Code for other devices, which no launch may reach: it prints an error and traps.
 namespace detail {
 
 __device__ inline void no_warpgroup_products() {
@@ -182,8 +182,8 @@ template <int N = 0, class Sum>
 __device__ void warpgroup_wait(Sum&) {
   detail::no_warpgroup_products();
 }
-template <int Eights, class A, Major major>
-__device__ void multiply_add(Accumulator (&)[Eights], const A&, const Described<major>&) {
+template <int Fragments, class A, Major major>
+__device__ void multiply_add(Accumulator (&)[Fragments], const A&, const Described<major>&) {
   detail::no_warpgroup_products();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "attest/cuda/attended.hpp"
+#include "attest/cuda/attention_passes.hpp"
 
 /// The passes of attention: over keys online, over keys for the statistics of each query, and over one side for the
 /// sums that outputs and gradients are. Every sum has one order and one owner.
@@ -11,10 +11,10 @@ namespace passes {
 
 /// The outputs of 64 queries, in the columns of one tile.
 template <class T, class Factor, Similarity similarity>
-__global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, Answers o) {
+__global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows o) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
-  __shared__ Shared<Columns, kWarps> used;
+  __shared__ Shared<ColumnMask, kWarps> used;
   const Chunk chunk = p.queries.chunk_at(blockIdx.x);
   if (chunk.count == 0) return;
   const int head = static_cast<int>(blockIdx.z), first = static_cast<int>(chunk.first), rows = chunk.count;
@@ -22,28 +22,28 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, Answers o) 
   const Panel<T> values(v, LogitsOf<T>::whole(p.keys, chunk.sequence), head);
   const Span span = span_of(o);
 
-  Strip<Factor, kEights> sum;
-  Seen seen;
+  Strip<Factor, kFragments> sum;
+  RunningSoftmax running;
   for (int j = logits.keys_from(first), end = logits.keys_before(first + rows); j < end; j += kTile) {
-    const int keys = end - j < kTile ? end - j : kTile, eights = round_up(keys, 16) / 8;
-    Strip<Factor, kScoreEights> scores;
+    const int keys = end - j < kTile ? end - j : kTile, fragments = round_up(keys, 16) / 8;
+    Strip<Factor, kScoreFragments> scores;
     add_similarities<similarity, T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
-    Columns mine = 0;
+    ColumnMask mine = 0;
     if (strip_is_in(rows)) {
-      logits.template of_products<Side::queries, similarity>(scores, eights, first, j);
-      const TwoRows keep = weigh<similarity>(p, seen, scores, eights);
-      sum.each(span.eights(), [&](int row, int, float& value) { value *= keep[row]; });
-      mine = store_weights(scores, tiles, eights);
+      logits.template of_products<Side::queries, similarity>(scores, fragments, first, j);
+      const TwoRows rescale = to_weights<similarity>(p, running, scores, fragments);
+      sum.each(span.fragments(), [&](int row, int, float& value) { value *= rescale[row]; });
+      mine = store_weights(scores, tiles, fragments);
     }
     add_weighted<T, Factor>(sum, tiles, mine, used, p.hides(), values, j, keys, rows, span);
   }
 
-  if (strip_is_in(rows)) store_attended(sum, seen, p, values, logits.keys(), o, chunk, head, span);
+  if (strip_is_in(rows)) store_attended(sum, running, p, values, logits.keys(), o, chunk, head, span);
 }
 
-/// Of 64 queries. Without grad_o there is no delta.
+/// The statistics of 64 queries. Without grad_o delta is not computed.
 template <class T, class Factor, Similarity similarity>
-__global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows grad_o, Answers out) {
+__global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows grad_o, OutputRows out) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
   const Chunk chunk = p.queries.chunk_at(blockIdx.x);
@@ -51,30 +51,31 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
   const int head = static_cast<int>(blockIdx.z), first = static_cast<int>(chunk.first), rows = chunk.count;
   const LogitsOf<T> logits(p, chunk.sequence, head);
   const Panel<T> values(v, LogitsOf<T>::whole(p.keys, chunk.sequence), head),
-      given(grad_o, LogitsOf<T>::whole(p.queries, chunk.sequence), head);
+      cotangent(grad_o, LogitsOf<T>::whole(p.queries, chunk.sequence), head);
 
-  Seen seen;
+  RunningSoftmax running;
   TwoRows delta{0, 0};
   for (int j = logits.keys_from(first), end = logits.keys_before(first + rows); j < end; j += kTile) {
-    const int keys = end - j < kTile ? end - j : kTile, eights = round_up(keys, 16) / 8;
-    Strip<Factor, kScoreEights> scores, gradients;
+    const int keys = end - j < kTile ? end - j : kTile, fragments = round_up(keys, 16) / 8;
+    Strip<Factor, kScoreFragments> scores, gradients;
     add_similarities<similarity, T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
-    if (grad_o.data) add_scores<T, Factor>(gradients, tiles, given, values, first, rows, j, keys);
+    if (grad_o.data) add_scores<T, Factor>(gradients, tiles, cotangent, values, first, rows, j, keys);
     if (!strip_is_in(rows)) continue;
-    logits.template of_products<Side::queries, similarity>(scores, eights, first, j);
-    logits.template by_weights<Side::queries>(gradients, eights, first, j);
-    const TwoRows keep = weigh<similarity>(p, seen, scores, eights);
-    add_delta(delta, keep, scores, gradients, eights);
+    logits.template of_products<Side::queries, similarity>(scores, fragments, first, j);
+    logits.template add_relative_gradients<Side::queries>(gradients, fragments, first, j);
+    const TwoRows rescale = to_weights<similarity>(p, running, scores, fragments);
+    add_delta(delta, rescale, scores, gradients, fragments);
   }
 
-  if (strip_is_in(rows)) store_statistics(seen, delta, p, logits.keys(), out, chunk, head);
+  if (strip_is_in(rows)) store_statistics(running, delta, p, logits.keys(), out, chunk, head);
 }
 
-/// Sums over the keys of a query that block (x, 0, z) takes beside those of its columns: two for each of a lane's rows.
+/// Sums over the keys of a query beside those of the output columns, taken by block (x, 0, z): two for each of a lane's
+/// rows.
 template <class T>
-class Gathered {
+class ExtraSums {
 public:
-  __device__ Gathered(const Sums& p, const LogitsOf<T>& logits, const Chunk& chunk, int head)
+  __device__ ExtraSums(const Sums& p, const LogitsOf<T>& logits, const Chunk& chunk, int head)
       : p_(p), logits_(logits), chunk_(chunk), head_(head), wanted_(blockIdx.y == 0) {
     const Relative& relative = p.logits.relative;
     if (wanted_ && p.by_row.data) {  // a row between the ends has one key, or none
@@ -111,12 +112,12 @@ public:
     first_ = first_.map(row_sum);
     second_ = second_.map(row_sum);
     if (lane() % 4 != 0) return;
-    const Answers& answers = p_.of_factors.data ? p_.of_factors : p_.by_row;
+    const OutputRows& output = p_.of_factors.data ? p_.of_factors : p_.by_row;
     for (int row = Accumulator::row(0); row < 16; row += 8) {
       const int i = strip_row() + row;
       if (i >= rows) continue;
-      *to(answers, i, 0) = first_[row];
-      if (answers.width > 1) *to(answers, i, answers.width - 1) = second_[row];
+      *to(output, i, 0) = first_[row];
+      if (output.width > 1) *to(output, i, output.width - 1) = second_[row];
     }
   }
 
@@ -130,9 +131,9 @@ private:
       second_.bottom += second;
     }
   }
-  __device__ float* to(const Answers& answers, int i, int column) const {
-    return static_cast<float*>(answers.data) +
-           answers.place.at(chunk_.sequence, head_, chunk_.origin + chunk_.first + i, column);
+  __device__ float* to(const OutputRows& output, int i, int column) const {
+    return static_cast<float*>(output.data) +
+           output.place.at(chunk_.sequence, head_, chunk_.origin + chunk_.first + i, column);
   }
 
   const Sums& p_;
@@ -143,48 +144,48 @@ private:
   TwoRows first_{0, 0}, second_{0, 0};
 };
 
-template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient, class Also>
+template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient, class Extra>
 __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   constexpr bool by_query = side == Side::queries, of_gradients = coefficient == Coefficient::logit_gradient;
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
-  __shared__ Shared<float, kTile, kStatistics> known;
-  __shared__ Shared<Columns, kWarps> used;
+  __shared__ Shared<float, kTile, kStatistics> statistics_tile;
+  __shared__ Shared<ColumnMask, kWarps> used;
   const Chunk chunk = (by_query ? p.logits.queries : p.logits.keys).chunk_at(blockIdx.x);
   if (chunk.count == 0) return;
   const int head = static_cast<int>(blockIdx.z), first = static_cast<int>(chunk.first), rows = chunk.count;
   const LogitsOf<T> logits(p.logits, chunk.sequence, head);
   const Chunk queries = LogitsOf<T>::whole(p.logits.queries, chunk.sequence),
               keys = LogitsOf<T>::whole(p.logits.keys, chunk.sequence);
-  const Panel<T> statistic(p.statistics, queries, head), values(p.v, keys, head), given(p.grad_o, queries, head);
+  const Panel<T> statistic(p.statistics, queries, head), values(p.v, keys, head), cotangent(p.grad_o, queries, head);
   const Panel<T> other(p.other, by_query ? keys : queries, head);
-  const Span span = span_of(p.answers);
+  const Span span = span_of(p.output);
   const bool stores =
       similarity == Similarity::exp_product && of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
-  Product answer{.answers = p.answers};
-  if constexpr (similarity == Similarity::power && of_gradients) answer.sloped = by_query ? p.logits.q : p.logits.k;
+  Product epilogue{.output = p.output};
+  if constexpr (similarity == Similarity::power && of_gradients) epilogue.sloped = by_query ? p.logits.q : p.logits.k;
 
-  Also also(p, logits, chunk, head);
-  Strip<Factor, kEights> sum;
+  Extra extra(p, logits, chunk, head);
+  Strip<Factor, kFragments> sum;
   const int begin = !by_query ? logits.queries_from(first) / kTile * kTile : stores ? 0 : logits.keys_from(first);
   const int end = !by_query ? logits.queries_before(first + rows)
                   : stores  ? keys.count
                             : logits.keys_before(first + rows);
   for (int t = begin; t < end; t += kTile) {
-    const int count = end - t < kTile ? end - t : kTile, eights = round_up(count, 16) / 8;
-    fill_known(known, statistic, by_query ? first : t, queries.count);
-    Strip<Factor, kScoreEights> scores, gradients;
+    const int count = end - t < kTile ? end - t : kTile, fragments = round_up(count, 16) / 8;
+    fill_statistics(statistics_tile, statistic, by_query ? first : t, queries.count);
+    Strip<Factor, kScoreFragments> scores, gradients;
     add_similarities<similarity, T, Factor>(scores, tiles, by_query ? logits.q : logits.k,
                                             by_query ? logits.k : logits.q, first, rows, t, count);
     if constexpr (of_gradients)
-      add_scores<T, Factor>(gradients, tiles, by_query ? given : values, by_query ? values : given, first, rows, t,
-                            count);
-    Columns mine = 0;
+      add_scores<T, Factor>(gradients, tiles, by_query ? cotangent : values, by_query ? values : cotangent, first, rows,
+                            t, count);
+    ColumnMask mine = 0;
     if (strip_is_in(rows)) {
-      to_coefficients<similarity, side, coefficient>(scores, gradients, eights, p.logits, logits, known, 0, chunk, t,
-                                                     also);
-      if (stores) store_logit_gradients<T>(scores, eights, p.grad_logits, chunk, head, t, count);
-      mine = store_weights(scores, tiles, eights);
+      to_coefficients<similarity, side, coefficient>(scores, gradients, fragments, p.logits, logits, statistics_tile, 0,
+                                                     chunk, t, extra);
+      if (stores) store_logit_gradients<T>(scores, fragments, p.grad_logits, chunk, head, t, count);
+      mine = store_weights(scores, tiles, fragments);
     }
     const bool hides = by_query && p.logits.hides();
     if constexpr (similarity == Similarity::exp_distance && of_gradients)
@@ -195,27 +196,27 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   }
 
   if (!strip_is_in(rows)) return;
-  also.store(rows);
-  sum.each(span.eights(), [&](int row, int x, float value) {
+  extra.store(rows);
+  sum.each(span.fragments(), [&](int row, int x, float value) {
     const int r = strip_row() + row;
-    if (r < rows && x < span.columns) store_answer<T>(answer, chunk, head, r, span.first + x, p.factor * value, 1);
+    if (r < rows && x < span.columns) store_output<T>(epilogue, chunk, head, r, span.first + x, p.factor * value, 1);
   });
 }
 
 /// Blocks for every chunk of tokens, tile of columns and head.
-inline Grid grid_of(const Call& call, const Sequences& tokens, const Answers& answers) {
-  return {tokens.slots(), wide_tiles(answers.width), call.heads()};
+inline Grid grid_of(const Call& call, const Sequences& tokens, const OutputRows& output) {
+  return {tokens.slots(), wide_tiles(output.width), call.heads()};
 }
 
 template <class T, class Factor, Similarity similarity>
-void attend(Call& call, const Logits& logits, const Rows& v, const Answers& o) {
+void attend(Call& call, const Logits& logits, const Rows& v, const OutputRows& o) {
   call.launch(online<T, Factor, similarity>, grid_of(call, logits.queries, o), kThreads, Tiles<Factor>::bytes, logits,
               v, o);
 }
 
 template <class T, class Factor, Similarity similarity>
 Rows statistics_of(Call& call, const Logits& logits, const Rows& v, const Rows& grad_o) {
-  const Answers out = call.workspace_rows(logits.queries, kStatistics);
+  const OutputRows out = call.workspace_rows(logits.queries, kStatistics);
   if constexpr (std::is_same_v<T, __nv_bfloat16> && similarity == Similarity::exp_product) {
     if (attends_by_warpgroup(logits, v.width())) {
       statistics_by_warpgroup(call, logits, v, grad_o, out);
@@ -234,24 +235,25 @@ void sum_up(Call& call, const Sums& x) {
       return sums_by_warpgroup<side, coefficient>(call, x);
   const Sequences& tokens = side == Side::queries ? x.logits.queries : x.logits.keys;
   const auto launch = [&](auto kernel) {
-    call.launch(kernel, grid_of(call, tokens, x.answers), kThreads, Tiles<Factor>::bytes, x);
+    call.launch(kernel, grid_of(call, tokens, x.output), kThreads, Tiles<Factor>::bytes, x);
   };
   if constexpr (side == Side::queries && similarity == Similarity::exp_product)
-    if (x.by_row.data || x.of_factors.data) return launch(sums<T, Factor, similarity, side, coefficient, Gathered<T>>);
-  launch(sums<T, Factor, similarity, side, coefficient, NothingElse>);
+    if (x.by_row.data || x.of_factors.data) return launch(sums<T, Factor, similarity, side, coefficient, ExtraSums<T>>);
+  launch(sums<T, Factor, similarity, side, coefficient, NoExtraSums>);
 }
 
 }  // namespace passes
 
 }  // namespace attest::cuda
 
-// Of softmax a source has two or three kernels, of the others, which ask for less, all five.
+// Softmax has two or three kernels in a unit; the other similarities, which have fewer options, all five.
 #define ATTEST_CUDA_SUMS(T, Factor, similarity, side, coefficient)                                             \
   template void passes::sum_up<T, Factor, Similarity::similarity, Side::side, Coefficient::coefficient>(Call&, \
                                                                                                         const Sums&);
-#define ATTEST_CUDA_STATISTICS(T, Factor, similarity)                                                                 \
-  template void passes::attend<T, Factor, Similarity::similarity>(Call&, const Logits&, const Rows&, const Answers&); \
-  template Rows passes::statistics_of<T, Factor, Similarity::similarity>(Call&, const Logits&, const Rows&,           \
+#define ATTEST_CUDA_STATISTICS(T, Factor, similarity)                                                       \
+  template void passes::attend<T, Factor, Similarity::similarity>(Call&, const Logits&, const Rows&,        \
+                                                                  const OutputRows&);                       \
+  template Rows passes::statistics_of<T, Factor, Similarity::similarity>(Call&, const Logits&, const Rows&, \
                                                                          const Rows&);
 #define ATTEST_CUDA_BACKWARD(T, Factor, similarity)             \
   ATTEST_CUDA_SUMS(T, Factor, similarity, keys, weight)         \

@@ -20,7 +20,7 @@ __global__ __launch_bounds__(kThreads) void layer(Dense p) {
   const int head = static_cast<int>(blockIdx.z), tile = static_cast<int>(blockIdx.y);
   const Span span{tile * kTile, wide_columns(tile, p.y.width), false};
 
-  Strip<Factor, kEights> sum, share;
+  Strip<Factor, kFragments> sum, share;
   for (int h = head * p.summed; h < (head + 1) * p.summed; ++h) {
     const Panel<T> x(p.x, chunk, h), w(p.w.rows, {chunk.sequence, 0, 0, p.w.height}, h);
     const auto stage = [&](int k, int depth) {
@@ -29,21 +29,21 @@ __global__ __launch_bounds__(kThreads) void layer(Dense p) {
     };
     add_state<T, Factor>(share, tiles, x, 0, chunk.count, span, stage, [](int) { return 0.0f; });
     if (!p.one_after_other && h + 1 < (head + 1) * p.summed) continue;
-    sum.each_with(share, span.eights(), [](int, int, float& total, float mine) { total += mine; });
+    sum.each_with(share, span.fragments(), [](int, int, float& total, float mine) { total += mine; });
     share = {};
   }
 
   if (!strip_is_in(chunk.count)) return;
-  const Product answer{.answers = p.y, .sloped = p.sloped, .addend = p.addend};
+  const Product epilogue{.output = p.y, .sloped = p.sloped, .addend = p.addend};
   const Panel<T> bias(p.bias, {chunk.sequence, 0, 0, 1}, head);
-  sum.each(span.eights(), [&](int row, int x, float value) {
+  sum.each(span.fragments(), [&](int row, int x, float value) {
     const int i = strip_row() + row, column = span.first + x;
     if (i >= chunk.count || x >= span.columns) return;
     if (column - (chunk.first + i) > p.last_diagonal)
-      return store_answer<T>({.answers = p.y}, chunk, head, i, column, 0, 1);
+      return store_output<T>({.output = p.y}, chunk, head, i, column, 0, 1);
     value *= p.factor;
     if (p.bias.data) value += bias.raw(0, column);
-    store_answer<T>(answer, chunk, head, i, column, value, 1);
+    store_output<T>(epilogue, chunk, head, i, column, value, 1);
   });
 }
 
@@ -56,19 +56,19 @@ __global__ __launch_bounds__(kThreads) void sums_over_tokens(DenseGradient p, in
   const int first = static_cast<int>(blockIdx.y) % row_tiles * kTile, tile = static_cast<int>(blockIdx.y) / row_tiles;
   const Chunk whole{sequence, p.tokens.origin_of(sequence), 0, static_cast<int>(p.tokens.length_of(sequence))},
       once{sequence, 0, 0, 1};
-  const Panel<T> x(p.x, whole, head), given(p.grad_y, whole, head);
+  const Panel<T> x(p.x, whole, head), cotangent(p.grad_y, whole, head);
   const Span span{tile * kTile, wide_columns(tile, x.width()), false};
-  Strip<Factor, kEights> sum;
-  outer<T, Factor>(sum, tiles, given, x, first, whole.count, span);
+  Strip<Factor, kFragments> sum;
+  outer<T, Factor>(sum, tiles, cotangent, x, first, whole.count, span);
 
-  const Product by_weight{.answers = p.grad_w}, by_bias{.answers = p.grad_bias};
-  sum.each(span.eights(), [&](int row, int column, float value) {
+  const Product by_weight{.output = p.grad_w}, by_bias{.output = p.grad_bias};
+  sum.each(span.fragments(), [&](int row, int column, float value) {
     const int from = span.first + column, to = first + strip_row() + row;
-    if (column >= span.columns || to >= given.width()) return;
+    if (column >= span.columns || to >= cotangent.width()) return;
     if (from == p.x.stored)
-      store_answer<T>(by_bias, once, head, 0, to, value, 1);
+      store_output<T>(by_bias, once, head, 0, to, value, 1);
     else if (p.grad_w.width > 0)
-      store_answer<T>(by_weight, once, head, from, to, value, 1);
+      store_output<T>(by_weight, once, head, from, to, value, 1);
   });
 }
 

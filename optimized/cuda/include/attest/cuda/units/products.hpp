@@ -3,7 +3,7 @@
 
 #include "attest/cuda/products.hpp"
 
-/// All chunks at once: the total of each, their prefix sums in the order of the tokens (products.cu), then the answers
+/// All chunks at once: the total of each, their prefix sums in the order of the tokens (products.cu), then the outputs
 /// of each from the state before it.
 
 namespace attest::cuda {
@@ -20,18 +20,18 @@ __global__ __launch_bounds__(kThreads) void chunk_totals(Rows b, Rows c, Sequenc
             tile = static_cast<int>(blockIdx.y) / row_tiles;
   const Chunk chunk = tokens.chunk_at(slot);
   const Span span{tile * kTile, wide_columns(tile, c.width()), false};
-  Strip<Factor, kEights> sum;
+  Strip<Factor, kFragments> sum;
   outer<T, Factor>(sum, tiles, Panel<T>(b, chunk, head), Panel<T>(c, chunk, head), row, chunk.count, span);
-  sum.each(span.eights(), [&](int r, int column, float value) {
+  sum.each(span.fragments(), [&](int r, int column, float value) {
     const int x = row + strip_row() + r;
     if (x < totals.rows && column < span.columns)
       *totals.at(static_cast<int>(slot), head, x, span.first + column) = value;
   });
 }
 
-/// The answers of up to 64 tokens of one chunk, in the columns of one tile.
+/// The output of up to 64 tokens of one chunk, in the columns of one tile.
 template <class T, class Factor>
-__global__ __launch_bounds__(kThreads) void chunk_answers(Product p, State states, int row_tiles) {
+__global__ __launch_bounds__(kThreads) void chunk_outputs(Product p, State states, int row_tiles) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
   const Index slot = blockIdx.x / row_tiles;
@@ -41,7 +41,7 @@ __global__ __launch_bounds__(kThreads) void chunk_answers(Product p, State state
   const int rows = chunk.count - first < kTile ? chunk.count - first : kTile;
   const Span span = Span::of(p, static_cast<int>(blockIdx.y));
   const Panel<T> a(p.a, chunk, head);
-  Strip<Factor, kEights> sum;
+  Strip<Factor, kFragments> sum;
   const int number = p.order == Order::all ? chunk.sequence : static_cast<int>(slot);
   const auto stage = [&](int k, int depth) {
     fill_state(tiles.values, states, number, head, k, depth, span);
@@ -52,7 +52,7 @@ __global__ __launch_bounds__(kThreads) void chunk_answers(Product p, State state
   if (p.order == Order::past || p.order == Order::future)
     add_chunk<T, Factor>(sum, tiles, a, Panel<T>(p.b, chunk, head), Panel<T>(p.c, chunk, head), p.order, first, rows,
                          chunk.count, span);
-  store_answers<T, Factor>(sum, p, chunk, head, first, rows, span);
+  store_outputs<T, Factor>(sum, p, chunk, head, first, rows, span);
 }
 
 /// One float state for each of `count` in the workspace.
@@ -83,9 +83,9 @@ State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Seq
 }
 
 template <class T, class Factor>
-void answer_from(Call& call, const Product& product, const State& states) {
+void outputs_from_states(Call& call, const Product& product, const State& states) {
   const int row_tiles = static_cast<int>(divide_up(product.tokens.chunk, kTile));
-  call.launch(chunk_answers<T, Factor>, {product.tokens.slots() * row_tiles, Span::tiles(product), call.heads()},
+  call.launch(chunk_outputs<T, Factor>, {product.tokens.slots() * row_tiles, Span::tiles(product), call.heads()},
               kThreads, Tiles<Factor>::bytes, product, states, row_tiles);
 }
 
@@ -94,4 +94,4 @@ void answer_from(Call& call, const Product& product, const State& states) {
 #define ATTEST_CUDA_UNIT_chunks(T, Factor)                                                                    \
   template State states_of<T, Factor>(Call&, const Rows&, const Rows&, Order, const Sequences&, const State&, \
                                       const State&);                                                          \
-  template void answer_from<T, Factor>(Call&, const Product&, const State&);
+  template void outputs_from_states<T, Factor>(Call&, const Product&, const State&);

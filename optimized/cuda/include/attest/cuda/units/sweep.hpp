@@ -3,20 +3,20 @@
 
 #include "attest/cuda/products.hpp"
 
-/// One chunk after the other: a block walks through its sequence with the state in shared memory.
+/// One chunk after the other: a block processes its sequence in order, with the state in shared memory.
 
 namespace attest::cuda {
 namespace {
 
-/// The answers of all tokens of a sequence, in the columns of one tile, with those columns of the state. By the delta
-/// rule the state takes what of a chunk's targets it does not answer already.
+/// The output of all tokens of a sequence, in the columns of one tile, with those columns of the state. With the delta
+/// rule the update is the residual: a chunk's targets less the state's output for its keys.
 template <class T, class Factor, bool delta>
 __global__ __launch_bounds__(kThreads) void sweep(Product p) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
   const Span span = Span::of(p, static_cast<int>(blockIdx.y));
-  const int width = p.a.width(), padded = round_up(width, 16), columns = 8 * span.eights();
+  const int width = p.a.width(), padded = round_up(width, 16), columns = 8 * span.fragments();
   const auto state = memory.take<float>(padded, kWidePitch);
   fill_state(state, p.initial, sequence, head, 0, padded, span);
   __syncthreads();
@@ -27,27 +27,27 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
     const Panel<T> a(p.a, chunk, head), b(p.b, chunk, head), c(p.c, chunk, head);
     for (int first = 0; first < chunk.count; first += kTile) {
       const int rows = chunk.count - first < kTile ? chunk.count - first : kTile;
-      Strip<Factor, kEights> sum;
-      const auto answer_of_state = [&](Strip<Factor, kEights>& into, const Panel<T>& to) {
+      Strip<Factor, kFragments> sum;
+      const auto state_output = [&](Strip<Factor, kFragments>& into, const Panel<T>& to) {
         add_state<T, Factor>(
             into, tiles, to, first, rows, span, [&](int k, int) { return Right<SharedView<float, 2>>{state, k}; },
             [&](int x) { return float(state(width - 1, x)); });
       };
-      answer_of_state(sum, a);
+      state_output(sum, a);
       if (p.order != Order::outside) add_chunk<T, Factor>(sum, tiles, a, b, c, p.order, first, rows, chunk.count, span);
-      store_answers<T, Factor>(sum, p, chunk, head, first, rows, span);
+      store_outputs<T, Factor>(sum, p, chunk, head, first, rows, span);
       if constexpr (delta) {
-        const Product news{.division = p.division, .answers = p.news, .negated = true, .addend = p.targets};
-        Strip<Factor, kEights> known;
-        answer_of_state(known, b);
-        store_answers<T, Factor>(known, news, chunk, head, first, rows, span);
+        const Product residuals{.division = p.division, .output = p.residuals, .negated = true, .addend = p.targets};
+        Strip<Factor, kFragments> retrieved;
+        state_output(retrieved, b);
+        store_outputs<T, Factor>(retrieved, residuals, chunk, head, first, rows, span);
       }
     }
     if constexpr (delta) __syncthreads();
     for (int row = 0; row < width; row += kTile) {
-      Strip<Factor, kEights> sum;
+      Strip<Factor, kFragments> sum;
       outer<T, Factor>(sum, tiles, b, c, row, chunk.count, span);
-      sum.each(span.eights(), [&](int r, int column, float value) {
+      sum.each(span.fragments(), [&](int r, int column, float value) {
         if (row + strip_row() + r < width) state(row + strip_row() + r, column) += value;
       });
     }
@@ -65,13 +65,13 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
 }  // namespace
 
 template <class T, class Factor>
-void answer_by_chunks(Call& call, const Product& product) {
+void outputs_by_chunks(Call& call, const Product& product) {
   const std::size_t state = sizeof(float) * kWidePitch * static_cast<std::size_t>(round_up(product.a.width(), 16));
-  call.launch(product.news.data ? sweep<T, Factor, true> : sweep<T, Factor, false>,
+  call.launch(product.residuals.data ? sweep<T, Factor, true> : sweep<T, Factor, false>,
               {product.tokens.count, Span::tiles(product), call.heads()}, kThreads, Tiles<Factor>::bytes + state,
               product);
 }
 
 }  // namespace attest::cuda
 
-#define ATTEST_CUDA_UNIT_chunks(T, Factor) template void answer_by_chunks<T, Factor>(Call&, const Product&);
+#define ATTEST_CUDA_UNIT_chunks(T, Factor) template void outputs_by_chunks<T, Factor>(Call&, const Product&);

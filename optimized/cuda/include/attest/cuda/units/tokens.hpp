@@ -4,9 +4,9 @@
 #include "attest/cuda/linear.hpp"
 #include "attest/cuda/tiles.hpp"
 
-/// One token after the other, in true float: each thread keeps its part of the state in registers. What a token's
-/// answer is made of does not depend on the tokens behind it nor on where the call began, so that a carried state gives
-/// the bits of one call.
+/// One token after the other, in true float: each thread keeps its part of the state in registers. The operations of a
+/// token's output depend neither on later tokens nor on where the call began, so that a carried state gives the bits of
+/// one call.
 
 namespace attest::cuda {
 namespace {
@@ -24,7 +24,7 @@ __global__ __launch_bounds__(kThreads) void step_by_step(Product p) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z),
             first = static_cast<int>(blockIdx.y) * kValues;
   const bool divides = p.division.wanted, last = lane() == kValues;
-  const bool mine = last ? divides : first + lane() < p.answers.width;
+  const bool mine = last ? divides : first + lane() < p.output.width;
   const int width = p.a.width(), column = last ? p.initial.columns - 1 : first + lane();
 
   float state[kOwn];
@@ -68,7 +68,7 @@ __global__ __launch_bounds__(kThreads) void step_by_step(Product p) {
       float sum = 0;
       for (int w = 0; w < kWarps; ++w) sum += parts(step, w, lane());
       const float denominator = __shfl_sync(0xffffffffu, sum, kValues);
-      if (!last && mine) store_answer<T>(p, whole, head, token(begin + step), column, sum, denominator);
+      if (!last && mine) store_output<T>(p, whole, head, token(begin + step), column, sum, denominator);
     }
   }
 
@@ -83,16 +83,16 @@ __global__ __launch_bounds__(kThreads) void step_by_step(Product p) {
 /// e = -(grad_o . o) / d and G = grad_o / d: a warp for each token.
 template <class T>
 __global__ __launch_bounds__(kThreads) void divide_cotangents(Sequences tokens, Rows sums, Rows grad_o, float eps,
-                                                              Answers out) {
+                                                              OutputRows out) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z), row = warp(), m = grad_o.width();
   if (row >= chunk.count) return;
-  const Panel<T> sum(sums, chunk, head), given(grad_o, chunk, head);
+  const Panel<T> sum(sums, chunk, head), cotangent(grad_o, chunk, head);
   const float denominator = sum(row, m) + eps;
   float dot = 0;
   float* to = static_cast<float*>(out.data) + out.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, 0);
   for (int x = lane(); x < m; x += 32) {
-    const float gradient = given(row, x);
+    const float gradient = cotangent(row, x);
     if (denominator != 0) dot = __fmaf_rn(gradient, __fdiv_rn(sum(row, x), denominator), dot);
     to[x * out.place.column] = denominator == 0 ? 0.0f : __fdiv_rn(gradient, denominator);
   }
@@ -103,17 +103,17 @@ __global__ __launch_bounds__(kThreads) void divide_cotangents(Sequences tokens, 
 }  // namespace
 
 template <class T>
-void answer_by_tokens(Call& call, const Product& product) {
+void outputs_by_tokens(Call& call, const Product& product) {
   if (product.a.width() > kLargest)
     throw std::invalid_argument("a state of " + std::to_string(product.a.width()) + " rows; token by token at most " +
                                 std::to_string(kLargest));
-  call.launch(step_by_step<T>, {product.tokens.count, divide_up(product.answers.width, kValues), call.heads()},
-              kThreads, 0, product);
+  call.launch(step_by_step<T>, {product.tokens.count, divide_up(product.output.width, kValues), call.heads()}, kThreads,
+              0, product);
 }
 
 template <class T>
-Rows cotangents(Call& call, const Sequences& tokens, const Answers& sums, const Rows& grad_o, float eps) {
-  const Answers out = call.workspace_rows(tokens, sums.width);
+Rows division_gradients(Call& call, const Sequences& tokens, const OutputRows& sums, const Rows& grad_o, float eps) {
+  const OutputRows out = call.workspace_rows(tokens, sums.width);
   Sequences warps = tokens;
   warps.chunk = kWarps;
   call.launch(divide_cotangents<T>, {warps.slots(), 1, call.heads()}, kThreads, 0, warps, read_back(sums), grad_o, eps,
@@ -123,6 +123,6 @@ Rows cotangents(Call& call, const Sequences& tokens, const Answers& sums, const 
 
 }  // namespace attest::cuda
 
-#define ATTEST_CUDA_UNIT_steps(T)                           \
-  template void answer_by_tokens<T>(Call&, const Product&); \
-  template Rows cotangents<T>(Call&, const Sequences&, const Answers&, const Rows&, float);
+#define ATTEST_CUDA_UNIT_steps(T)                            \
+  template void outputs_by_tokens<T>(Call&, const Product&); \
+  template Rows division_gradients<T>(Call&, const Sequences&, const OutputRows&, const Rows&, float);
