@@ -1,5 +1,6 @@
-# Mistakes planted in the CUDA kernels: mutants/*.toml, each a test. plant.py says what a mutant is and how it is judged; all are in one
-# plugin, whose sources schemata.py makes from those of attest_cuda_emulated: of its equations those that have mutants.
+# Mistakes planted in the CUDA kernels: mutants/*.toml, each a test. plant.py says what a mutant is and how it is
+# judged; all are in one plugin, whose sources schemata.py makes from those of attest_cuda_emulated: of its equations
+# those that have mutants.
 set(here ${CMAKE_CURRENT_SOURCE_DIR}/planted/cuda)
 set(schemata ${CMAKE_CURRENT_BINARY_DIR}/planted/cuda)
 file(GLOB mutants CONFIGURE_DEPENDS ${here}/mutants/*.toml)
@@ -45,7 +46,9 @@ add_custom_command(
 add_custom_target(attest_cuda_schemata DEPENDS ${schemata}/stamp)
 set_source_files_properties(${made} PROPERTIES GENERATED TRUE)
 
-attest_cuda_plugin(attest_cuda_planted "attest cuda, with planted mistakes" ${here}/plugin.cpp ${units} ${schemata}/table.cpp)
+attest_cuda_plugin(attest_cuda_planted "attest cuda, with planted mistakes" ${here}/plugin.cpp ${units}
+  ${schemata}/table.cpp
+)
 add_dependencies(attest_cuda_planted attest_cuda_schemata)
 attest_cuda_emulated(attest_cuda_planted)
 attest_setup(attest_cuda_planted)
@@ -60,8 +63,9 @@ function(attest_cuda_mutants name)
     cuda_mutants/${name}
     PROPERTIES
       TIMEOUT 600
-      ENVIRONMENT
-        "ATTEST_CLI=$<TARGET_FILE:attest-cli>;ATTEST_PROJECT_DIR=${PROJECT_SOURCE_DIR};ATTEST_BUILD_DIR=${PROJECT_BINARY_DIR};ATTEST_CUDA_PLANTED=$<TARGET_FILE:attest_cuda_planted>;PYTHONDONTWRITEBYTECODE=1"
+      ENVIRONMENT ATTEST_CLI=$<TARGET_FILE:attest-cli>
+      ATTEST_PROJECT_DIR=${PROJECT_SOURCE_DIR} ATTEST_BUILD_DIR=${PROJECT_BINARY_DIR}
+      ATTEST_CUDA_PLANTED=$<TARGET_FILE:attest_cuda_planted> PYTHONDONTWRITEBYTECODE=1
   )
 endfunction()
 attest_cuda_mutants(planting test_plant.py)
