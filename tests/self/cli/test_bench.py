@@ -340,7 +340,7 @@ measure.measure = once"""
             self.assertIn(words, row["reason"])
 
 
-# Prints the size of each structure and the offset of each field as JSON.
+# Prints the size of each structure, the offset and the size of each field as JSON.
 LAYOUT = """
 #include <stdio.h>
 #include <attest/attest_kernel.h>
@@ -371,7 +371,9 @@ class Interface(unittest.TestCase):
         lines = []
         for name, structure in structures.items():
             lines.append(line(name, f"sizeof({name})"))
-            lines += [line(f"{name}.{field}", f"offsetof({name}, {field})") for field, *_ in structure._fields_]
+            for field, *_ in structure._fields_:
+                lines.append(line(f"{name}.{field}", f"offsetof({name}, {field})"))
+                lines.append(line(f"size of {name}.{field}", f"sizeof((({name}*)0)->{field})"))
         program = support.fresh_folder("layout") / "layout"
         source = program.with_suffix(".c")
         source.write_text(LAYOUT.format(lines="\n".join(lines)))
@@ -390,7 +392,9 @@ class Interface(unittest.TestCase):
         for name, structure in structures.items():
             self.assertEqual(ctypes.sizeof(structure), in_c[name], name)
             for field, *_ in structure._fields_:
-                self.assertEqual(getattr(structure, field).offset, in_c[f"{name}.{field}"], f"{name}.{field}")
+                found = getattr(structure, field)
+                self.assertEqual(found.offset, in_c[f"{name}.{field}"], f"{name}.{field}")
+                self.assertEqual(found.size, in_c[f"size of {name}.{field}"], f"{name}.{field}")
 
     def test_a_field_of_another_kind_is_an_error(self):
         for declaration in ("unsigned flags", "int shape[4]", "attest_call* calls"):

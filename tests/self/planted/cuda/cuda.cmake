@@ -59,14 +59,15 @@ set_target_properties(attest_cuda_planted PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${
 # attest_cuda_mutants(name command...)
 function(attest_cuda_mutants name)
   add_test(NAME cuda_mutants/${name} COMMAND ${Python3_EXECUTABLE} ${ARGN} WORKING_DIRECTORY ${here})
-  set_tests_properties(
-    cuda_mutants/${name}
-    PROPERTIES
-      TIMEOUT 600
-      ENVIRONMENT ATTEST_CLI=$<TARGET_FILE:attest-cli>
-      ATTEST_PROJECT_DIR=${PROJECT_SOURCE_DIR} ATTEST_BUILD_DIR=${PROJECT_BINARY_DIR}
-      ATTEST_CUDA_PLANTED=$<TARGET_FILE:attest_cuda_planted> PYTHONDONTWRITEBYTECODE=1
+  set(
+    environment
+    ATTEST_CLI=$<TARGET_FILE:attest-cli>
+    ATTEST_PROJECT_DIR=${PROJECT_SOURCE_DIR}
+    ATTEST_BUILD_DIR=${PROJECT_BINARY_DIR}
+    ATTEST_CUDA_PLANTED=$<TARGET_FILE:attest_cuda_planted>
+    PYTHONDONTWRITEBYTECODE=1
   )
+  set_tests_properties(cuda_mutants/${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
 endfunction()
 attest_cuda_mutants(planting test_plant.py)
 set_tests_properties(cuda_mutants/planting PROPERTIES FIXTURES_REQUIRED reports) # what the emulated plugin gives
