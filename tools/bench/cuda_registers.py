@@ -6,9 +6,9 @@ LOG is the output of a build of the plugin in which ptxas speaks:
 
     cmake --preset ci -DCMAKE_CUDA_FLAGS=-Xptxas=-v && cmake --build --preset ci --target attest_cuda > LOG
 
-Registers and stack of a thread, bytes it spills, and the shared memory that the kernel declares; what a launch adds to that
-(DynamicShared) is not among it. Needs nvcc, no GPU. A table in Markdown goes to standard output; --record writes it, and the same
-as JSON, beside the other records."""
+Registers and stack of a thread, bytes it spills, and the shared memory that the kernel declares; what a launch adds to
+that (DynamicShared) is not among it. Needs nvcc, no GPU. A table in Markdown goes to standard output; --record writes
+it, and the same as JSON, beside the other records."""
 
 import argparse
 import datetime
@@ -25,7 +25,8 @@ SOURCE = re.compile(r"Building CUDA object \S*/__/(?P<file>\S+)\.o$")
 ENTRY = re.compile(r"Compiling entry function '(?P<name>\w+)' for '(?P<architecture>sm_\w+)'")
 PROPERTIES = re.compile(r"Function properties for (?P<name>\w+)")
 FRAME = re.compile(
-    r"(?P<stack>\d+) bytes stack frame, (?P<spill_stores>\d+) bytes spill stores, (?P<spill_loads>\d+) bytes spill loads"
+    r"(?P<stack>\d+) bytes stack frame, "
+    r"(?P<spill_stores>\d+) bytes spill stores, (?P<spill_loads>\d+) bytes spill loads"
 )
 USED = re.compile(r"Used (?P<registers>\d+) registers")
 SHARED = re.compile(r"(?P<shared>\d+) bytes smem")
@@ -73,7 +74,8 @@ def markdown(record):
     lines = [
         f"# Registers and spills of the CUDA kernels, {record['date']}",
         "",
-        f"{record['nvcc']}. Made by `tools/bench/cuda_registers.py`. Shared memory: what the kernel declares, without what the launch adds. Bytes, except registers.",
+        f"{record['nvcc']}. Made by `tools/bench/cuda_registers.py`. "
+        "Shared memory: what the kernel declares, without what the launch adds. Bytes, except registers.",
         "",
         "| file | kernel | architecture | registers | shared memory | stack | spill stores | spill loads |",
         "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |",

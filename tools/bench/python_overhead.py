@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """python_overhead.py [--rounds N] [--json FILE]: what attest.check costs beside the kernel itself, for NumPy kernels.
 
-Of each kernel: the time of the whole check, the time inside the kernel, and the rest. The goal: the whole is at most 1.5 times the
-kernel's own time plus one second per equation. The kernels are judged as they are and with a pause of 20 ms per call, a kernel
-whose own time dominates. Every round judges every kernel once, in turn, in a process that has the judge loaded; medians over rounds."""
+Of each kernel: the time of the whole check, the time inside the kernel, and the rest. The goal: the whole is at most
+1.5 times the kernel's own time plus one second per equation. The kernels are judged as they are and with a pause of 20
+ms per call, a kernel whose own time dominates. Every round judges every kernel once, in turn, in a process that has the
+judge loaded; medians over rounds."""
 
 import argparse
 import json

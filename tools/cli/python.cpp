@@ -9,10 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include "commands.hpp"
+#include "unmet_conditions.hpp"
 
 namespace attest::cli {
 namespace {
@@ -41,13 +43,15 @@ void find_package_of_build() {
     }
 }
 
-/// The program that `bench` is: it needs an interpreter alone and not the package, and gets the folder of the plugins.
+/// The program of `bench`: it needs an interpreter and not the package, the folder of the plugins, and this command,
+/// which decides capabilities.
 std::string benchmark() {
   const auto script = project_folder() / "tools/bench/kernels.py";
   if (!std::filesystem::exists(script))
     throw UsageError(fmt::format("{} does not exist: ATTEST_PROJECT_DIR must name the source tree or share/attest",
                                  script.string()));
   setenv("ATTEST_PLUGIN_DIR", std::filesystem::absolute(judge::plugin_folder()).c_str(), 1);
+  setenv("ATTEST_CLI", std::filesystem::read_symlink("/proc/self/exe").c_str(), 1);
   return script.string();
 }
 
@@ -61,6 +65,10 @@ bool is_for_python(int argc, char** argv) {
 }
 
 int run_python(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "bench") == 0 && std::strcmp(argv[2], "--unmet-conditions") == 0) {
+    unmet_conditions(std::cin, std::cout);
+    return 0;
+  }
   const char* named = std::getenv("ATTEST_PYTHON");
   std::vector<std::string> words{named && *named ? named : "python3"};
   if (std::strcmp(argv[1], "bench") == 0) {

@@ -62,9 +62,16 @@ foreach(sources ${rooms})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${sources}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/${sources})
 endforeach()
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/bench/kernels.py DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/tools/bench)
+install(
+  DIRECTORY ${PROJECT_SOURCE_DIR}/tools/bench/attest_bench
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/tools/bench
+  FILES_MATCHING
+  PATTERN "*.py"
+  PATTERN __pycache__ EXCLUDE
+)
 
-# A library that is put beside the plugins is found there by the plugins, the command, and what they need in turn. That takes DT_RPATH:
-# DT_RUNPATH is not inherited.
+# A library that is put beside the plugins is found there by the plugins, the command, and what they need in turn. That
+# takes DT_RPATH: DT_RUNPATH is not inherited.
 get_target_property(plugins plugins MANUALLY_ADDED_DEPENDENCIES)
 install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attest OPTIONAL) # those that were built
 function(attest_find_libraries_in folder)

@@ -1,15 +1,17 @@
 # attest_add_conformance_test(target [OPERATIONS id...] [PROFILES profile...] [ARGUMENTS option...])
 #
-# Registers ctest tests that judge the plugin `target` (a SHARED or MODULE library that exports attest_plugin_v1): one per
-# operation and profile, called attest/<target>/<operation>/<profile>, with the label attest. Without PROFILES each kernel is judged
-# by that of its dtype, without OPERATIONS the whole plugin is one test. An operation or profile that does not exist stops
-# configure; one that the plugin has no kernel for fails its test. ARGUMENTS go to `attest check`, as in --time-limit 60.
+# Registers ctest tests that judge the plugin `target` (a SHARED or MODULE library that exports attest_plugin_v1): one
+# per operation and profile, called attest/<target>/<operation>/<profile>, with the label attest. Without PROFILES each
+# kernel is judged by that of its dtype, without OPERATIONS the whole plugin is one test. An operation or profile that
+# does not exist stops configure; one that the plugin has no kernel for fails its test. ARGUMENTS go to `attest check`,
+# as in --time-limit 60.
 function(attest_add_conformance_test target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "OPERATIONS;PROFILES;ARGUMENTS")
   if(arg_UNPARSED_ARGUMENTS)
     message(
       FATAL_ERROR
-      "attest_add_conformance_test(${target}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}; there are OPERATIONS, PROFILES, ARGUMENTS"
+      "attest_add_conformance_test(${target}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}; "
+      "there are OPERATIONS, PROFILES, ARGUMENTS"
     )
   endif()
   if(NOT TARGET ${target})

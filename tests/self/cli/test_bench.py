@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""`attest bench`: what is right is timed beside its peers, what is wrong is refused a time, and every mistake has its exit status."""
+"""`attest bench`: a right kernel is timed beside its peers, a wrong one gets no time, and every mistake has its exit
+status."""
 
+import ctypes
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import unittest
@@ -208,6 +211,39 @@ class Invalid(unittest.TestCase):
             self.assertIn(words, " ".join(out.split()))
             self.assertIn("no kernel could be timed", err)
 
+    @unittest.skipIf(MISSING, MISSING)
+    def test_capabilities_are_decided_as_everywhere(self):
+        def with_capabilities(text):
+            return support.compile_plugin("causal.c", f'CAPABILITIES="{text}"')
+
+        quick = (*TINY, "--quick", "--dtype", "f32")
+        got, out, err = bench(with_capabilities("m in {8, 16} and not c == 4; chunk == default; mask"), *quick)
+        self.assertEqual(got, 3)
+        self.assertIn("'mask' is neither a size, a parameter", err)
+        got, out, err = bench(with_capabilities("m in {8, 16} and not c == 4; chunk == default"), *quick)
+        self.assertEqual(got, 0, out + err)
+        got, out, err = bench(with_capabilities("align == 64; n % 64 == 0"), *quick)
+        self.assertEqual(got, 3)
+        self.assertIn("outside its capabilities: n % 64 == 0", " ".join(out.split()))
+        for text, words in (
+            ("__import__('os')", "capabilities of linear.causal"),
+            ("c ==", "capabilities of linear.causal"),
+        ):
+            self.expect(with_capabilities(text), 3, "INVALID", words, arguments=quick)
+
+    @unittest.skipIf(MISSING, MISSING)
+    def test_without_the_command_capabilities_cannot_be_decided(self):
+        program = support.PROJECT / "tools/bench/kernels.py"
+        environment = {key: value for key, value in os.environ.items() if key != "ATTEST_CLI"}
+        done = subprocess.run(
+            [sys.executable, program, support.compile_plugin("causal.c"), *TINY, "--quick"],
+            capture_output=True,
+            text=True,
+            env={**environment, "PATH": str(support.fresh_folder("nothing"))},
+        )
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("the attest command decides capabilities", done.stderr)
+
     def test_usage(self):
         self.expect(
             "openmp",
@@ -246,12 +282,10 @@ PATCHED = f"""
 import sys
 sys.path.insert(0, {str(support.PROJECT / "tools/bench")!r})
 sys.dont_write_bytecode = True
-import kernels
+from attest_bench import host, main, measure, peers
+from attest_bench.equations import linear
 exec(sys.argv.pop(1))
-try:
-    sys.exit(kernels.main())
-except kernels.InvalidPlugin as error:
-    sys.exit(f"INVALID: {{error}}")
+sys.exit(main.exit_status())
 """
 
 
@@ -266,16 +300,16 @@ class CutShort(unittest.TestCase):
         return done.returncode, done.stderr, json.loads(path.read_text())
 
     MEASURE = """
-measure = kernels.measure
+measured = measure.measure
 def once(plugin, memory, case, options):
     if case.equation == "linear.causal_step":
         raise {}
-    return measure(plugin, memory, case, options)
-kernels.measure = once"""
+    return measured(plugin, memory, case, options)
+measure.measure = once"""
 
     def test_a_device_that_gives_up_leaves_what_was_measured(self):
         status, err, record = self.patched(self.MEASURE.format("RuntimeError('an illegal memory access')"))
-        self.assertEqual(status, 1)  # 3 of the program itself: sys.exit of a text
+        self.assertEqual(status, 3)
         self.assertIn("the device gave up after 1 of 5 cases: an illegal memory access", err)
         self.assertEqual([case["equation"] for case in record["cases"]], ["linear.causal"])
         self.assertIn("gave_up", record)
@@ -288,7 +322,7 @@ kernels.measure = once"""
         )
 
     def test_inputs_that_do_not_fit_are_a_case_without_times(self):
-        status, err, record = self.patched("def draw(self, tensor): raise MemoryError\nkernels.Host.draw = draw")
+        status, err, record = self.patched("def draw(self, tensor): raise MemoryError\nhost.Host.draw = draw")
         self.assertIn("no kernel could be timed", err)
         self.assertEqual({case["reason"] for case in record["cases"]}, {"its inputs do not fit into memory"})
 
@@ -299,11 +333,73 @@ kernels.measure = once"""
             ("lambda: 1 / 0, None", "failed", "ZeroDivisionError"),
         ):
             _, err, record = self.patched(
-                f"kernels.peer(kernels.Causal, name='planted')(lambda memory, case, inputs: ({line}))"
+                f"peers.peer(linear.Causal, name='planted')(lambda memory, case, inputs: ({line}))"
             )
             (row,) = (row for row in record["cases"][0]["subjects"] if row["name"] == "planted")
             self.assertEqual((row["status"], "median" in row), (status, False), err)
             self.assertIn(words, row["reason"])
+
+
+# Prints the size of each structure, the offset and the size of each field as JSON.
+LAYOUT = """
+#include <stdio.h>
+#include <attest/attest_kernel.h>
+int main(void) {{
+  printf("{{");
+{lines}
+  printf("\\"\\": 0}}");
+  return 0;
+}}
+"""
+
+
+class Interface(unittest.TestCase):
+    """The interface in Python is read out of the C header."""
+
+    def setUp(self):
+        sys.path.insert(0, str(support.PROJECT / "tools/bench"))
+        self.addCleanup(sys.path.remove, sys.path[0])
+        sys.dont_write_bytecode = True
+        from attest_bench import interface
+
+        self.interface = interface
+
+    def layout_in_c(self, structures):
+        def line(key, value):
+            return f'  printf("\\"%s\\": %zu,", "{key}", {value});'
+
+        lines = []
+        for name, structure in structures.items():
+            lines.append(line(name, f"sizeof({name})"))
+            for field, *_ in structure._fields_:
+                lines.append(line(f"{name}.{field}", f"offsetof({name}, {field})"))
+                lines.append(line(f"size of {name}.{field}", f"sizeof((({name}*)0)->{field})"))
+        program = support.fresh_folder("layout") / "layout"
+        source = program.with_suffix(".c")
+        source.write_text(LAYOUT.format(lines="\n".join(lines)))
+        dlpack = os.environ.get("ATTEST_DLPACK_INCLUDE")
+        includes = [f"-I{support.PROJECT / 'specs/include'}", *([f"-isystem{dlpack}"] if dlpack else [])]
+        compiler = shlex.split(os.environ.get("CC", "cc"))
+        subprocess.run([*compiler, "-std=c11", "-Werror", *includes, source, "-o", program], check=True)
+        return json.loads(subprocess.run([program], check=True, capture_output=True, text=True).stdout)
+
+    def test_sizes_and_offsets_are_those_of_the_c_compiler(self):
+        of_dlpack = {name: getattr(self.interface, name) for name in ("DLDevice", "DLDataType", "DLTensor")}
+        structures = {**self.interface.STRUCTURES, **of_dlpack}
+        for name in ("attest_tensor", "attest_parameter", "attest_call", "attest_kernel", "attest_plugin"):
+            self.assertIn(name, structures)
+        in_c = self.layout_in_c(structures)
+        for name, structure in structures.items():
+            self.assertEqual(ctypes.sizeof(structure), in_c[name], name)
+            for field, *_ in structure._fields_:
+                found = getattr(structure, field)
+                self.assertEqual(found.offset, in_c[f"{name}.{field}"], f"{name}.{field}")
+                self.assertEqual(found.size, in_c[f"size of {name}.{field}"], f"{name}.{field}")
+
+    def test_a_field_of_another_kind_is_an_error(self):
+        for declaration in ("unsigned flags", "int shape[4]", "attest_call* calls"):
+            with self.assertRaisesRegex(ValueError, "attest_new: cannot read the declaration"):
+                self.interface.structures(f"typedef struct attest_new {{\n  {declaration};\n}} attest_new;")
 
 
 class Pages(unittest.TestCase):

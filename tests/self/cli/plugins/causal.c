@@ -2,7 +2,7 @@
 /* Causal linear attention and its gradient in float32 and bfloat16, pair by pair, with sums in double. No carried
  * state. FORGETS: a token sees the 64 before it. FORGETS_LATE: those after the 400th forget the first 400. FAILS: an
  * error is returned. NARROW: features of width 32 only. FLAT: one head per call. CRASHES: a write to address 0.
- * VERSION: of the interface. */
+ * VERSION: of the interface. CAPABILITIES: other ones. */
 #include <attest/attest_kernel.h>
 #include <stdlib.h>
 
@@ -130,7 +130,7 @@ static int gradient(const attest_call* call) {
 
 #ifdef NARROW
 #define CAPABILITIES "S == false; Z == false; c == 32 implies m == 32; c == 32"
-#else
+#elif !defined(CAPABILITIES)
 #define CAPABILITIES "S == false; Z == false"
 #endif
 #ifdef FLAT

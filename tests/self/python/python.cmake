@@ -1,0 +1,67 @@
+# The Python package as the build has it. Tests of a library that is not installed are skipped, and ctest counts them.
+if(NOT TARGET attest_python)
+  return()
+endif()
+
+function(attest_python_test name)
+  add_test(
+    NAME python/${name}
+    COMMAND ${Python3_EXECUTABLE} ${ARGN}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/python
+  )
+  set(
+    environment
+    PYTHONPATH=${PROJECT_BINARY_DIR}/python
+    ATTEST_CLI=$<TARGET_FILE:attest-cli>
+    ATTEST_BUILD_DIR=${PROJECT_BINARY_DIR}
+    PYTHONDONTWRITEBYTECODE=1
+  )
+  set_tests_properties(
+    python/${name}
+    PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}"
+  )
+endfunction()
+set(
+  pytest
+  -m
+  pytest
+  -q
+  -rs
+  -p
+  no:cacheprovider
+)
+file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/python python/test_*.py)
+list(REMOVE_ITEM scripts test_frameworks.py)
+foreach(script ${scripts})
+  get_filename_component(stem ${script} NAME_WE)
+  attest_python_test(${stem} ${pytest} ${script})
+endforeach()
+# What documents show, as other processors print it. Nehalem stands for the oldest: NumPy and the C library do without
+# AVX, too.
+foreach(core Nehalem Haswell SkylakeX)
+  attest_python_test(test_readme/${core} ${pytest} test_readme.py -k prints)
+  set_property(TEST python/test_readme/${core} APPEND PROPERTY ENVIRONMENT OPENBLAS_CORETYPE=${core})
+endforeach()
+set_property(
+  TEST python/test_readme/Nehalem
+  APPEND
+  PROPERTY
+    ENVIRONMENT
+      "NPY_DISABLE_CPU_FEATURES=X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
+      GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA
+)
+foreach(library jax torch)
+  attest_python_test(test_frameworks/${library} ${pytest} test_frameworks.py)
+  set_property(TEST python/test_frameworks/${library} APPEND PROPERTY ENVIRONMENT "ATTEST_LIBRARY=${library}")
+endforeach()
+file(
+  GLOB libraries
+  CONFIGURE_DEPENDS
+  RELATIVE ${PROJECT_SOURCE_DIR}/tools/python/attest/adapters
+  ${PROJECT_SOURCE_DIR}/tools/python/attest/adapters/*.py
+)
+list(REMOVE_ITEM libraries __init__.py)
+foreach(library ${libraries})
+  get_filename_component(stem ${library} NAME_WE)
+  attest_python_test(adapters/${stem} adapters.py ${stem})
+endforeach()

@@ -1,0 +1,27 @@
+# Their reports are what the test of coverage says of kernels.
+add_test(
+  NAME check_openmp
+  COMMAND attest-cli check openmp --json ${PROJECT_BINARY_DIR}/check_openmp.json
+)
+add_test(
+  NAME check_cuda_emulated
+  COMMAND ${sweep} $<TARGET_FILE:attest-cli> check cuda-emulated --json ${PROJECT_BINARY_DIR}/check_cuda_emulated.json
+)
+set_tests_properties(check_openmp check_cuda_emulated PROPERTIES TIMEOUT 1800 FIXTURES_SETUP reports)
+set_tests_properties(cli/test_coverage PROPERTIES FIXTURES_REQUIRED reports)
+add_test(NAME check_reference COMMAND attest-cli check reference)
+# What takes another way on a device without products of warpgroups.
+add_test(
+  NAME check_cuda_emulated/capability_80
+  COMMAND attest-cli check cuda-emulated --only attention.scaled_dot_product
+)
+set_tests_properties(
+  check_cuda_emulated/capability_80
+  PROPERTIES TIMEOUT 1200 ENVIRONMENT ATTEST_CUDA_EMULATED_CAPABILITY=80
+)
+# The mutation score of every equation; the full thousand seeds are for `attest mutants` by hand.
+add_test(
+  NAME mutation_score
+  COMMAND ${sweep} $<TARGET_FILE:attest-cli> mutants --seeds 40
+)
+set_tests_properties(mutation_score PROPERTIES TIMEOUT 900)

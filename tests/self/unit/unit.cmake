@@ -1,0 +1,46 @@
+# attest_unit(target stem [source...]): the program of unit/<stem>.cpp, with other sources in front of the libraries.
+# Those that start plugin processes bring their own main.
+function(attest_unit target stem)
+  set(libraries attest::judge GTest::gtest tomlplusplus::tomlplusplus nlohmann_json::nlohmann_json)
+  if(NOT TARGET attest_unit_${stem})
+    add_library(attest_unit_${stem} OBJECT unit/${stem}.cpp)
+    target_link_libraries(attest_unit_${stem} PRIVATE ${libraries})
+    target_compile_definitions(
+      attest_unit_${stem}
+      PRIVATE ATTEST_PROJECT_DIR="${PROJECT_SOURCE_DIR}" ATTEST_TEST_PLUGIN_DIR="${CMAKE_CURRENT_BINARY_DIR}/plugins"
+    )
+    attest_setup(attest_unit_${stem})
+  endif()
+  add_executable(${target} $<TARGET_OBJECTS:attest_unit_${stem}> ${ARGN})
+  file(STRINGS unit/${stem}.cpp own_main REGEX "^int main")
+  if(NOT own_main)
+    list(APPEND libraries GTest::gtest_main)
+  endif()
+  target_link_libraries(${target} PRIVATE ${libraries})
+endfunction()
+file(GLOB units CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/unit unit/*.cpp)
+foreach(file ${units})
+  string(REGEX REPLACE "\\.cpp$" "" stem ${file})
+  attest_unit(attest_test_${stem} ${stem})
+  gtest_discover_tests(attest_test_${stem} TEST_PREFIX "${stem}/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+endforeach()
+
+# Small wrong plugins in plain C.
+file(GLOB plugins CONFIGURE_DEPENDS unit/plugins/*.c)
+foreach(plugin ${plugins})
+  get_filename_component(stem ${plugin} NAME_WE)
+  add_library(attest_plugin_${stem} MODULE ${plugin})
+  set_target_properties(
+    attest_plugin_${stem}
+    PROPERTIES OUTPUT_NAME ${stem} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plugins
+  )
+  target_include_directories(
+    attest_plugin_${stem}
+    PRIVATE ${PROJECT_SOURCE_DIR}/specs/include
+    SYSTEM
+    ${ATTEST_DLPACK_INCLUDE}
+  )
+  target_link_libraries(attest_plugin_${stem} PRIVATE Threads::Threads m)
+  add_dependencies(attest_test_process attest_plugin_${stem})
+  add_dependencies(attest_test_check attest_plugin_${stem})
+endforeach()
