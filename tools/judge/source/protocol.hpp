@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What the two sides of PluginProcess share: process.cpp (parent) and worker.cpp (child). Private to the judge.
+// Everything that the parent (process.cpp) and the child (worker.cpp) of a PluginProcess share. Private to the judge.
 #pragma once
 
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
 #include <type_traits>
 
 namespace attest::judge::protocol {
@@ -38,7 +31,7 @@ inline constexpr std::size_t guard_size = std::size_t{256} * 1024;
 /// Bytes of the error text that a kernel may write.
 inline constexpr std::size_t error_size = 1024;
 
-/// What the child is at; tells the parent what to blame when it dies.
+/// Where the child is in its work; tells the parent what to blame when it dies.
 enum class Phase : std::uint32_t { starting, loading, idle, workspace, run, returned };
 
 enum class Access : std::uint32_t { unknown, read, write };
@@ -61,67 +54,11 @@ static_assert(std::is_standard_layout_v<Control>);
 
 enum class Transfer { done, closed, timed_out, malformed };
 
-/// Waits until the socket is ready for `events` or closed. False when the deadline passed.
-inline bool wait_for(int fd, short events, const Deadline& deadline) {
-  for (;;) {
-    int timeout = -1;
-    if (deadline) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
-      if (left <= 0) return false;
-      timeout = left < std::numeric_limits<int>::max() ? static_cast<int>(left) : std::numeric_limits<int>::max();
-    }
-    pollfd entry{fd, events, 0};
-    if (::poll(&entry, 1, timeout) > 0) return true;
-  }
-}
+/// Sends a message: its length as 32 bits and then that much JSON.
+Transfer send_message(int fd, const Json& message, const Deadline& deadline = {});
 
-inline bool try_again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
-
-/// A message is its length as 32 bits and then that much JSON.
-inline Transfer send_message(int fd, const Json& message, const Deadline& deadline = {}) {
-  const std::string body = message.dump(-1, ' ', true, Json::error_handler_t::replace);
-  const auto length = static_cast<std::uint32_t>(body.size());
-  std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
-  bytes += body;
-  for (std::size_t sent = 0; sent < bytes.size();) {
-    const ssize_t n = ::send(fd, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n >= 0) {
-      sent += static_cast<std::size_t>(n);
-    } else if (!try_again(errno)) {
-      return Transfer::closed;
-    } else if (!wait_for(fd, POLLOUT, deadline)) {
-      return Transfer::timed_out;
-    }
-  }
-  return Transfer::done;
-}
-
-inline Transfer receive_bytes(int fd, char* bytes, std::size_t count, const Deadline& deadline) {
-  for (std::size_t got = 0; got < count;) {
-    const ssize_t n = ::recv(fd, bytes + got, count - got, MSG_DONTWAIT);
-    if (n > 0) {
-      got += static_cast<std::size_t>(n);
-    } else if (n == 0 || !try_again(errno)) {
-      return Transfer::closed;
-    } else if (!wait_for(fd, POLLIN, deadline)) {
-      return Transfer::timed_out;
-    }
-  }
-  return Transfer::done;
-}
-
-/// The plugin shares the child's end of the socket, so nothing about the bytes is taken for granted.
-inline Transfer receive_message(int fd, Json& message, const Deadline& deadline = {}) {
-  constexpr std::uint32_t limit = std::uint32_t{64} << 20;
-  std::uint32_t length = 0;
-  Transfer result = receive_bytes(fd, reinterpret_cast<char*>(&length), sizeof length, deadline);
-  if (result != Transfer::done) return result;
-  if (length > limit) return Transfer::malformed;
-  std::string body(length, '\0');
-  result = receive_bytes(fd, body.data(), body.size(), deadline);
-  if (result != Transfer::done) return result;
-  message = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-  return message.is_object() ? Transfer::done : Transfer::malformed;
-}
+/// Receives a message. The plugin shares the child's end of the socket, so nothing about the bytes is taken for
+/// granted: `malformed` is one that is too long, no JSON, or not an object.
+Transfer receive_message(int fd, Json& message, const Deadline& deadline = {});
 
 }  // namespace attest::judge::protocol

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "child.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "protocol.hpp"
+
+namespace attest::judge {
+namespace {
+
+constexpr std::chrono::seconds shutdown_limit{1};
+
+/// Environment of the child: variables that a library needs to run, and nothing that could tell it what it is run for.
+std::vector<std::string> worker_environment() {
+  static constexpr std::array names{"PATH=", "HOME=", "LD_LIBRARY_PATH=", "TMPDIR=", "OMP_", "CUDA_", "ATTEST_CUDA_"};
+  std::vector<std::string> result;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (std::any_of(names.begin(), names.end(),
+                    [&](std::string_view name) { return std::string_view(*entry).starts_with(name); }))
+      result.emplace_back(*entry);
+  return result;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (std::string& string : strings) result.push_back(string.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+/// File actions and attributes of posix_spawn for a worker.
+class SpawnSettings {
+public:
+  SpawnSettings(int socket, int memory) {
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    const char* output = std::getenv("ATTEST_WORKER_OUTPUT");
+    if (output == nullptr || std::string_view(output) != "1")
+      for (const int fd : {1, 2}) ::posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_WRONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&files, socket, protocol::socket_fd);
+    ::posix_spawn_file_actions_adddup2(&files, memory, protocol::memory_fd);
+    // The child must not inherit that this program ignores or blocks a signal.
+    sigset_t none, all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnSettings() {
+    ::posix_spawn_file_actions_destroy(&files);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+
+  posix_spawn_file_actions_t files{};
+  posix_spawnattr_t attributes{};
+};
+
+}  // namespace
+
+Child::Child(const std::string& library, int memory) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) throw_errno("cannot make a socket");
+  // Both are owned before either can throw.
+  socket_ = Descriptor(std::max(ends[0], ends[1]));
+  const Descriptor theirs(std::min(ends[0], ends[1]));
+
+  std::vector<std::string> arguments{"attest-worker", protocol::worker_argument, std::to_string(::getpid()), library};
+  std::vector<std::string> environment = worker_environment();
+  const SpawnSettings settings(theirs.get(), memory);
+  const int error = ::posix_spawn(&pid_, "/proc/self/exe", &settings.files, &settings.attributes,
+                                  pointers(arguments).data(), pointers(environment).data());
+  if (error != 0) throw std::system_error(error, std::generic_category(), "cannot start a worker process");
+}
+
+Child::~Child() {
+  if (pid_ <= 0) return;
+  ::shutdown(socket_.get(), SHUT_RDWR);
+  wait_or_kill(shutdown_limit);
+}
+
+bool Child::closed_or_sending() const {
+  pollfd entry{socket_.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
+std::optional<int> Child::wait_or_kill(std::chrono::milliseconds patience) {
+  const auto deadline = protocol::Clock::now() + patience;
+  auto pause = std::chrono::microseconds(50);
+  int status = 0;
+  for (;;) {
+    const pid_t pid = ::waitpid(pid_, &status, WNOHANG);
+    if (pid == pid_) break;
+    if (pid < 0 && errno != EINTR) {  // somebody else reaped it
+      pid_ = -1;
+      return {};
+    }
+    if (protocol::Clock::now() >= deadline) {
+      ::kill(pid_, SIGKILL);
+      while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+      }
+      pid_ = -1;
+      return {};
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::microseconds(5000));
+  }
+  pid_ = -1;
+  return status;
+}
+
+}  // namespace attest::judge

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "protocol.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <limits>
+#include <string>
+
+namespace attest::judge::protocol {
+namespace {
+
+/// Waits until the socket is ready for `events` or closed. False when the deadline passed.
+bool wait_for(int fd, short events, const Deadline& deadline) {
+  for (;;) {
+    int timeout = -1;
+    if (deadline) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
+      if (left <= 0) return false;
+      timeout = left < std::numeric_limits<int>::max() ? static_cast<int>(left) : std::numeric_limits<int>::max();
+    }
+    pollfd entry{fd, events, 0};
+    if (::poll(&entry, 1, timeout) > 0) return true;
+  }
+}
+
+bool try_again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+Transfer receive_bytes(int fd, char* bytes, std::size_t count, const Deadline& deadline) {
+  for (std::size_t got = 0; got < count;) {
+    const ssize_t n = ::recv(fd, bytes + got, count - got, MSG_DONTWAIT);
+    if (n > 0) {
+      got += static_cast<std::size_t>(n);
+    } else if (n == 0 || !try_again(errno)) {
+      return Transfer::closed;
+    } else if (!wait_for(fd, POLLIN, deadline)) {
+      return Transfer::timed_out;
+    }
+  }
+  return Transfer::done;
+}
+
+}  // namespace
+
+Transfer send_message(int fd, const Json& message, const Deadline& deadline) {
+  const std::string body = message.dump(-1, ' ', true, Json::error_handler_t::replace);
+  const auto length = static_cast<std::uint32_t>(body.size());
+  std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
+  bytes += body;
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    const ssize_t n = ::send(fd, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0) {
+      sent += static_cast<std::size_t>(n);
+    } else if (!try_again(errno)) {
+      return Transfer::closed;
+    } else if (!wait_for(fd, POLLOUT, deadline)) {
+      return Transfer::timed_out;
+    }
+  }
+  return Transfer::done;
+}
+
+Transfer receive_message(int fd, Json& message, const Deadline& deadline) {
+  constexpr std::uint32_t limit = std::uint32_t{64} << 20;
+  std::uint32_t length = 0;
+  Transfer result = receive_bytes(fd, reinterpret_cast<char*>(&length), sizeof length, deadline);
+  if (result != Transfer::done) return result;
+  if (length > limit) return Transfer::malformed;
+  std::string body(length, '\0');
+  result = receive_bytes(fd, body.data(), body.size(), deadline);
+  if (result != Transfer::done) return result;
+  message = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  return message.is_object() ? Transfer::done : Transfer::malformed;
+}
+
+}  // namespace attest::judge::protocol

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "worker_process.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+
+#ifdef __x86_64__
+#include <ucontext.h>
+#endif
+
+namespace attest::judge {
+
+protocol::Control* control = nullptr;
+bool forked = false;
+
+namespace {
+
+using protocol::Access;
+
+extern "C" void record_and_exit(int signal, siginfo_t* info, void* context) {
+  if (forked) ::_exit(exit_signal);
+  // Of several threads that crash together one reports, and its _exit ends the others.
+  if (control->claimed.exchange(1) != 0)
+    for (;;) ::pause();
+  control->signal = signal;
+  control->code = info->si_code;
+  control->address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+#ifdef __x86_64__
+  const auto* machine = static_cast<const ucontext_t*>(context);
+  constexpr greg_t page_fault = 14;
+  if (machine->uc_mcontext.gregs[REG_TRAPNO] == page_fault)
+    control->access = (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0 ? Access::write : Access::read;
+  control->stack_pointer = static_cast<std::uint64_t>(machine->uc_mcontext.gregs[REG_RSP]);
+#else
+  (void)context;
+#endif
+  control->recorded.store(1);
+  ::_exit(exit_signal);
+}
+
+}  // namespace
+
+void map_control_page() {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* first = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, protocol::memory_fd, 0);
+  if (first == MAP_FAILED) give_up_on("cannot map the control page");
+  control = static_cast<protocol::Control*>(first);
+}
+
+void give_up(const std::string& error) {
+  protocol::send_message(protocol::socket_fd, {{"failed", error}});
+  ::_exit(exit_protocol);
+}
+
+void give_up_on(const char* problem) { give_up(std::string(problem) + ": " + std::strerror(errno)); }
+
+std::string printable(const char* text, std::size_t limit) {
+  if (text == nullptr) return {};
+  std::string result(text, ::strnlen(text, limit));
+  for (char& c : result) {
+    if (c == '\n' || c == '\t') c = ' ';
+    if (c < 0x20 || c > 0x7e) c = '?';
+  }
+  return result;
+}
+
+void use_handler_stack() {
+  constexpr std::size_t stack_size = std::size_t{64} * 1024;
+  alignas(16) static char handler_stack[stack_size];
+  stack_t stack{};
+  stack.ss_sp = handler_stack;
+  stack.ss_size = stack_size;
+  ::sigaltstack(&stack, nullptr);
+}
+
+void install_handlers() {
+  struct sigaction action{};
+  action.sa_sigaction = record_and_exit;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigaction(signal, &action, nullptr);
+}
+
+void isolate(const char* parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (std::to_string(::getppid()) != parent) ::_exit(exit_protocol);  // the parent died before prctl
+  if (::close_range(protocol::memory_fd + 1, ~0U, 0) != 0) give_up_on("cannot close descriptors");
+  for (const int fd : {protocol::socket_fd, protocol::memory_fd}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  if (::chdir("/") != 0) give_up_on("cannot leave the working directory");
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  // A process that a kernel forks must neither hold the socket open nor live on.
+  ::pthread_atfork(nullptr, nullptr, [] {
+    forked = true;
+    ::close(protocol::socket_fd);
+    ::close(protocol::memory_fd);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  });
+}
+
+}  // namespace attest::judge
