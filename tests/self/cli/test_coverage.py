@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What stands is what README.md says that stands, of operations and of the kernels of this project, and no finished family loses an operation."""
+"""Coverage of all operations: no finished family loses one, and specs/coverage.md shows what is printed here."""
 
 import json
 import os
 import pathlib
-import re
 import unittest
 
 import support
@@ -25,6 +24,9 @@ class Coverage(unittest.TestCase):
         kernels = [word for backend, report in reports.items() for word in ("--kernels", f"{backend}={report}")]
         cls.status, cls.text, cls.errors = support.run("coverage", *kernels, "--json", path, timeout=1800)
         cls.operations = json.loads(path.read_text())["operations"]
+        record = BUILD / "records" / "coverage.txt"  # what specs/coverage.md shows: tools/docs
+        record.parent.mkdir(exist_ok=True)
+        record.write_text(f"attest coverage\n{cls.text}")
 
     def test_exit_status_and_every_operation_has_a_row(self):
         self.assertEqual(self.status, 0, self.errors)
@@ -49,60 +51,6 @@ class Coverage(unittest.TestCase):
                 sum, zip(*(row[kind] for row in self.operations.values() if row["status"] == "complete"))
             )
             self.assertGreaterEqual(20 * stand, 19 * listed, f"{stand} of {listed} {kind}")
-
-    def test_the_readme_shows_this_table(self):
-        readme = (support.PROJECT / "README.md").read_text()
-        shown = re.search(r"<!-- output: tools/attest coverage -->\n```\n(.*?)```\n<!-- end -->", readme, re.S)
-        self.assertIsNotNone(shown, "README.md has no table of coverage")
-        self.assertEqual(
-            shown.group(1).rstrip("\n"),
-            self.text.rstrip("\n"),
-            "README.md is out of date: put the output of `tools/attest coverage` between the markers",
-        )
-
-
-class Kernels(unittest.TestCase):
-    """README's table of `attest check openmp` against a report: counts are the same everywhere, errors are what a processor and a C library make of
-    them: numbers of about that size."""
-
-    def test_the_readme_shows_this_check(self):
-        readme = (support.PROJECT / "README.md").read_text()
-        shown = (
-            re.search(r"<!-- output: tools/attest check openmp -->\n```\n(.*?)```\n<!-- end -->", readme, re.S)
-            .group(1)
-            .splitlines()
-        )
-        report = json.loads((BUILD / "check_openmp.json").read_text())
-        rows = {}
-        for row in report["rows"]:
-            if row["reading"] == "value":
-                rows.setdefault((row["equation"] + (" " + row["form"] if row["form"] else ""), row["profile"]), row)
-        table = [line.split() for line in shown[1 : shown.index("...")]]
-        self.assertGreater(len(table), 30)
-        for *name, profile, cases, laws, ratio, bits, verdict in table:
-            with self.subTest(name=name, profile=profile):
-                row = rows[" ".join(name), profile]
-                self.assertEqual(
-                    (cases, laws, verdict),
-                    (
-                        f"{row['cases']['passed']}/{row['cases']['judged']}",
-                        f"{row['laws']['held']}/{row['laws']['judged']}",
-                        row["status"],
-                    ),
-                )
-                self.assertTrue(
-                    float(ratio) / 2 <= float(row["worst"]["ratio"]) <= 2 * float(ratio), (ratio, row["worst"]["ratio"])
-                )
-                self.assertAlmostEqual(float(bits), row["statistics"]["bits"], delta=0.5)
-        passed = sum(row["status"] == "PASS" for row in report["rows"])
-        self.assertIn(
-            f"{passed} of {len(report['rows'])} kernels pass, {sum(row['elements'] for row in report['rows'])} elements compared",
-            "\n".join(shown),
-        )
-        self.assertIn(
-            f"{sum(row['cases']['skipped'] for row in report['rows'])} golden cases are outside a kernel's precision or capabilities",
-            "\n".join(shown),
-        )
 
 
 class Reports(unittest.TestCase):

@@ -36,7 +36,7 @@ foreach(script ${scripts})
   get_filename_component(stem ${script} NAME_WE)
   attest_python_test(${stem} ${pytest} ${script})
 endforeach()
-# What documents show, as other processors print it. Nehalem stands for the oldest: NumPy and the C library do without
+# Pages as other processors print them. Nehalem stands for the oldest: NumPy and the C library do without
 # AVX, too.
 foreach(core Nehalem Haswell SkylakeX)
   attest_python_test(test_readme/${core} ${pytest} test_readme.py -k prints)

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""What the comparison of documents with programs lets pass, and what it does not."""
+"""What the comparison of pages with programs lets pass, and what it does not."""
+
+import pathlib
+import sys
 
 import pytest
-from same_output import difference
+
+sys.path.append(str(pathlib.Path(__file__).parents[3] / "tools" / "documents"))
+from same_output import difference  # noqa: E402
 
 SHOWN = """linear.causal (f32): FAIL
   found by      T2 (39); 15 of 54 cases pass
