@@ -1,10 +1,7 @@
 # Pages: what their commands print is what they show, and links lead somewhere.
 function(attest_page_test name)
   add_test(NAME documents/${name} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/docs ${ARGN})
-  set_tests_properties(
-    documents/${name}
-    PROPERTIES TIMEOUT 900 ENVIRONMENT "ATTEST_BUILD_DIR=${PROJECT_BINARY_DIR}"
-  )
+  set_tests_properties(documents/${name} PROPERTIES TIMEOUT 900 ENVIRONMENT "ATTEST_BUILD_DIR=${PROJECT_BINARY_DIR}")
 endfunction()
 attest_page_test(static --static)
 set(
