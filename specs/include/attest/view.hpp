@@ -102,11 +102,10 @@ public:
   /// Strides count elements, not bytes.
   constexpr View(T* data, Extents extents, Extents strides) : data_(data), layout_(extents, strides) {}
 
-  constexpr operator View<const T, Rank>() const
-    requires(!std::is_const_v<T>)
-  {
-    return {data_, layout_.extents, layout_.strides};
-  }
+  /// A view of elements that may be written is one of elements that are read.
+  template <class U>
+    requires(!std::is_const_v<U> && std::is_same_v<const U, T>)
+  constexpr View(const View<U, Rank>& other) : View(other.data(), other.extents(), other.strides()) {}
 
   constexpr explicit operator bool() const { return data_ != nullptr; }
   constexpr T* data() const { return data_; }
