@@ -12,7 +12,7 @@ using spec::linear::polynomial_feature_map::Layout;
 constexpr int kRows = 32;  // of a block
 
 /// Order and weights of the features.
-struct Layout {
+struct FeatureOrder {
   int d;         // width of x
   bool full;     // all pairs of [x, sqrt(constant)], else squares, pairs a < b, x alone, the constant alone
   float single;  // weight of x_a alone
@@ -61,7 +61,7 @@ private:
 
 /// phi(x): a thread has neighbouring features of a row.
 template <class T>
-__global__ __launch_bounds__(kThreads) void features(Sequences tokens, Layout layout, Rows x, OutputRows phi) {
+__global__ __launch_bounds__(kThreads) void features(Sequences tokens, FeatureOrder layout, Rows x, OutputRows phi) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
   const Panel<T> from(x, chunk, head);
@@ -74,7 +74,7 @@ __global__ __launch_bounds__(kThreads) void features(Sequences tokens, Layout la
 }
 
 template <class T>
-__global__ __launch_bounds__(kThreads) void gradients(Sequences tokens, Layout layout, Rows x, Rows grad_phi,
+__global__ __launch_bounds__(kThreads) void gradients(Sequences tokens, FeatureOrder layout, Rows x, Rows grad_phi,
                                                       OutputRows grad_x) {
   const Chunk chunk = tokens.chunk_at(blockIdx.x);
   const int head = static_cast<int>(blockIdx.z);
@@ -88,7 +88,7 @@ __global__ __launch_bounds__(kThreads) void gradients(Sequences tokens, Layout l
   });
 }
 
-Layout layout_of(const Call& call) {
+FeatureOrder layout_of(const Call& call) {
   const bool full = call.choice<Layout>("layout") == Layout::full;
   const double constant = call.real("constant");
   return {call.rows("x").width(), full, static_cast<float>(std::sqrt(full ? constant : 2 * constant)),
