@@ -126,7 +126,7 @@ SizeSpec size(Table at) {
   return size;
 }
 
-/// What inputs and outputs have in common.
+/// The keys that inputs and outputs share.
 TensorDeclaration tensor(Table& at, const Spec& spec) {
   TensorDeclaration tensor;
   tensor.name = at.string("name");
@@ -430,7 +430,7 @@ std::vector<Statement> statements(Table& at, const Reasons& reasons, const Spec&
   return result;
 }
 
-/// What catalogue.toml says of the equation, and what shows it.
+/// Forms left out, invariants, errata and claims: the names of catalogue.toml with their evidence.
 void parse_statements(Table& at, const Reasons& reasons, Spec& spec) {
   for (auto& not_taken_at : at.tables("not_taken")) {
     NotTaken form{not_taken_at.string("name"), reason(not_taken_at, "reason", reasons)};

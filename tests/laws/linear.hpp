@@ -7,7 +7,8 @@
 
 namespace attest::laws {
 
-/// f(2x) = 2 f(x) and f(x + y) = f(x) + f(y) in the named inputs together, for every output.
+/// f(x + y) = f(x) + f(y) in the named inputs together, for every output; x and y are drawn apart, so f(2x) = 2 f(x) is
+/// not tested on its own.
 inline Finding linear(const Context& c) {
   Problem x = c.problem, y = c.problem, both = c.problem;
   for (const auto& name : c.claim.of) {

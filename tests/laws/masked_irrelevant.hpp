@@ -8,8 +8,9 @@
 
 namespace attest::laws {
 
-/// What the mask hides from everybody changes nothing: outputs keep their bits. NaN and infinities are no inputs of an
-/// equation, yet a cache that nobody has cleared holds them: a kernel may promise that they stay hidden too (hidden_nan
+/// Keys and values that the mask hides from every query change nothing: outputs keep their bits. NaN and infinities are
+/// no inputs of an equation, yet a cache that nobody has cleared holds them: a kernel may promise that they stay hidden
+/// too (hidden_nan
 /// == true), or that it is never given them (false). Of one that says neither it is noted.
 inline Finding masked_irrelevant(const Context& c) {
   if (!given(c.problem, Role::mask)) return Finding::vacuous();
@@ -17,7 +18,7 @@ inline Finding masked_irrelevant(const Context& c) {
   Problem hidden = c.problem, changed = c.problem;
   const Index s = c.problem.sizes.at(c.claim.along);
   const Index key = choose(c, 1, s), filling = c.hidden_nan.value_or(true) ? choose(c, 3, 3) : 0;
-  const auto stale = [&](double finite) {  // what a cache page may hold that nobody has cleared
+  const auto stale = [&](double finite) {  // contents of a cache page that nobody has cleared
     return filling == 0   ? finite
            : filling == 1 ? std::numeric_limits<double>::quiet_NaN()
                           : std::copysign(std::numeric_limits<double>::infinity(), finite);

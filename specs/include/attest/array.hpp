@@ -9,7 +9,7 @@
 
 namespace attest {
 
-/// What a tensor's elements are, in the tensor's own memory.
+/// Format of a tensor's elements in its own memory.
 enum class DType { f64, f32, bf16, f16, i64, boolean };
 
 /// A dense row-major array whose elements are all held as binary64, whatever dtype they are stored in elsewhere:

@@ -31,8 +31,8 @@ enum class Element { real, integer, boolean };
 /// Axes that a batched call gives a tensor: one per head, one per group of heads that share keys, one per batch entry.
 enum class Sharing { head, group, batch };
 
-/// What shared code must know of an input or a parameter, so that it asks for no name: `role = "block length"` in a
-/// spec. Of one role, an equation has at most one input or parameter.
+/// Meaning of an input or a parameter that shared code must know, so that it asks for no name: `role = "block length"`
+/// in a spec. Of one role, an equation has at most one input or parameter.
 enum class Role {
   none,
   mask,            // a boolean input: 0 hides a key from a query

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/attention/feed_forward.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::attention::feed_forward {
 

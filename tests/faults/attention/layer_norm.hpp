@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/attention/layer_norm.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::attention::layer_norm {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/attention/qkv_projection.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::attention::qkv_projection {
 

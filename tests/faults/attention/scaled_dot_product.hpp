@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/attention/scaled_dot_product.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::attention::scaled_dot_product {
 
@@ -36,7 +36,7 @@ inline void with_scale(const In& in, const Out& out, const Number& scale) {
   with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * q_k); });
 }
 
-/// The equation over another set of visible keys, bias and causal order as they are.
+/// The equation with the mask sees(i, j) and the given causal order; the bias stays.
 template <class F>
 void with_visible(In in, const Out& out, bool causal, F&& sees) {
   const Mask mask(in.q.extent(0), in.k.extent(0), sees, wanted(out.o));
@@ -47,7 +47,7 @@ void with_visible(In in, const Out& out, bool causal, F&& sees) {
 
 inline bool masked_in(const In& in, Index i, Index j) { return !in.mask || in.mask(i, j); }
 
-/// The equation on changed output rows.
+/// The equation, then change(i) on every output row that is asked for.
 template <class F>
 void changed(const In& in, const Out& out, F&& change) {
   right::max_shift(in, out);
@@ -223,7 +223,7 @@ inline void softmax_over_queries(const In& in, const Out& out) {
   }
 }
 
-/// The first columns of x, from the first again where x has fewer; `room` is for those.
+/// The first `width` columns of x, repeated from the first where x has fewer; `room` holds the repeated ones.
 inline View<const Number, 2> columns_again(const View<const Number, 2>& x, Index width, std::optional<Matrix>& room) {
   if (width <= x.extent(1)) return x.columns(0, width);
   return room.emplace(matrix_of(x.extent(0), width, [&](Index j, Index c) { return x(j, c % x.extent(1)); }));
@@ -298,7 +298,7 @@ inline void columns_swapped(const In& in, const Out& out) {
   });
 }
 
-/// Without the key that `which(keys)` points at, where more than one is visible.
+/// The equation without key which(keys), for every query that sees more than one key.
 template <class F>
 void without_key(const In& in, const Out& out, F&& which) {
   Index row = -1, lost = -1;
@@ -331,7 +331,8 @@ inline void rescale_missing(const In& in, const Out& out) {
   });
 }
 
-/// A running maximum over tiles of so many keys, and sums that keep the maximum that they were made with.
+/// Tiles of `tile` keys, each shifted by the running maximum up to it; the sums of all tiles are added without
+/// rescaling.
 inline void not_rescaled(Index tile, const In& in, const Out& out) {
   right::each_row(in, out, [&](Index i, const Vector& l, const right::Rows& v) {
     std::vector<Number> maxima;  // over all tiles so far

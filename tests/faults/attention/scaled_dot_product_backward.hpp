@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/attention/scaled_dot_product_backward.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::attention::scaled_dot_product_backward {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/attention/transformer_layer.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::attention::transformer_layer {
 

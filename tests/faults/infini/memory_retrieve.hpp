@@ -3,7 +3,7 @@
 
 #include "attest/reference/attention/softmax.hpp"
 #include "attest/reference/infini/memory_retrieve.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::infini::memory_retrieve {
 

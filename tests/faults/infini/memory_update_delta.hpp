@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/infini/memory_update_delta.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::infini::memory_update_delta {
 
@@ -16,7 +16,7 @@ using right::State;
 
 inline Matrix features(const In& in) { return right::features(in.feature_map, in.k); }
 
-/// What the old state does not answer, with the answer changed: u_t = v_t - r_t.
+/// u_t = v_t - r_t, with r_t, the answer of the old state, changed.
 template <class F>
 void with_news(const In& in, const Out& out, F&& u) {
   const auto phi = features(in);

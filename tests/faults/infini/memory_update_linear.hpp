@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/infini/memory_update_linear.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::infini::memory_update_linear {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/infini/multi_head.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::infini::multi_head {
 

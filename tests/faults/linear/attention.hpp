@@ -3,7 +3,7 @@
 
 #include "attest/reference/infini/memory_retrieve.hpp"
 #include "attest/reference/linear/attention.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::linear::attention {
 

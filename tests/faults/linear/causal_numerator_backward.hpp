@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/linear/causal_numerator_backward.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::linear::causal_numerator_backward {
 

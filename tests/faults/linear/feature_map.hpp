@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/linear/feature_map.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::linear::feature_map {
 

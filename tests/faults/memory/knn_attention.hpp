@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/memory/knn_attention.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::memory::knn_attention {
 
@@ -22,7 +22,7 @@ inline Vector scores(const In& in, Index i) {
   return tabulate(in.memory_k.extent(0), [&](Index j) { return dot(q, right::direction(in, in.memory_k[j])); });
 }
 
-/// What the query finds in the memory.
+/// The memories that the query attends to.
 inline std::vector<Index> found(const In& in, Index i) { return top_k(in.top, scores(in, i)); }
 
 inline Vector at(const Vector& x, const std::vector<Index>& rows) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/positional/coordinate_2d.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::positional::coordinate_2d {
 

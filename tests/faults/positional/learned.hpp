@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/positional/learned.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::positional::learned {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/positional/rotary.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::positional::rotary {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/positional/shaw_relative.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::positional::shaw_relative {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/positional/xl_expanded_score.hpp"
-#include "faults/variant.hpp"
+#include "faults/fault.hpp"
 
 namespace attest::faults::positional::xl_expanded_score {
 

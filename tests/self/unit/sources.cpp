@@ -58,8 +58,9 @@ struct SourceHash : testing::Test {
     std::string text = spec.text;
     const auto at = text.find(find);
     if (at == std::string::npos) throw std::runtime_error("the spec does not hold " + find);
-    return source_hash(parse_spec(text.replace(at, find.size(), replacement), "attention/scaled_dot_product.toml"),
-                       project);
+    return source_hash(
+        parse_spec(text.replace(at, find.size(), replacement), "attention/scaled_dot_product.toml", reasons()),
+        project);
   }
 };
 

@@ -95,7 +95,7 @@ TEST(Spec, StatementsNeedEvidenceOrAReasonAndTheEvidenceMustStand) {
   expect_error(with("invariants", "name = \"linear\", meaning = \"y is linear\""), "toy/scale.toml",
                {"invariants[0]", "'shown'", "'reason'"});
   expect_error(
-      with("invariants", "name = \"linear\", meaning = \"y is linear\", shown = [\"cost\"], reason = \"none\""),
+      with("invariants", "name = \"linear\", meaning = \"y is linear\", shown = [\"cost\"], reason = \"there is none\""),
       "toy/scale.toml", {"either"});
   for (const char* absent : {"law linear", "fault scale_missing", "form other", "vectors tiny", "bits random",
                              "constraint C2", "cost", "gradient", "hearsay x", "property", "test "})
@@ -105,7 +105,57 @@ TEST(Spec, StatementsNeedEvidenceOrAReasonAndTheEvidenceMustStand) {
                {"missing key 'right'"});
   expect_error(replaced(kGood, "[[vectors]]", "errata = [\"a sentence\"]\n[[vectors]]"), "toy/scale.toml",
                {"'errata' must be an array of tables"});
-  expect_error(with("not_taken", "name = \"direct\", reason = \"r\""), "toy/scale.toml", {"'direct' is a form"});
+  expect_error(with("not_taken", "name = \"direct\", reason = \"it is one\""), "toy/scale.toml", {"'direct' is a form"});
+}
+
+TEST(Spec, RolesAreOfAClosedSetAndOfOneInputOrParameterEach) {
+  const std::string masked = replaced(
+      kGood, "inputs = [",
+      "inputs = [{ name = \"seen\", role = \"mask\", shape = [\"n\"], type = \"boolean\", draw = \"visible 0.5\" }, ");
+  const Spec spec = parse_spec(masked, "toy/scale.toml");
+  EXPECT_EQ(spec.input(Role::mask), spec.input("seen"));
+  EXPECT_EQ(spec.input(Role::bias), nullptr);
+  EXPECT_EQ(spec.input(Role::none), nullptr);
+  EXPECT_EQ(spec.parameter(Role::none), nullptr);
+  expect_error(replaced(masked, "role = \"mask\"", "role = \"masc\""), "toy/scale.toml",
+               {"specs/toy/scale.toml:", "inputs[0]", "role 'masc' must be one of: mask"});
+  expect_error(replaced(kGood, "{ name = \"x\",", "{ name = \"x\", role = \"mask\","), "toy/scale.toml",
+               {"inputs[0]", "role 'mask' must be one of: bias"});
+  expect_error(replaced(kGood, "name = \"a\",", "name = \"a\", role = \"causal\","), "toy/scale.toml",
+               {"parameters[0]", "role 'causal' must be one of: block length, segment length, first position"});
+  expect_error(replaced(kGood, "parameters = [{ name = \"a\",",
+                        "parameters = [{ name = \"b\", role = \"block length\", type = \"integer\", default = 1 }, "
+                        "{ name = \"a\", role = \"block length\","),
+               "toy/scale.toml", {"parameters[1]", "'b' has the role 'block length' already"});
+  expect_error(replaced(kGood, "outputs = [{ name = \"y\",", "outputs = [{ name = \"y\", role = \"mask\","),
+               "toy/scale.toml", {"outputs[0]", "unknown key 'role'"});
+}
+
+TEST(Spec, AReasonIsASentenceOrANameThatHasOne) {
+  const auto with = [](const std::string& reason, const std::string& own = "") {
+    return replaced(kGood, "[[vectors]]",
+                    "not_planted = [{ what = \"w\", reason = \"" + reason + "\" }]\n[[vectors]]") +
+           own;
+  };
+  const Reasons shared = parse_reasons("far_away = \"it happens elsewhere\"\n");
+  const auto reason_of = [&](const std::string& text) {
+    return parse_spec(text, "toy/scale.toml", shared).not_planted.at(0).reason;
+  };
+  EXPECT_EQ(reason_of(with("it is not here")), "it is not here");
+  EXPECT_EQ(reason_of(with("far_away")), "it happens elsewhere");
+  EXPECT_EQ(reason_of(with("mine", "[reasons]\nmine = \"my own sentence\"\n")), "my own sentence");
+  expect_error(with("far_awai"), "toy/scale.toml",
+               {"specs/toy/scale.toml:", "not_planted[0]", "'reason' names the reason 'far_awai'", "reasons.toml"});
+  EXPECT_THROW(parse_spec(with("far_away", "[reasons]\nfar_away = \"again\"\n"), "toy/scale.toml", shared), SpecError);
+  EXPECT_THROW(parse_reasons("Name = \"x\""), SpecError);
+}
+
+TEST(Spec, EverySharedReasonIsGivenBySeveralSpecs) {
+  std::map<std::string, int> given;
+  for (const auto& [_, spec] : specs())
+    for (const auto& [name, sentence] : reasons())
+      given[name] += spec.text.find("\"" + name + "\"") != std::string::npos;
+  for (const auto& [name, sentence] : reasons()) EXPECT_GE(given[name], 2) << name << ": " << sentence;
 }
 
 TEST(Spec, UnknownEquationOffersNearOnes) {

@@ -5,7 +5,7 @@
 
 #include "attest/reference/vocabulary.hpp"
 
-/// What faults are written with, beside the vocabulary of the reference.
+/// Helpers of the faults, beside the vocabulary of the reference.
 namespace attest::faults {
 
 using namespace attest::reference;
@@ -24,7 +24,7 @@ inline View<const Number, 2> read_only(const Matrix& x) { return x.view(); }
 /// The mask f(i, j), true where visible.
 class Mask {
 public:
-  /// Of those rows only; the others are never read.
+  /// Fills only those rows; the others are never read.
   template <class F>
   Mask(Index rows, Index columns, F&& f, const std::vector<Index>& of_rows)
       : visible_(new bool[static_cast<std::size_t>(rows * columns + 1)]), rows_(rows), columns_(columns) {
