@@ -1,6 +1,7 @@
 # Kernels that compile slowly get one translation unit for each format. `#define ATTEST_CUDA_UNIT_NAME(...)` in
-# include/attest/cuda/units/*.hpp holds the instantiations of a unit: with (T, Factor) there is one unit for each pair of
-# ATTEST_CUDA_FORMATS (call.hpp), with (T) one for each storage type, with () a single one. ATTEST_CUDA_UNITS lists them.
+# include/attest/cuda/units/*.hpp holds the instantiations of a unit: with (T, Factor) there is one unit for each pair
+# of ATTEST_CUDA_FORMATS (call.hpp), with (T) one for each storage type, with () a single one. ATTEST_CUDA_UNITS lists
+# them.
 set(list ${CMAKE_CURRENT_SOURCE_DIR}/include/attest/cuda/call.hpp)
 file(READ ${list} text)
 # The macro's body: all lines up to the first that no backslash continues, however the formatter breaks them.
@@ -34,7 +35,7 @@ foreach(header ${headers})
     else()
       message(
         FATAL_ERROR
-        "optimized/cuda/include/${header}: ATTEST_CUDA_UNIT_${name}(${CMAKE_MATCH_2}) takes neither (T, Factor) nor (T) nor ()"
+        "${header}: ATTEST_CUDA_UNIT_${name}(${CMAKE_MATCH_2}) takes neither (T, Factor) nor (T) nor ()"
       )
     endif()
     foreach(argument IN LISTS arguments)

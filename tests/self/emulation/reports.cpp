@@ -32,7 +32,7 @@ unsigned line_of(const std::string& name) {
 
 /// Either of two unordered threads may run first: then there are two correct reports.
 struct Expected {
-  std::vector<ErrorKind> mistakes;
+  std::vector<ErrorKind> kinds;
   std::vector<std::string> markers;
   std::function<bool(uint3)> thread;
   std::string sentence;  // a part of it
@@ -54,7 +54,7 @@ void expect_report(const Expected& expected, void (*kernel)(Parameters...), dim3
       launch(kernel, 3, block, shared_bytes, nullptr, arguments...);
       ADD_FAILURE() << expected.markers[0] << " is not found with seed " << settings().seed;
     } catch (const Report& report) {
-      EXPECT_TRUE(one_of(expected.kinds, report.kind)) << report.what();
+      EXPECT_TRUE(one_of(expected.kinds, report.mistake)) << report.what();
       EXPECT_TRUE(one_of(lines, report.line)) << report.what();
       EXPECT_EQ(report.block.x, 2u) << report.what();
       EXPECT_TRUE(expected.thread(report.thread)) << report.what();
@@ -366,7 +366,7 @@ TEST(Reports, DifferentCollectives) {
     launch(two_collectives, 3, 32, 0, nullptr, out);
     FAIL();
   } catch (const Report& report) {
-    EXPECT_EQ(report.kind, ErrorKind::collective);
+    EXPECT_EQ(report.mistake, ErrorKind::collective);
     EXPECT_NE(std::string(report.what()).find(" meets "), std::string::npos) << report.what();
   }
 }
@@ -500,7 +500,7 @@ enum class Defect {
 template <Defect defect>
 __global__ void product_with(float* out) {
   using T = __nv_bfloat16;
-  const auto wrong = [](Defect mistake) { return here() && defect == mistake; };
+  const auto wrong = [](Defect planned) { return here() && defect == planned; };
   DynamicShared memory;
   const CoreTile<T> left(memory, 64, 16), right(memory, 16, 16);
   for (int i = self(); i < 64 * 16; i += static_cast<int>(blockDim.x)) left(i / 16, i % 16) = from_float<T>(1);
@@ -582,7 +582,7 @@ TEST(Reports, ProductsOfAWarpgroupThatTheDeviceOrTheBlockLacks) {
     try {
       launch(product_with<Defect::nothing>, 1, threads, 2 * 16 * (64 + 16), nullptr, out.data());
     } catch (const Report& report) {
-      return report.kind;
+      return report.mistake;
     }
     return ErrorKind::race;
   };
@@ -600,7 +600,7 @@ TEST(Reports, ImpossibleLaunches) {
     try {
       launch(nothing, grid, block, bytes, nullptr);
     } catch (const Report& report) {
-      return report.kind;
+      return report.mistake;
     }
     return ErrorKind::race;
   };
@@ -624,7 +624,7 @@ TEST(RemovedBarrier, IsReportedForEverySeed) {
       launch(kernels::block_sum<128, false>, 2, 128, 0, nullptr, x.data(), sum.data(), 256);
       ADD_FAILURE() << "seed " << settings().seed;
     } catch (const Report& report) {
-      EXPECT_EQ(report.kind, ErrorKind::race) << report.what();
+      EXPECT_EQ(report.mistake, ErrorKind::race) << report.what();
     }
   }
   settings().seed = 0;
