@@ -1,7 +1,6 @@
-# Kernels that take a compiler long are sources of their own for every format. Each `#define ATTEST_CUDA_UNIT_NAME(T,
-# Factor)` of include/attest/cuda/units/*.hpp is what a source holds, and there is one for every pair of
-# ATTEST_CUDA_FORMATS; `(T)` makes one for every type that tensors are stored in, `()` one alone. The result is in
-# ATTEST_CUDA_UNITS.
+# Kernels that take a compiler long are sources of their own for every format. Each `#define ATTEST_CUDA_UNIT_NAME(T, Factor)` of
+# include/attest/cuda/units/*.hpp is what a source holds, and there is one for every pair of ATTEST_CUDA_FORMATS; `(T)` makes one for
+# every type that tensors are stored in, `()` one alone. The result is in ATTEST_CUDA_UNITS.
 set(list ${CMAKE_CURRENT_SOURCE_DIR}/include/attest/cuda/call.hpp)
 file(READ ${list} text)
 string(REGEX MATCHALL "\n  instantiate\\([^)]*\\)" formats "${text}")
@@ -18,7 +17,7 @@ foreach(header ${headers})
   if(NOT units)
     message(
       FATAL_ERROR
-      "optimized/cuda/include/${header} has no #define ATTEST_CUDA_UNIT_NAME(...): name what is to be compiled"
+      "optimized/cuda/include/${header} says nothing that is to be compiled: there is no #define ATTEST_CUDA_UNIT_NAME(...)"
     )
   endif()
   foreach(unit ${units})
@@ -33,8 +32,7 @@ foreach(header ${headers})
     else()
       message(
         FATAL_ERROR
-        "optimized/cuda/include/${header}: ATTEST_CUDA_UNIT_${name} takes (${CMAKE_MATCH_2}); "
-        "it may take (T, Factor), (T) or ()"
+        "optimized/cuda/include/${header}: ATTEST_CUDA_UNIT_${name} takes (${CMAKE_MATCH_2}); it may take (T, Factor), (T) or ()"
       )
     endif()
     foreach(argument IN LISTS arguments)
@@ -46,13 +44,7 @@ foreach(header ${headers})
         OUTPUT ${file}
         @ONLY
         CONTENT
-          "// Generated.
-#include \"${header}\"
-
-namespace attest::cuda {
-ATTEST_CUDA_UNIT_${name}(${argument})
-}  // namespace attest::cuda
-"
+          "// Generated.\n#include \"${header}\"\n\nnamespace attest::cuda {\nATTEST_CUDA_UNIT_${name}(${argument})\n}  // namespace attest::cuda\n"
       )
       list(APPEND ATTEST_CUDA_UNITS ${file})
     endforeach()

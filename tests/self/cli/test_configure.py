@@ -56,13 +56,36 @@ def configure(copy, *options):
     return result.returncode, " ".join((result.stdout + result.stderr).split())
 
 
+PARTNERS_ALONE = """
+cmake_minimum_required(VERSION 3.25)
+project(attest LANGUAGES NONE)
+include(tools/cmake/Equations.cmake)
+"""
+
+
+def configure_partners(copy):
+    """Only the part of a configuration that compares the folders, which takes no compiler and no libraries."""
+    (copy / "CMakeLists.txt").unlink(missing_ok=True)
+    (copy / "CMakeLists.txt").write_text(PARTNERS_ALONE)
+    return configure(copy)
+
+
 class Configure(unittest.TestCase):
     def test_the_tree_as_it_is(self):
         status, text = configure(tree())
         self.assertEqual(status, 0, text)
 
-    def stops(self, copy, *words):
+    def test_a_missing_partner_stops_it(self):
+        copy = tree()
+        (copy / "optimized/openmp/linear/causal.cpp").unlink()
         status, text = configure(copy)
+        self.assertNotEqual(status, 0)
+        self.assertIn("specs/linear/causal.toml has no OpenMP kernels", text)
+
+
+class Partners(unittest.TestCase):
+    def stops(self, copy, *words):
+        status, text = configure_partners(copy)
         self.assertNotEqual(status, 0)
         for word in words:
             self.assertIn(word, text)
@@ -77,7 +100,7 @@ class Configure(unittest.TestCase):
         copy = tree()
         for partner in partners:
             (copy / partner).unlink()
-        status, text = configure(copy)
+        status, text = configure_partners(copy)
         self.assertNotEqual(status, 0)
         for partner, what in zip(partners, ("reference", "faults", "OpenMP kernels", "CUDA kernels")):
             self.assertRegex(
@@ -144,7 +167,7 @@ class Configure(unittest.TestCase):
     def test_a_missing_golden_file_is_said_and_stops_nothing(self):
         copy = tree()
         (copy / "golden/linear/causal.safetensors").unlink()
-        status, text = configure(copy)
+        status, text = configure_partners(copy)
         self.assertEqual(status, 0, text)
         self.assertIn(
             "linear/causal.safetensors is missing: `tools/attest golden regenerate --only linear.causal`", text
@@ -182,7 +205,7 @@ class CudaUnits(unittest.TestCase):
     def test_a_unit_of_something_else_and_a_header_without_one_are_named(self):
         for content, complaint in (
             ("#define ATTEST_CUDA_UNIT_other(T, U) x", "ATTEST_CUDA_UNIT_other takes (T, U)"),
-            ("#define SOMETHING(T)", "units/other.hpp has no #define ATTEST_CUDA_UNIT_NAME"),
+            ("#define SOMETHING(T)", "no #define ATTEST_CUDA_UNIT_NAME(...)"),
         ):
             with self.subTest(content=content):
                 copy = tree()
@@ -191,6 +214,7 @@ class CudaUnits(unittest.TestCase):
                 )
                 status, text = configure(copy, "-DATTEST_CUDA=OFF")
                 self.assertNotEqual(status, 0)
+                self.assertIn("optimized/cuda/include/attest/cuda/units/other.hpp", text)
                 self.assertIn(complaint, text)
 
 
