@@ -1,5 +1,5 @@
-# specs/ is the only list of equations: every other folder is derived from it and checked against it. What is missing, or
-# belongs to no equation, is an error that names the file and what to do; all errors of a configuration are shown.
+# specs/ is the only list of equations: every other folder is derived from it and checked against it. A file that is
+# missing, or that belongs to no equation, is an error that names it and what to do; all such errors are shown at once.
 file(GLOB_RECURSE specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/specs ${PROJECT_SOURCE_DIR}/specs/*.toml)
 list(REMOVE_ITEM specs catalogue.toml)
 set(ATTEST_EQUATIONS) # as linear/causal
@@ -49,7 +49,7 @@ function(attest_no_orphans folder suffix)
   endforeach()
 endfunction()
 
-# attest_partners(folder suffix what EQUATIONS...): each equation has its file in the folder, and each file its equation.
+# attest_partners(folder suffix what EQUATIONS...): each equation has its file in the folder, each file its equation.
 function(attest_partners folder suffix what)
   attest_step(${folder}/family/stem${suffix} step)
   foreach(equation ${ARGN})
