@@ -17,8 +17,8 @@ using attest::spec::attention::generalized::Phi;
 using attest::spec::attention::generalized::Sim;
 using attest::spec::attention::generalized::ZeroDenominator;
 
-/// Every form: `similarities(i, keys)` over the keys that query i sees; hidden keys are not touched. Queries are what
-/// the threads share.
+/// Every form: `similarities(i, keys)` over the keys that query i sees; hidden keys are not touched. Queries are
+/// shared among the threads.
 template <class T, class F>
 void each_query(const In<T>& in, const Out<T>& out, F&& similarities) {
   const Index n = in.q.extent(0), s = in.k.extent(0);
@@ -74,7 +74,7 @@ void stable(const In<T>& in, const Out<T>& out) {
   });
 }
 
-/// No distances: a softmax kernel with a bias per key.
+/// No distances are computed: a softmax kernel with a bias per key.
 template <class T>
 void rbf_as_softmax(const In<T>& in, const Out<T>& out) {
   const T gamma = static_cast<T>(in.gamma);

@@ -15,7 +15,7 @@ struct Moments {
   T mean, variance;
 };
 
-/// Every form: the moments of a row, then one affine map per feature. Rows are what the threads share.
+/// Every form: the moments of a row, then one affine map per feature. Rows are shared among the threads.
 template <class T, class F>
 void each_row(const In<T>& in, const Out<T>& out, F&& moments) {
   const Index n = in.x.extent(0), d = in.x.extent(1);

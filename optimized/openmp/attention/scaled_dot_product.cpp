@@ -12,7 +12,7 @@ using attest::spec::attention::scaled_dot_product::In;
 using attest::spec::attention::scaled_dot_product::Out;
 
 /// Every form: `row(l, v)` is the output of a query from the logits and values of the keys that it sees. Queries are
-/// independent, so they are what the threads share.
+/// independent, so they are shared among the threads.
 template <class T, class F>
 void each_query(const In<T>& in, const Out<T>& out, F&& row) {
   const Index n = in.q.extent(0), s = in.k.extent(0);

@@ -15,7 +15,7 @@ using attest::spec::attention::softmax::In;
 using attest::spec::attention::softmax::Out;
 
 /// Every form: the visible logits of a row, side by side, become weights in place; their log-sum-exp comes back. Rows
-/// are independent, so they are what the threads share.
+/// are independent, so they are shared among the threads.
 template <class T, class F>
 void each_row(const In<T>& in, const Out<T>& out, F&& weights) {
   const Index rows = in.x.extent(0), s = in.x.extent(1);
@@ -82,7 +82,7 @@ void online(const In<T>& in, const Out<T>& out) {
   });
 }
 
-/// Two halves on their own, then one from two: how shards on different devices meet.
+/// Two halves on their own, then one from two: how shards of different devices are merged.
 template <class T>
 void merge(const In<T>& in, const Out<T>& out) {
   each_row(in, out, [](Column<T>& x) {

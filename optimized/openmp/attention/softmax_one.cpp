@@ -12,7 +12,7 @@ namespace attest::openmp::attention::softmax_one {
 using attest::spec::attention::softmax_one::In;
 using attest::spec::attention::softmax_one::Out;
 
-/// Every form: the visible logits of a row, side by side, become weights in place. Rows are what the threads share.
+/// Every form: the visible logits of a row, side by side, become weights in place. Rows are shared among the threads.
 template <class T, class F>
 void each_row(const In<T>& in, const Out<T>& out, F&& weights) {
   const Index rows = in.x.extent(0), s = in.x.extent(1);
@@ -29,7 +29,7 @@ void each_row(const In<T>& in, const Out<T>& out, F&& weights) {
   }
 }
 
-/// Nothing exceeds 1: neither an exponential nor what 1 has become.
+/// No term exceeds 1: neither an exponential nor the 1 after the shift.
 template <class T>
 void stable(const In<T>& in, const Out<T>& out) {
   each_row(in, out, [](Column<T>& x) {

@@ -111,8 +111,8 @@ RowMajor<T> normalise(const In<T>& in, RowMajor<T> x, View<const T, 1> gamma, Vi
   return x;
 }
 
-/// What follows the attention on the tokens, `x` and what it gave being known: `on_memory(y)` is only called by a
-/// decoder.
+/// The rest of the layer after the attention on the tokens `x`, which gave `attended`. Only a decoder calls
+/// `on_memory(y)`.
 template <class T, class F>
 RowMajor<T> finish(const In<T>& in, const RowMajor<T>& x, const RowMajor<T>& attended, F&& on_memory) {
   RowMajor<T> y = x + attended;

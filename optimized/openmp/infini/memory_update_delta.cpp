@@ -8,7 +8,7 @@ namespace attest::openmp::infini::memory_update_delta {
 using attest::spec::infini::memory_update_delta::In;
 using attest::spec::infini::memory_update_delta::Out;
 
-/// Everything that the memory answers to the segment's keys, then one product with what is new (C1 in `retrieve`).
+/// All retrievals by the segment's keys, then one product with what differs from them (C1 in `retrieve`).
 template <class T>
 void matrix(const In<T>& in, const Out<T>& out) {
   const RowMajor<T> phi = features(in.feature_map, in.k);

@@ -19,7 +19,7 @@ void matrix(const In<T>& in, const Out<T>& out) {
   write(state, out.memory, out.z);
 }
 
-/// Token by token. The columns of the memory do not know of each other, so each thread walks through all tokens with
+/// Token by token. The columns of the memory are independent, so each thread walks through all tokens with
 /// its own columns; z is one more such walk.
 template <class T>
 void tokens(const In<T>& in, const Out<T>& out) {

@@ -93,7 +93,7 @@ RowMajor<T> with_ones(const RowMajor<T>& v) {
   return wide;
 }
 
-/// The values get a column of ones, whose attention is the denominator: one product makes T and z, one reads them.
+/// The values get a column of ones, whose output is the denominator: one product makes T and z, one reads them.
 template <class T>
 void augmented(const In<T>& in, const Out<T>& out) {
   const Tokens<T> x(in);

@@ -14,7 +14,7 @@ using attest::spec::linear::causal::In;
 using attest::spec::linear::causal::Out;
 using attest::spec::linear::causal::ZeroDenominator;
 
-/// The tensors side by side in memory. The values get a column of ones, whose attention is the denominator, so that
+/// The tensors side by side in memory. The values get a column of ones, whose output is the denominator, so that
 /// numerator and denominator are one matrix product and S and Z one state.
 template <class T>
 struct Tokens {
@@ -82,7 +82,7 @@ void parallel_masked(const In<T>& in, const Out<T>& out) {
   store(state, out);
 }
 
-/// Token by token. The columns of the state do not know of each other: each thread walks through all tokens with its
+/// Token by token. The columns of the state are independent: each thread walks through all tokens with its
 /// own columns, and the last of them are the denominators.
 template <class T>
 void recurrent(const In<T>& in, const Out<T>& out) {

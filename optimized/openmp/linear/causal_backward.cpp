@@ -34,7 +34,7 @@ struct Tokens {
   }
 };
 
-/// Forward token by token: at token i the state answers the forward pass, which gives G_i and e_i, and with them the
+/// Forward token by token: at token i the state gives the row of the forward pass, it G_i and e_i, and with them the
 /// query's gradient at once. Backward with the sum of phi_q_j [G_j | e_j]^T, whose last column is the denominator's
 /// share.
 template <class T>

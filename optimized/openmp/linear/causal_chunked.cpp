@@ -54,8 +54,8 @@ void matrix(const In<T>& in, const Out<T>& out) {
   vector(out.Z) = z + k.colwise().sum().transpose();
 }
 
-/// Token by token. The columns of the state do not know of each other, so each thread walks through all tokens with
-/// its own columns; only Z is everybody's.
+/// Token by token. The columns of the state are independent, so each thread walks through all tokens with
+/// its own columns; only Z is shared.
 template <class T>
 void steps(const In<T>& in, const Out<T>& out) {
   const RowMajor<T> q = openmp::matrix(in.phi_q), k = openmp::matrix(in.phi_k);

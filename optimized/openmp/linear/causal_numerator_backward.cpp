@@ -64,7 +64,7 @@ void masked_matrices(const In<T>& in, const Out<T>& out) {
   });
 }
 
-/// tril(a b^T) c with a running sum of b_j c_j^T. Its columns do not know of each other: each thread walks through all
+/// tril(a b^T) c with a running sum of b_j c_j^T. Its columns are independent: each thread walks through all
 /// tokens with its own.
 template <class T>
 RowMajor<T> causal_product(const RowMajor<T>& a, const RowMajor<T>& b, const RowMajor<T>& c) {

@@ -15,7 +15,7 @@ using attest::spec::linear::causal_step::ZeroDenominator;
 /// Columns of the state that one thread works on.
 constexpr Index kTile = 64;
 
-/// Calls tile(first, count) for the columns of S, which do not know of each other, in parallel.
+/// Calls tile(first, count) for the columns of S, which are independent, in parallel.
 template <class T, class F>
 void each_tile(const In<T>& in, F&& tile) {
   const Index c = in.S.extent(0), m = in.S.extent(1);
@@ -48,7 +48,7 @@ void update_then_read(const In<T>& in, const Out<T>& out) {
   });
 }
 
-/// The answer comes from the old state and one dot product, so that it is ready before the state is written.
+/// The output comes from the old state and one dot product, so that it is ready before the state is written.
 template <class T>
 void read_then_correct(const In<T>& in, const Out<T>& out) {
   const Column<T> q = vector(in.phi_q), k = vector(in.phi_k), v = vector(in.v), z = vector(in.Z);

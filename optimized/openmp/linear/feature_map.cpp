@@ -24,7 +24,7 @@ void map_elements(const In<T>& in, const Out<T>& out, F&& phi) {
   each_row(in, [&](Index i) { vector(out.phi[i]) = vector(in.x[i]).unaryExpr(phi); });
 }
 
-/// One element, one case. For x <= 0 the answer is e^x and never expm1(x) + 1: e^-20 is a feature, and adding 1 to
+/// One element, one case. For x <= 0 the value is e^x and never expm1(x) + 1: e^-20 is a feature, and adding 1 to
 /// something close to -1 would leave nothing of it.
 template <class T>
 void branch(const In<T>& in, const Out<T>& out) {

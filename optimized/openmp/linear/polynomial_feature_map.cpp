@@ -12,7 +12,7 @@ using attest::spec::linear::polynomial_feature_map::In;
 using attest::spec::linear::polynomial_feature_map::Layout;
 using attest::spec::linear::polynomial_feature_map::Out;
 
-/// All products of [x, sqrt(constant)] with itself, row after row; the constant's own is written as it is, unrooted.
+/// All products of [x, sqrt(constant)] with itself, row after row; that of the constant is written without a root.
 template <class T>
 void full(const In<T>& in, const Out<T>& out, Index i) {
   const Index d = in.x.extent(1), width = in.constant > 0 ? d + 1 : d;  // C2, C3

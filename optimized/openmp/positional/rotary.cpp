@@ -43,7 +43,7 @@ void pairs(const In<T>& in, const Out<T>& out) {
   });
 }
 
-/// The matrix R_p itself: slow, and what everything else is a shortcut for.
+/// The matrix R_p itself: slow; the other forms are shortcuts for it.
 template <class T>
 void matrix(const In<T>& in, const Out<T>& out) {
   const Index n = in.x.extent(0), d = in.x.extent(1);

@@ -24,7 +24,7 @@ private:
   Index last_, origin_;
 };
 
-/// Every form: `scores(i, keys)`, not scaled yet, and `values(i, keys, weights)`. Queries are what the threads share.
+/// Every form: `scores(i, keys)`, not scaled yet, and `values(i, keys, weights)`. Queries are shared among the threads.
 template <class T, class S, class V>
 void each_query(const In<T>& in, const Out<T>& out, S&& scores, V&& values) {
   const Index n = in.q.extent(0), s = in.k.extent(0);
@@ -92,7 +92,7 @@ void split_logits(const In<T>& in, const Out<T>& out) {
              placed_values(in, distance));
 }
 
-/// Weights are added up per row of the table, so that p_v meets 2c + 1 numbers instead of s.
+/// Weights are added up per row of the table, so that p_v is multiplied by 2c + 1 numbers instead of s.
 template <class T>
 void bucketed_values(const In<T>& in, const Out<T>& out) {
   const Distance<T> distance(in);

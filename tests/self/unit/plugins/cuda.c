@@ -26,7 +26,8 @@ static int hundred_and_one(const attest_call* call) {
 RUN(copied)
 RUN(past_end)
 RUN(row_past_end)
-RUN(before_start) RUN(changed_input) RUN(past_input) RUN(nothing) RUN(reads_past_end) RUN(illegal) RUN(hundred_and_one)
+RUN(before_start)
+RUN(changed_input) RUN(past_input) RUN(nothing) RUN(reads_past_end) RUN(illegal) RUN(hundred_and_one)
 
     static size_t hundred(const attest_call* call) {
   return call->stream != NULL ? 100 : 0;

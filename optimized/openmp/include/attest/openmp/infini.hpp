@@ -9,7 +9,7 @@
 #include "attest/openmp/tiles.hpp"
 #include "attest/spec/infini/memory_retrieve.hpp"
 
-/// What the kernels of the compressive memory share.
+/// Shared by the kernels of the compressive memory.
 namespace attest::openmp::infini {
 
 using attest::spec::infini::memory_retrieve::FeatureMap;
@@ -67,7 +67,7 @@ State<T> carried(const View<const T, 2>& memory, const View<const T, 1>& z, Inde
   return state;
 }
 
-/// memory + phi^T v, z + sum_t phi_t: tiles of the memory's rows, each of which meets all tokens.
+/// memory + phi^T v, z + sum_t phi_t: tiles of the memory's rows, each of which goes through all tokens.
 template <class T, class Phi, class Values>
 void add(State<T>& state, const Phi& phi, const Values& v) {
   each_tile(state.memory.rows(), [&](Index first, Index count) {

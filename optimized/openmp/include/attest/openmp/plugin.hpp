@@ -86,7 +86,7 @@ private:
   Index heads_ = call_.outputs[0].tensor.shape[1];
 };
 
-/// Runs `kernel` once per head of the call, heads in parallel when there are several (a kernel that meets one head only
+/// Runs `kernel` once per head of the call, heads in parallel when there are several (a kernel that is given one head
 /// is parallel over its rows). An exception becomes the call's error.
 template <class T, class F>
 int over_heads(const attest_call* call, F&& kernel) {

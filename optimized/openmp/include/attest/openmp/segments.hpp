@@ -39,7 +39,7 @@ RowMajor<T> positioned(const In<T>& in, const View<const T, 2>& x) {
   return turned;
 }
 
-/// What all segments are computed from.
+/// The inputs that all segments are computed from.
 template <class T>
 struct Head {
   const In<T>& in;

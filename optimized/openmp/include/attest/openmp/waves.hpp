@@ -6,7 +6,7 @@
 
 #include "attest/openmp/eigen.hpp"
 
-/// What the kernels of sinusoidal and rotary encodings share.
+/// Shared by the kernels of sinusoidal and rotary encodings.
 namespace attest::openmp::positional {
 
 /// Angles reach 10^6 radians: formed in the kernel's own type they would lose every digit behind the point that
