@@ -1,4 +1,5 @@
-# The Python package: build/<preset>/python/attest, which is what a wheel installs. Built where Python's headers and nanobind are.
+# The Python package: build/<preset>/python/attest, which a wheel installs. Built where Python's headers and nanobind
+# are.
 find_package(Python 3.9 QUIET COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
 if(Python_Development.Module_FOUND)
   execute_process(
@@ -27,8 +28,8 @@ nanobind_add_module(attest_python STABLE_ABI NB_STATIC NB_SUPPRESS_WARNINGS pyth
 set_target_properties(attest_python PROPERTIES OUTPUT_NAME native LIBRARY_OUTPUT_DIRECTORY ${package})
 target_compile_definitions(attest_python PRIVATE ATTEST_VERSION="${PROJECT_VERSION}")
 target_link_libraries(attest_python PRIVATE attest::report)
-# The module shows its init function alone and brings its own C++ library: librapidcheck.a is position-independent for programs
-# only, so that nothing it uses may come from another library.
+# The module shows its init function alone and brings its own C++ library: librapidcheck.a is position-independent for
+# programs only, so that nothing it uses may come from another library.
 target_link_options(
   attest_python
   PRIVATE -static-libstdc++ -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/python/native.map

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`attest bench`: what is right is timed beside its peers, what is wrong is refused a time, and every mistake has its exit status."""
+"""`attest bench`: what is right is timed beside its peers, what is wrong is refused a time, and every mistake has its
+exit status."""
 
 import json
 import os

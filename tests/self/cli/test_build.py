@@ -149,7 +149,8 @@ def launched(folder, *words, given=""):
 
 
 def terminal(folder, *words, keys=b"", after=b""):
-    """Launches on a terminal, and presses keys after some words; returns the exit status and all that the terminal got."""
+    """Launches on a terminal, and presses keys after some words; returns the exit status and all that the terminal
+    got."""
     child, descriptor = pty.fork()
     if child == 0:
         os.execve(ROOT / "tools/attest", ["attest", *words], {**environment(folder), "TERM": "xterm", "COLUMNS": "120"})

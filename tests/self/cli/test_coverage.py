@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What stands is what README.md says that stands, of operations and of the kernels of this project, and no finished family loses an operation."""
+"""What stands is what README.md says that stands, of operations and of the kernels of this project, and no finished
+family loses an operation."""
 
 import json
 import os
@@ -62,8 +63,8 @@ class Coverage(unittest.TestCase):
 
 
 class Kernels(unittest.TestCase):
-    """README's table of `attest check openmp` against a report: counts are the same everywhere, errors are what a processor and a C library make of
-    them: numbers of about that size."""
+    """README's table of `attest check openmp` against a report: counts are the same everywhere, errors are what a
+    processor and a C library make of them: numbers of about that size."""
 
     def test_the_readme_shows_this_check(self):
         readme = (support.PROJECT / "README.md").read_text()
@@ -96,11 +97,13 @@ class Kernels(unittest.TestCase):
                 self.assertAlmostEqual(float(bits), row["statistics"]["bits"], delta=0.5)
         passed = sum(row["status"] == "PASS" for row in report["rows"])
         self.assertIn(
-            f"{passed} of {len(report['rows'])} kernels pass, {sum(row['elements'] for row in report['rows'])} elements compared",
+            f"{passed} of {len(report['rows'])} kernels pass, {sum(row['elements'] for row in report['rows'])} "
+            f"elements compared",
             "\n".join(shown),
         )
         self.assertIn(
-            f"{sum(row['cases']['skipped'] for row in report['rows'])} golden cases are outside a kernel's precision or capabilities",
+            f"{sum(row['cases']['skipped'] for row in report['rows'])} golden cases are outside a kernel's "
+            f"precision or capabilities",
             "\n".join(shown),
         )
 

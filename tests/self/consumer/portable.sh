@@ -39,7 +39,8 @@ expect 0 "attest golden verify" "$portable" "$scratch/made"
 cp -r "$scratch/made" "$scratch/moved"
 for _ in 1 2 3 4; do (cd / && env -i PATH=/usr/bin:/bin "$scratch/moved/attest" list >>"$scratch/lists") & done
 wait
-if (($(grep -c '^linear.causal ' "$scratch/lists") != 4 || $(find "$scratch/moved" -mindepth 1 -maxdepth 1 | wc -l) != 4)); then
+if (($(grep -c '^linear.causal ' "$scratch/lists") != 4 ||
+  $(find "$scratch/moved" -mindepth 1 -maxdepth 1 | wc -l) != 4)); then
   ls -a "$scratch/moved" >&2
   exit 1
 fi

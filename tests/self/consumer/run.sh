@@ -32,22 +32,28 @@ cmake -S "$here" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_P
   cmake --build "$scratch/build" >>"$scratch/log" || { cat "$scratch/log" >&2; exit 1; }
 ctest --test-dir "$scratch/build" --no-tests=error --output-on-failure
 
-# What does not exist stops configure, and is named.
+# A name that does not exist stops configure, and is named.
 for wrong in 'kernel OPERATIONS attention.scaled_dot' 'kernel PROFILES f31' 'nothing' 'kernel OPERATION x'; do
   mkdir "$scratch/wrong"
-  sed "s|^attest_add_conformance_test(.*|attest_add_conformance_test($wrong)|" "$here/CMakeLists.txt" >"$scratch/wrong/CMakeLists.txt"
+  sed "s|^attest_add_conformance_test(.*|attest_add_conformance_test($wrong)|" "$here/CMakeLists.txt" \
+    >"$scratch/wrong/CMakeLists.txt"
   cp "$here/kernel.c" "$scratch/wrong"
   if cmake -S "$scratch/wrong" -B "$scratch/wrong/build" -DCMAKE_PREFIX_PATH="$scratch/moved" >"$scratch/log" 2>&1; then
     echo "attest_add_conformance_test($wrong) was taken" >&2
     exit 1
   fi
-  tr -s ' \n' ' ' <"$scratch/log" | grep -qE "did you mean|there are|no such target|profiles:" || { cat "$scratch/log" >&2; exit 1; }
+  tr -s ' \n' ' ' <"$scratch/log" | grep -qE "did you mean|there are|no such target|profiles:" || {
+    cat "$scratch/log" >&2
+    exit 1
+  }
   rm -r "$scratch/wrong"
 done
 # A plugin without a kernel for an operation fails that operation's test.
 sed 's|OPERATIONS attention.scaled_dot_product|OPERATIONS linear.causal|' "$here/CMakeLists.txt" >"$scratch/other.cmake"
-mkdir "$scratch/other" && cp "$here/kernel.c" "$scratch/other" && mv "$scratch/other.cmake" "$scratch/other/CMakeLists.txt"
-cmake -S "$scratch/other" -B "$scratch/other/build" -DCMAKE_PREFIX_PATH="$scratch/moved" >"$scratch/log" && cmake --build "$scratch/other/build" >>"$scratch/log"
+mkdir "$scratch/other" && cp "$here/kernel.c" "$scratch/other" &&
+  mv "$scratch/other.cmake" "$scratch/other/CMakeLists.txt"
+cmake -S "$scratch/other" -B "$scratch/other/build" -DCMAKE_PREFIX_PATH="$scratch/moved" >"$scratch/log" &&
+  cmake --build "$scratch/other/build" >>"$scratch/log"
 if ctest --test-dir "$scratch/other/build" >"$scratch/log"; then
   echo "a plugin without the kernel passed its test" >&2
   exit 1

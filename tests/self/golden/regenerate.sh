@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # regenerate.sh BUILD: certifying everything again gives the committed bytes, whatever the number of threads. With
 # "clang" as second argument, so does a program that clang++ built (warnings as errors), from sources alone and without
-# optimisation; the kernels are built with it as well. With --part K/N behind, one number of threads, or clang's in the first
-# part alone, a skip (77) in the others: its build is what costs.
+# optimisation; the kernels are built with it as well. With --part K/N behind, one number of threads, or
+# clang's in the first part alone, a skip (77) in the others, because its build costs most.
 set -euo pipefail
 root=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../../..
 build=$1
@@ -43,8 +43,8 @@ if [[ $compiler ]] && ((number > 1)); then
   left_out 0 1 "builds by clang"
   exit 77
 elif [[ $compiler ]]; then
-  cmake -S "$root" -B "$build/clang" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
-    -DATTEST_TESTS=OFF -DATTEST_WARNINGS_AS_ERRORS=ON
+  cmake -S "$root" -B "$build/clang" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
+    -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DATTEST_TESTS=OFF -DATTEST_WARNINGS_AS_ERRORS=ON
   cmake --build "$build/clang" --target attest_certify attest_openmp
   "$build/clang/tests/self/attest_certify" "$root" "$scratch/clang"
   same_bytes "$scratch/clang"

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Compares what a document shows with what a program prints. Words and whole numbers are the same everywhere; what is measured, on
-the right of "z =", "c =" or "+-" or with a point or an exponent, depends on the processor's rounding and is compared as a number."""
+"""Compares what a document shows with what a program prints. Words and whole numbers are the same everywhere; what is
+measured, on the right of "z =", "c =" or "+-" or with a point or an exponent, depends on the processor's rounding and
+is compared as a number."""
 
 import itertools
 import re
 
 MEASURED = re.compile(
-    r"(?<![\w.;=-])(?:(?<=c = )|(?<=z = )|(?<=\+- )|(?=[+-]?\d+(?:\.|e[+-])\d))[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\.?\w)"
+    r"(?<![\w.;=-])(?:(?<=c = )|(?<=z = )|(?<=\+- "
+    r")|(?=[+-]?\d+(?:\.|e[+-])\d))[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\.?\w)"
 )
 ALLOWED = 0.05  # of a number; the errors of c have one digit
 ONE_DIGIT = 1.0
 
 
 def difference(shown, printed):
-    """What differs first, in words; "" where nothing does. How lines are wrapped is no difference."""
+    """Returns the first difference in words, "" where there is none. How lines are wrapped is no difference."""
     for (word, number, error), (got, other, _) in itertools.zip_longest(
         parts(shown), parts(printed), fillvalue=("", None, False)
     ):

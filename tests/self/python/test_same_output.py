@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the comparison of documents with programs lets pass, and what it does not."""
+"""The comparison of documents with programs passes equal output and finds every difference that matters."""
 
 import pytest
 from same_output import difference

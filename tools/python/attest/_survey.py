@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What published libraries do: every adapter whose library is here, judged at every profile that it declares."""
+"""Survey of published libraries: every adapter whose library is installed, judged in every profile it declares."""
 
 from __future__ import annotations
 
@@ -91,6 +91,10 @@ def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str
             )
         )
     )
+
+    def of_laws(key: str) -> int:
+        return sum(part["laws"][key] for part in report.rows)
+
     return {
         **result,
         "assumed": report.assumed,
@@ -99,7 +103,7 @@ def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str
         "cases": f"{report.cases['passed']}/{report.cases['judged']}",
         "skipped": report.cases["skipped"],
         "left": sum(part["not_run"] for part in report.rows),
-        "laws": f"{sum(part['laws']['held'] for part in report.rows)}/{sum(part['laws']['judged'] for part in report.rows)}",
+        "laws": f"{of_laws('held')}/{of_laws('judged')}",
         "worst": report.worst.ratio,
         "diagnosis": diagnosis,
         "repro": report.repro,
@@ -108,7 +112,10 @@ def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str
 
 
 def line(row: dict[str, Any]) -> str:
-    return f"{row['kernel']:<60} {row['version']:<12} {row['equation']:<34} {row['profile']:<9} {row['cases']:>8} {rounded(row['bits']):>5} {row['verdict']}"
+    return (
+        f"{row['kernel']:<60} {row['version']:<12} {row['equation']:<34} {row['profile']:<9} {row['cases']:>8} "
+        f"{rounded(row['bits']):>5} {row['verdict']}"
+    )
 
 
 def markdown(record: dict[str, Any]) -> str:
@@ -118,8 +125,10 @@ def markdown(record: dict[str, Any]) -> str:
     text = [
         f"# Survey of published libraries, {record['date']}",
         "",
-        f"attest {record['attest']}, {record['machine']}, Python {record['python']}, seed {record['seed']}. {len(rows)} judgements of "
-        f"{len({one['kernel'] for one in rows})} kernels of {len({one['library'] for one in rows})} libraries: {len(rows) - len(failed)} pass, {len(failed)} do not.",
+        f"attest {record['attest']}, {record['machine']}, Python {record['python']}, seed {record['seed']}. "
+        f"{len(rows)} judgements of {len({one['kernel'] for one in rows})} kernels "
+        f"of {len({one['library'] for one in rows})} libraries: "
+        f"{len(rows) - len(failed)} pass, {len(failed)} do not.",
         "Made by `tools/attest survey`."
         + (
             f" No judgement began a case or law after {record['budget']:g} seconds; the column `left` counts them."
@@ -134,7 +143,8 @@ def markdown(record: dict[str, Any]) -> str:
     for one in rows:
         worst = "-" if one["worst"] is None else f"{one['worst']:.2g}"
         text.append(
-            f"| {one['kernel']} | {one['version']} | {one['equation']} | {one['profile']} | {one['cases']} | {one.get('left', 0)} | {worst} | {rounded(one['bits'])} | {one['verdict']} |"
+            f"| {one['kernel']} | {one['version']} | {one['equation']} | {one['profile']} | {one['cases']} | "
+            f"{one.get('left', 0)} | {worst} | {rounded(one['bits'])} | {one['verdict']} |"
         )
     if failed:
         text += ["", "## What does not pass, and why", ""]

@@ -14,10 +14,12 @@ and what must come of it, one of
 
     named     the fault of the spec's bank that `attest check` must name first
     report    what the emulation must report, a kind of optimized/cuda/emulation/README.md; or "crash"
-    unnamed   why it is none of the bank's faults: a sentence. The kernel must fail all the same, and be no fault as a whole
+    unnamed   why it is none of the bank's faults: a sentence. The kernel must fail all the same, and be no fault as a
+              whole
 
-All mistakes are in one plugin, attest_cuda_planted, which is made of the emulated one's sources (schemata.py, plugin.cpp);
-ATTEST_CUDA_MISTAKES chooses. With none chosen it gives what the emulated plugin gives, which passes: `check_cuda_emulated` sees that."""
+All mistakes are in one plugin, attest_cuda_planted, which is made of the emulated one's sources (schemata.py,
+plugin.cpp); ATTEST_CUDA_MISTAKES chooses. With none chosen it gives what the emulated plugin gives, which passes:
+`check_cuda_emulated` sees that."""
 
 import json
 import os
@@ -43,7 +45,8 @@ FIELDS = {"title", "file", "old", "new", "form", *DEFAULTS, *EXPECTED}
 # What each report says in its sentence.
 KINDS = {
     "race": r"with no barrier between them",
-    "in_flight": r"to which the async copy that .* is under way|product .*under way|not been waited for|not named where it is waited for",
+    "in_flight": r"to which the async copy that .* is under way|product .*under way|not been waited for|not named "
+    r"where it is waited for",
     "unfenced": r"no fence_proxies after it|since the last warpgroup_fence",
     "unwritten": r"reads shared memory at byte \d+, which nobody has written",
     "out_of_bounds": r"shared elements? .* (of an array|in a row of)",
@@ -101,7 +104,8 @@ def build():
 
 
 def judged(names=()):
-    """The kernels that have these mistakes, as rows of a report in this order; without names all that mutants are planted in, as they are."""
+    """The kernels that have these mistakes, as rows of a report in this order; without names all that mutants are
+    planted in, as they are."""
     choice = {"ATTEST_CUDA_MISTAKES": ",".join(names)} if names else {}
     others = {key: value for key, value in os.environ.items() if key != "ATTEST_CUDA_MISTAKES"}
     with tempfile.TemporaryDirectory(prefix="attest-planted-") as folder:

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""schemata.py FOLDER: writes to FOLDER the files of optimized/cuda that mutants patch, with all mistakes in them, each chosen at run time
-(mutant schemata; Untch, Offutt and Harrold 1993), and what a plugin of them needs: attest/cuda/planted.hpp and table.cpp. Without FOLDER
-it prints the names of those files and the equations that have mutants.
+"""schemata.py FOLDER: writes to FOLDER the files of optimized/cuda that mutants patch, with all mistakes in them, each
+chosen at run time (mutant schemata; Untch, Offutt and Harrold 1993), and what a plugin of them needs:
+attest/cuda/planted.hpp and table.cpp. Without FOLDER it prints the names of those files and the equations that have
+mutants.
 
 What differs between a mutant's old and new text is widened until there can be a choice between both: to an expression,
 
     (planted(Mutant::name) ? kept<decltype(old)>(new) : (old))
 
-or else to whole statements, `if (planted(Mutant::name)) {new} else {old}`; from a declaration on to the end of its block. Where one such
-choice lies in the old text of another it stays there. A mutant whose file or text is gone has no choice: plant.py says so."""
+or else to whole statements, `if (planted(Mutant::name)) {new} else {old}`; from a declaration on to the end of its
+block. Where one such choice lies in the old text of another it stays there. A mutant whose file or text is gone has no
+choice: plant.py says so."""
 
 import contextlib
 import difflib
@@ -21,8 +23,8 @@ import sys
 import plant
 
 TOKEN = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])+'|[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|'?[\w.])*|"""
-    r"""->|::|&&|\|\||\+\+|--|<<|[-+*/%&|^=!<>]=|\S""",
+    r"""//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])+'|"""
+    r"""[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|'?[\w.])*|->|::|&&|\|\||\+\+|--|<<|[-+*/%&|^=!<>]=|\S""",
     re.DOTALL | re.MULTILINE,
 )
 OPENING = {"(": ")", "[": "]", "{": "}"}
@@ -161,7 +163,8 @@ class Code:
 
 
 def differences(source, mutant):
-    """What differs, as (begin, end, new text) in the source: line by line where there are as many of them, argument by argument likewise."""
+    """What differs, as (begin, end, new text) in the source: line by line where there are as many of them, argument by
+    argument likewise."""
     old_begin, old_end = plant.place(source, mutant)
     begin, end = source.rfind("\n", 0, old_begin) + 1, source.find("\n", old_end - 1) + 1 or len(source)
     before = source[begin:end].splitlines(True)
@@ -289,7 +292,9 @@ namespace attest::cuda {{
 
 enum class Mutant {{ none, {", ".join(every)} }};
 extern Mutant chosen;
-[[gnu::always_inline]] constexpr bool planted(Mutant mutant) {{ return !std::is_constant_evaluated() && mutant == chosen; }}
+[[gnu::always_inline]] constexpr bool planted(Mutant mutant) {{
+  return !std::is_constant_evaluated() && mutant == chosen;
+}}
 /// A mistake's value, beside which the honest one keeps its type.
 template <class Old, class New>
 [[gnu::always_inline]] constexpr New&& kept(New&& value) {{

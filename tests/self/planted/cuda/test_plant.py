@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every mistake is in the plugin as its mutant says, and nothing else; one that changes nothing, is somewhere else or is named otherwise is no
-success."""
+"""Every mistake is in the plugin as its mutant says, and nothing else; one that changes nothing, is somewhere else or
+is named otherwise is no success."""
 
 import json
 import sys
@@ -82,7 +82,8 @@ class Planting(unittest.TestCase):
         honest = {key(row): row for row in json.loads((plant.BUILD / "check_cuda_emulated.json").read_text())["rows"]}
         judged_there = [row for row in rows if key(row) in honest]  # a part of a sweep judges a part of the kernels
         print(
-            f"{len(judged_there)} of {len(rows)} kernels are compared with the emulated plugin's; its report has no other of them",
+            f"{len(judged_there)} of {len(rows)} kernels are compared with the emulated plugin's; its report has no "
+            f"other of them",
             file=sys.stderr,
         )
         self.assertGreater(len(judged_there), 0)
