@@ -177,57 +177,33 @@ def _judge(
     budget,
 ) -> Report:
     page = _page(equation)
-    if not callable(kernel):
-        raise UsageError(f"the kernel is a {type(kernel).__name__}; expected a function")
+    differentiated = bool(gradients or vjp)
+    _require_functions(kernel, vjp)
     if layout not in native.layouts:
         raise UsageError(f"layout='{layout}' is not known; there are {', '.join(native.layouts)}")
     storage = _profile(profile).storage
-    if vjp is not None and not callable(vjp):
-        raise UsageError(f"vjp is a {type(vjp).__name__}; expected a function")
     if gradients and vjp is None and like not in ("torch", "jax"):
         raise UsageError(
             f"gradients of like='{like}' need vjp=FUNCTION: only torch and jax differentiate by themselves"
         )
-    if (gradients or vjp) and not page["gradient"]:
+    if differentiated and not page["gradient"]:
         raise UsageError(
             f"{equation} has no gradient to judge: its page says by which inputs an equation is differentiated"
         )
-    for name, value, least in (("seed", seed, 0), ("laws", laws, 0), ("max_cases", max_cases, 1)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-            raise UsageError(f"{name}={value!r}; expected a whole number of at least {least}")
-    if not any(fnmatch.fnmatchcase(flag, only) for flag in page["flags"]):
-        raise UsageError(
-            f"only='{only}' matches no flag of {equation}; there are {', '.join(dict.fromkeys(page['flags']))}"
-        )
-    if budget is not None and not budget > 0:
-        raise UsageError(f"budget={budget!r}; expected seconds, more than 0")
+    _require_choice_of_cases(page, only, seed, laws, max_cases, budget)
     arrays = framework(like, device)
     arrays.require(storage)
     judged = Kernel(page, kernel, vjp, arrays, layout == "thd")
     fixed = {**(params or {}), **(conventions or {})}
     for tensor in page["outputs"]:
-        if (gradients or vjp) and fixed.get(tensor["name"]) is False:
+        if differentiated and fixed.get(tensor["name"]) is False:
             raise UsageError(f"gradients are taken of every output, and '{tensor['name']}' was declared absent")
-    conditions = [capabilities] if capabilities.strip(" ;") else []
-    conditions += [_condition(page, name, value) for name, value in fixed.items()]
-    assumed: dict[str, Any] = {}
-    mentioned = set(fixed) | set(_words(capabilities))
-    for name in judged.signature.optional:
-        if not judged.signature.takes(name) and name not in mentioned:
-            assumed[name] = "never given"
-            conditions.append(f"{name} == false")
-    for parameter in page["parameters"]:
-        name = parameter["name"]
-        if not judged.signature.takes(name) and name not in mentioned:
-            assumed[name] = (
-                f"held at {parameter['default'] if parameter['default'] is not None else parameter['default_text']}"
-            )
-            conditions.append(f"{name} == default")
+    conditions, assumed = _conditions(page, judged, fixed, capabilities)
     job = native.Job()
     job.equation, job.name, job.version = equation, _name(kernel), native.__version__
     job.profile, job.form, job.layout, job.golden = profile, form, layout, str(GOLDEN)
     job.capabilities = "; ".join(conditions)
-    job.readings = ["value", "gradient"] if gradients or vjp else ["value"]
+    job.readings = ["value", "gradient"] if differentiated else ["value"]
     job.query, job.only, job.seed, job.laws, job.max_cases, job.budget = query, only, seed, laws, max_cases, budget
     result = native.run(job, judged, judged.late_writes)
     report = Report(
@@ -236,6 +212,47 @@ def _judge(
     if result["interrupted"]:
         raise Interrupted(report)
     return report
+
+
+def _require_functions(kernel: Any, vjp: Any) -> None:
+    if not callable(kernel):
+        raise UsageError(f"the kernel is a {type(kernel).__name__}; expected a function")
+    if vjp is not None and not callable(vjp):
+        raise UsageError(f"vjp is a {type(vjp).__name__}; expected a function")
+
+
+def _require_choice_of_cases(page: Mapping[str, Any], only, seed, laws, max_cases, budget) -> None:
+    """Raises UsageError for options that choose no case or are no numbers."""
+    for name, value, least in (("seed", seed, 0), ("laws", laws, 0), ("max_cases", max_cases, 1)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise UsageError(f"{name}={value!r}; expected a whole number of at least {least}")
+    if not any(fnmatch.fnmatchcase(flag, only) for flag in page["flags"]):
+        raise UsageError(
+            f"only='{only}' matches no flag of {page['id']}; there are {', '.join(dict.fromkeys(page['flags']))}"
+        )
+    if budget is not None and not budget > 0:
+        raise UsageError(f"budget={budget!r}; expected seconds, more than 0")
+
+
+def _conditions(
+    page: Mapping[str, Any], judged: Kernel, fixed: Mapping[str, Any], capabilities: str
+) -> tuple[list[str], dict[str, str]]:
+    """The kernel's capabilities as conditions, and what is assumed of the arguments that it does not take."""
+    conditions = [capabilities] if capabilities.strip(" ;") else []
+    conditions += [_condition(page, name, value) for name, value in fixed.items()]
+    assumed: dict[str, str] = {}
+    mentioned = set(fixed) | set(_words(capabilities))
+    for name in judged.signature.optional:
+        if not judged.signature.takes(name) and name not in mentioned:
+            assumed[name] = "never given"
+            conditions.append(f"{name} == false")
+    for parameter in page["parameters"]:
+        name = parameter["name"]
+        if not judged.signature.takes(name) and name not in mentioned:
+            default = parameter["default"] if parameter["default"] is not None else parameter["default_text"]
+            assumed[name] = f"held at {default}"
+            conditions.append(f"{name} == default")
+    return conditions, assumed
 
 
 def _name(function: Callable) -> str:

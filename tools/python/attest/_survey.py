@@ -46,6 +46,15 @@ def verdict_of(report: Report) -> str:
     return max(reached, key=ORDER.index, default="INVALID")
 
 
+def diagnosis_of(report: Report) -> str:
+    """The fault that the errors fit, where one fits well, and the first failure; nothing for a kernel that passes."""
+    if verdict_of(report) == "PASS":
+        return ""
+    faults = report.faults
+    fits = faults and (faults[0].failing or faults[0].explained > 0.5)
+    return "; ".join(filter(None, [f"looks like {faults[0].name}" if fits else "", report.first_error]))
+
+
 def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str, Any]:
     result = {
         "library": one.library,
@@ -74,23 +83,6 @@ def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str
             "repro": "",
             "explained": one.explains.get(profile, ""),
         }
-    faults = report.faults
-    verdict = verdict_of(report)
-    diagnosis = (
-        ""
-        if verdict == "PASS"
-        else "; ".join(
-            filter(
-                None,
-                [
-                    f"looks like {faults[0].name}"
-                    if faults and (faults[0].failing or faults[0].explained > 0.5)
-                    else "",
-                    report.first_error,
-                ],
-            )
-        )
-    )
 
     def of_laws(key: str) -> int:
         return sum(part["laws"][key] for part in report.rows)
@@ -98,14 +90,14 @@ def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str
     return {
         **result,
         "assumed": report.assumed,
-        "verdict": verdict,
+        "verdict": verdict_of(report),
         "bits": report.effective_bits,
         "cases": f"{report.cases['passed']}/{report.cases['judged']}",
         "skipped": report.cases["skipped"],
         "left": sum(part["not_run"] for part in report.rows),
         "laws": f"{of_laws('held')}/{of_laws('judged')}",
         "worst": report.worst.ratio,
-        "diagnosis": diagnosis,
+        "diagnosis": diagnosis_of(report),
         "repro": report.repro,
         "explained": one.explains.get(profile, ""),
     }
