@@ -2,14 +2,16 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "attest/judge/check.hpp"
 #include "attest/report.hpp"
 #include "part.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace attest::cli {
 
@@ -25,50 +27,30 @@ std::filesystem::path project_folder();
 /// Bar on standard error when it is a terminal; nothing otherwise.
 judge::Progress progress_bar(const std::string& verb);
 
-/// Each flag's explanation, from golden/flags.toml.
-std::map<std::string, std::string> flag_explanations();
+/// Nothing for the empty text.
+std::optional<std::filesystem::path> optional_path(const std::string& text);
 
-int list();
-int show(const std::string& id);
-/// Every erratum, or every claim, with its evidence.
-int show_statements(bool errata);
-/// A precision that can be claimed, or "all" of them.
-int show_profiles(const std::string& name);
-/// What stands of every operation of specs/catalogue.toml.
-int coverage(const std::string& only, const std::vector<std::string>& reports,
-             const std::optional<std::filesystem::path>& json);
-int check(const std::string& candidate, const std::optional<Part>& part, const judge::CheckOptions& options,
-          const std::optional<std::filesystem::path>& json);
-int reproduce(const std::string& query, const std::string& candidate, const judge::CheckOptions& options);
-int golden_regenerate(const std::optional<std::filesystem::path>& into, const std::string& only);
-int golden_verify();
+/// The options of check as they are when the command line gives none.
+judge::CheckOptions default_options();
 
-/// What is wrong with every failing kernel of a candidate, and how precise the others are.
-int diagnose(const std::string& candidate, const judge::CheckOptions& options,
-             const std::optional<std::filesystem::path>& json);
+/// Prints a report as a table, coloured on a terminal.
+void print(const judge::Report& report);
 
-/// The mutation score of the judge; a part of it is one of some of the precisions.
-int mutants(const std::string& only, int seeds, const std::optional<Part>& part,
-            const std::optional<std::filesystem::path>& json);
+/// Writes the report where a file is named.
+void write_json(const judge::Report& report, const std::optional<std::filesystem::path>& json);
 
-struct EmitOptions {
-  std::string id, profile = "f32", capabilities, layout = "nd";
-  std::filesystem::path to;
-  std::filesystem::path golden;
-};
-int emit(const EmitOptions& options);
+/// Each of these adds a subcommand with its options. When the command line names it, it runs and sets the exit status.
+using AddCommand = void(CLI::App& app, int& status);
+AddCommand add_list, add_show, add_coverage, add_check, add_diagnose, add_mutants, add_reproduce, add_golden, add_new,
+    add_emit, add_judge;
+/// These two are only named in the help: run_python() runs them.
+AddCommand add_bench, add_survey;
 
-/// Judges the outputs that a program left in an emitted folder, by the emitted profile or another one.
-int judge_folder(const std::filesystem::path& folder, const std::optional<std::string>& profile,
-                 const judge::CheckOptions& options, const std::optional<std::filesystem::path>& json);
-
-/// Whether a command line names a candidate python:MODULE:FUNCTION, the survey or the benchmark: what Python does.
+/// Whether a command line names a candidate python:MODULE:FUNCTION, the survey or the benchmark: all that runs in
+/// Python.
 bool is_for_python(int argc, char** argv);
 
 /// Runs the command line in Python, in a process of its own; its exit status, or 3 when a kernel ended it.
 int run_python(int argc, char** argv);
-
-/// Prints a report as a table, coloured on a terminal.
-void print(const judge::Report& report);
 
 }  // namespace attest::cli

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// coverage, and the lists of errata and claims: what stands of everything that is to be covered.
+// coverage: which parts of every operation of the catalogue are there, by running them.
 #include "attest/judge/coverage.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "attest/golden/files.hpp"
@@ -34,10 +36,6 @@ void line(const std::string& id, std::string_view status, const std::string& for
              faults, backends, errata, claims);
 }
 
-}  // namespace
-
-namespace {
-
 /// BACKEND=FILE of --kernels: the backend and the report.
 std::pair<std::string, nlohmann::json> read_report(const std::string& text) {
   const auto equals = text.find('=');
@@ -56,8 +54,6 @@ std::pair<std::string, nlohmann::json> read_report(const std::string& text) {
     throw UsageError(fmt::format("{} is no report of `attest check --json`", file));
   return {backend, std::move(report)};
 }
-
-}  // namespace
 
 int coverage(const std::string& only, const std::vector<std::string>& reports,
              const std::optional<std::filesystem::path>& json) {
@@ -98,24 +94,20 @@ int coverage(const std::string& only, const std::vector<std::string>& reports,
   return 0;
 }
 
-int show_statements(bool errata) {
-  int shown = 0, listed = 0;
-  for (const auto& [id, spec] : specs())
-    for (const auto& one : errata ? spec.errata : spec.claims) {
-      fmt::print("{}  {}\n", one.name, id);
-      if (errata)
-        fmt::print("  printed   {}\n  right     {}\n", one.meaning, one.right);
-      else
-        fmt::print("  claim     {}\n", one.meaning);
-      if (one.reason.empty())
-        fmt::print("  evidence  {}\n", fmt::join(one.shown, ", "));
-      else
-        fmt::print("  no test   {}\n", one.reason);
-      ++listed;
-      shown += one.reason.empty();
-    }
-  fmt::print("\n{} listed, {} shown by a test; the others say why not\n", listed, shown);
-  return 0;
+}  // namespace
+
+void add_coverage(CLI::App& app, int& status) {
+  auto* command = app.add_subcommand("coverage", "What stands of every operation, by running it");
+  struct Line {
+    std::string only = "*", json;
+    std::vector<std::string> reports;
+  };
+  const auto line = std::make_shared<Line>();
+  command->add_option("--only", line->only, "glob over operations");
+  command->add_option("--kernels", line->reports,
+                      "BACKEND=FILE: a report of `attest check --json`, for kernels that are not to be run again");
+  command->add_option("--json", line->json, "write the table to this file as well");
+  command->callback([&status, line] { status = coverage(line->only, line->reports, optional_path(line->json)); });
 }
 
 }  // namespace attest::cli

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <deque>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "attest/golden/files.hpp"
@@ -29,6 +31,11 @@ judge::Kernel kernel_of(const Spec& spec, const golden::Profile& profile, const 
 
 judge::Batch single(const Problem& problem) { return {{problem}, {{}}, 1, 1, 1}; }
 
+struct EmitOptions {
+  std::string id, profile = "f32", capabilities, layout = "nd";
+  fs::path to;
+};
+
 std::string read_json_string(const json& object, const char* key, const fs::path& path) {
   if (!object.is_object() || !object.contains(key) || !object[key].is_string())
     throw UsageError(fmt::format("{}: '{}' is missing or not a string; was the folder written by `attest emit`?",
@@ -36,7 +43,42 @@ std::string read_json_string(const json& object, const char* key, const fs::path
   return object[key].get<std::string>();
 }
 
-}  // namespace
+/// Writes the case and its inputs. Returns its query.
+std::string write_case(const golden::GoldenCase& c, const judge::Kernel& kernel, const golden::Profile& profile,
+                       const fs::path& folder) {
+  const Spec& spec = *kernel.spec;
+  const auto request = judge::assemble(single(c.problem), kernel, profile);
+  std::error_code error;
+  fs::create_directories(folder / "in", error);
+  fs::create_directories(folder / "out", error);
+  if (error) throw std::runtime_error(fmt::format("{}: {}", folder.string(), error.message()));
+  json parameters = json::object();
+  for (const auto& parameter : spec.parameters) {
+    const auto value = setting(c.problem, parameter.name);
+    parameters[parameter.name] = value ? report::setting(*value) : json(nullptr);
+  }
+  json inputs = json::array(), outputs = json::array();
+  for (const auto& tensor : request.inputs) {
+    golden::write_file_atomically(folder / "in" / (tensor.name + ".npy"),
+                                  golden::serialize_npy({tensor.dtype, tensor.shape, tensor.bytes}));
+    inputs.push_back({{"name", tensor.name},
+                      {"dtype", attest::name(tensor.dtype)},
+                      {"shape", tensor.shape},
+                      {"file", "in/" + tensor.name + ".npy"}});
+  }
+  for (const auto& tensor : request.outputs)
+    outputs.push_back({{"name", tensor.name},
+                       {"dtype", attest::name(tensor.dtype)},
+                       {"shape", tensor.shape},
+                       {"file", "out/" + tensor.name + ".npy"},
+                       {"optional", spec.output(tensor.name)->optional}});
+  const std::string query = golden::query(c.name, profile.name);
+  const json page = {
+      {"query", query},           {"equation", spec.id},      {"profile", profile.name}, {"layout", kernel.info.layout},
+      {"sizes", c.problem.sizes}, {"parameters", parameters}, {"inputs", inputs},        {"outputs", outputs}};
+  golden::write_file_atomically(folder / "case.json", page.dump(2) + "\n");
+  return query;
+}
 
 int emit(const EmitOptions& options) {
   const Spec& spec = find_spec(options.id);
@@ -46,7 +88,7 @@ int emit(const EmitOptions& options) {
   if (fs::exists(options.to, error) && !fs::is_empty(options.to, error))
     throw UsageError(fmt::format("{} exists and is not empty", options.to.string()));
   const auto selection =
-      judge::select(spec, "", kernel.capabilities, profile, golden::load_golden(spec, options.golden));
+      judge::select(spec, "", kernel.capabilities, profile, golden::load_golden(spec, project_folder() / "golden"));
   if (selection.cases.empty()) {
     fmt::print(stderr, "attest: INVALID: no case of {} fits '{}' in profile {}\n", spec.id, options.capabilities,
                profile.name);
@@ -59,38 +101,8 @@ int emit(const EmitOptions& options) {
                 {"capabilities", options.capabilities},
                 {"cases", json::array()}};
   for (std::size_t i = 0; i < selection.cases.size(); ++i) {
-    const auto& c = selection.cases[i];
-    const auto request = judge::assemble(single(c.problem), kernel, profile);
     const std::string name = fmt::format("case-{:03}", i);
-    const fs::path folder = options.to / name;
-    fs::create_directories(folder / "in", error);
-    fs::create_directories(folder / "out", error);
-    if (error) throw std::runtime_error(fmt::format("{}: {}", folder.string(), error.message()));
-    json parameters = json::object();
-    for (const auto& parameter : spec.parameters) {
-      const auto value = setting(c.problem, parameter.name);
-      parameters[parameter.name] = value ? report::setting(*value) : json(nullptr);
-    }
-    json inputs = json::array(), outputs = json::array();
-    for (const auto& tensor : request.inputs) {
-      golden::write_file_atomically(folder / "in" / (tensor.name + ".npy"),
-                                    golden::serialize_npy({tensor.dtype, tensor.shape, tensor.bytes}));
-      inputs.push_back({{"name", tensor.name},
-                        {"dtype", attest::name(tensor.dtype)},
-                        {"shape", tensor.shape},
-                        {"file", "in/" + tensor.name + ".npy"}});
-    }
-    for (const auto& tensor : request.outputs)
-      outputs.push_back({{"name", tensor.name},
-                         {"dtype", attest::name(tensor.dtype)},
-                         {"shape", tensor.shape},
-                         {"file", "out/" + tensor.name + ".npy"},
-                         {"optional", spec.output(tensor.name)->optional}});
-    const std::string query = golden::query(c.name, profile.name);
-    const json page = {{"query", query},           {"equation", spec.id},      {"profile", profile.name},
-                       {"layout", options.layout}, {"sizes", c.problem.sizes}, {"parameters", parameters},
-                       {"inputs", inputs},         {"outputs", outputs}};
-    golden::write_file_atomically(folder / "case.json", page.dump(2) + "\n");
+    const std::string query = write_case(selection.cases[i], kernel, profile, options.to / name);
     index["cases"].push_back({{"folder", name}, {"query", query}});
   }
   golden::write_file_atomically(options.to / "attest.json", index.dump(2) + "\n");
@@ -100,6 +112,7 @@ int emit(const EmitOptions& options) {
   return 0;
 }
 
+/// Judges the outputs that a program left in an emitted folder, by the emitted profile or another one.
 int judge_folder(const fs::path& folder, const std::optional<std::string>& other_profile,
                  const judge::CheckOptions& options, const std::optional<fs::path>& json_file) {
   const fs::path index_path = folder / "attest.json";
@@ -198,6 +211,37 @@ int judge_folder(const fs::path& folder, const std::optional<std::string>& other
   print(report);
   if (json_file) golden::write_file_atomically(*json_file, judge::to_json(report).dump(2) + "\n");
   return judge::exit_code(report.status());
+}
+
+}  // namespace
+
+void add_emit(CLI::App& app, int& status) {
+  auto* command = app.add_subcommand("emit", "Write an equation's cases as .npy files for any program");
+  const auto options = std::make_shared<EmitOptions>();
+  command->add_option("ID", options->id)->required();
+  command->add_option("--to", options->to, "folder; must not exist or be empty")->required();
+  command->add_option("--profile", options->profile, "precision of the inputs (default f32)");
+  command->add_option("--capabilities", options->capabilities,
+                      "conditions on sizes and parameters, as in 'd in {64, 128}; causal == true'");
+  const std::vector<std::string> layouts(judge::kLayouts.begin(), judge::kLayouts.end());
+  command->add_option("--layout", options->layout, "how heads and sequences lie in a tensor")
+      ->check(CLI::IsMember(layouts));
+  command->callback([&status, options] { status = emit(*options); });
+}
+
+void add_judge(CLI::App& app, int& status) {
+  auto* command = app.add_subcommand("judge", "Judge what a program wrote into an emitted folder");
+  struct Line {
+    std::string folder, profile, json;
+  };
+  const auto line = std::make_shared<Line>();
+  command->add_option("DIR", line->folder)->required();
+  command->add_option("--profile", line->profile, "precision to judge by (default: the emitted one)");
+  command->add_option("--json", line->json, "write the report to this file as well");
+  command->callback([&status, line] {
+    status = judge_folder(line->folder, line->profile.empty() ? std::nullopt : std::optional(line->profile),
+                          default_options(), optional_path(line->json));
+  });
 }
 
 }  // namespace attest::cli

@@ -54,6 +54,10 @@ Part Part::parse(const std::string& text) {
   return part;
 }
 
+std::optional<Part> Part::parse_option(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(parse(text));
+}
+
 bool Part::has(std::size_t i, std::size_t count) const {
   const std::size_t parts = std::min(of, count);
   return i % parts == (number - 1) % parts;

@@ -17,6 +17,8 @@ struct Part {
 
   /// Throws UsageError.
   static Part parse(const std::string& text);
+  /// Nothing for the empty text.
+  static std::optional<Part> parse_option(const std::string& text);
 
   /// Whether the i-th of `count` such things is in it: of each count there is at least one.
   bool has(std::size_t i, std::size_t count) const;

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -95,6 +96,14 @@ int run_python(int argc, char** argv) {
   fmt::print(stderr, "attest: CRASH: the kernel ended its process with {} (SIG{})\n", ::strsignal(WTERMSIG(status)),
              ::sigabbrev_np(WTERMSIG(status)));
   return 3;
+}
+
+void add_bench(CLI::App& app, int&) {
+  app.add_subcommand("bench", "Time the kernels of a plugin beside published ones (`bench --help`)");
+}
+
+void add_survey(CLI::App& app, int&) {
+  app.add_subcommand("survey", "Judge the published libraries that are installed in Python (`survey --help`)");
 }
 
 }  // namespace attest::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// attest.native: the judge for kernels that are Python functions. What the user sees is in attest/*.py; this file turns
+// attest.native: the judge for kernels that are Python functions. Users see attest/*.py; this file turns
 // the judge's calls into calls of one Python function, and its results into JSON and arrays.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>

@@ -29,8 +29,8 @@ extern "C" {
 #define ATTEST_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* A tensor with the name that the equation's page gives it ("q", "grad_k", ...). tensor.data already includes
- * byte_offset == 0; strides are never NULL and count elements; they need not be dense. */
+/* A tensor with the name that the equation's page gives it ("q", "grad_k", ...). tensor.byte_offset
+ * is 0; strides are never NULL and count elements; they need not be dense. */
 typedef struct attest_tensor {
   const char* name;
   DLTensor tensor;
@@ -92,17 +92,17 @@ typedef struct attest_kernel {
   DLDataType dtype;     /* of the real tensors; states are kept in float32 by 16-bit kernels */
   DLDeviceType
       device; /* kDLCPU; or kDLCUDA: tensors and workspace lie in the memory of device 0, in its primary context */
-  const char* layout; /* "nd", "bhnd", "bnhd" or "thd": see below */
-  /* What the kernel can do, as conditions on sizes and parameters joined by ';'. NULL or "": everything.
+  const char* layout; /* "nd", "bhnd", "bnhd" or "thd": see above */
+  /* Capabilities, as conditions on sizes and parameters joined by ';'. NULL or "": everything.
    *     "d in {64, 128}; n % 64 == 0; n <= 4096; causal == true; align == 64"
    * Cases are drawn inside them. Words that are none of the equation's:
    *     align == 64              bytes that every tensor's data is a multiple of
    *     mask == false            an optional tensor that the kernel cannot be given, or does not write
-   *     scale == default         a parameter that it leaves at what the equation's page says
+   *     scale == default         a parameter that it leaves at the default of the equation's page
    *     deterministic == false   two equal calls may give different answers
-   *     hidden_nan == true       what a mask hides may hold NaN
-   *     profile == 'tf32'        the precision that it is judged by unless the command says another; else that of its
-   * dtype */
+   *     hidden_nan == true       elements that a mask hides may hold NaN
+   *     profile == 'tf32'        precision that it is judged by unless the command names one; by default that of its
+   *                          dtype */
   const char* capabilities;
   size_t (*workspace)(const attest_call* call); /* bytes; may be NULL */
   int (*run)(const attest_call* call);          /* 0 on success */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the command share: running it, compiling plugins, a project folder to damage."""
+"""Shared by the tests of the command: running it, compiling plugins, a project folder to damage."""
 
 import atexit
 import json

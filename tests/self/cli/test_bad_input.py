@@ -322,10 +322,14 @@ class WrongFolders(unittest.TestCase):
             '"cases 1"',
             '{"attest": "cases 1"}',
             '{"attest": "cases 2", "cases": []}',
-            '{"attest": "cases 1", "equation": "attention.softmacks", "profile": "f32", "layout": "nd", "capabilities": "", "cases": []}',
-            '{"attest": "cases 1", "equation": "attention.softmax", "profile": "f31", "layout": "nd", "capabilities": "", "cases": []}',
-            '{"attest": "cases 1", "equation": "attention.softmax", "profile": "f32", "layout": "nd", "capabilities": "", "cases": [1]}',
-            '{"attest": "cases 1", "equation": "attention.softmax", "profile": "f32", "layout": "nd", "capabilities": "", '
+            '{"attest": "cases 1", "equation": "attention.softmacks", "profile": "f32", "layout": "nd", '
+            '"capabilities": "", "cases": []}',
+            '{"attest": "cases 1", "equation": "attention.softmax", "profile": "f31", "layout": "nd", '
+            '"capabilities": "", "cases": []}',
+            '{"attest": "cases 1", "equation": "attention.softmax", "profile": "f32", "layout": "nd", '
+            '"capabilities": "", "cases": [1]}',
+            '{"attest": "cases 1", "equation": "attention.softmax", "profile": "f32", "layout": "nd", '
+            '"capabilities": "", '
             '"cases": [{"query": "garbage", "folder": "case-000"}]}',
         ):
             with self.subTest(text=text):

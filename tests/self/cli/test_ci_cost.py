@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a run of the tests cost, told from ctest's record: tools/bench/ci_cost.py."""
+"""tools/bench/ci_cost.py: the cost of a test run, from the record of ctest."""
 
 import subprocess
 import sys
@@ -14,12 +14,20 @@ RECORD = """<?xml version="1.0" encoding="UTF-8"?>
 Part 2 of 3: 4 of 12 kernels; 8 are left out
 
 Verdict: PASS</system-out></testcase>
-<testcase name="b" classname="b" time="0.25" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/><system-out></system-out></testcase>
+<testcase name="b" classname="b" time="0.25" status="notrun"><skipped
+  message="SKIP_RETURN_CODE=77"/><system-out></system-out></testcase>
 <testcase name="check/c" classname="check/c" time="34.0" status="fail"><system-out>Part of it</system-out></testcase>
 <testcase name="d" classname="d" time="0.125" status="run"/>
 </testsuite>
 """
-LOG = "# ninja log v5\n0\t1000\t1\tx/linear.causal.cpp.o\taa\n0\t500\t1\tx/a.hpp\tbb\n0\t500\t1\tx/b.hpp\tbb\n0\t250\t1\tx/linear.causal.cpp.o\tcc\n0\t250\t1\tx/cuda/linear/causal.cu.o\tdd\n"
+LOG = (
+    "# ninja log v5\n"
+    "0\t1000\t1\tx/linear.causal.cpp.o\taa\n"
+    "0\t500\t1\tx/a.hpp\tbb\n"
+    "0\t500\t1\tx/b.hpp\tbb\n"
+    "0\t250\t1\tx/linear.causal.cpp.o\tcc\n"
+    "0\t250\t1\tx/cuda/linear/causal.cu.o\tdd\n"
+)
 
 
 class Cost(unittest.TestCase):

@@ -20,7 +20,7 @@ except ImportError as error:
 
 EQUATION = "attention.scaled_dot_product"
 
-# What jax does: it masks with a finite number, so that a query that sees nothing gets the mean of all values; and it
+# jax masks with a finite number, so that a query that sees nothing gets the mean of all values; and it
 # aligns the causal order at the top left where queries and keys differ in number. Values are as wide as keys.
 CAPABILITIES = "m == d; empty_row == 'mean'; not causal or n == s"
 
@@ -74,7 +74,8 @@ class Judged(unittest.TestCase):
         self.assertEqual(status, expected, text)
         (row,) = report["rows"]
         print(
-            f"{folder.name} {' '.join(more)}: {report['status']}, {row['cases']['passed']} of {row['cases']['judged']} cases, worst "
+            f"{folder.name} {' '.join(more)}: {report['status']}, {row['cases']['passed']} of "
+            f"{row['cases']['judged']} cases, worst "
             f"error/bound {row['worst']['ratio']} in {row['worst']['query']}"
         )
         return row

@@ -12,7 +12,7 @@ SWEEP = support.PROJECT / "tests" / "self" / "sweep.sh"
 
 
 def kernels(*part):
-    """What a check judged, in few cases, and what it said first."""
+    """The kernels that a check of few cases judged, and the first line that it printed."""
     status, text, report = support.report_of(
         "check", "openmp", "--only", "attention.s*", "--laws", "0", "--max-cases", "3", *part
     )
@@ -24,7 +24,9 @@ def kernels(*part):
 
 class Part(unittest.TestCase):
     def test_parts_of_a_check_are_the_whole_and_each_has_every_equation_reading_and_dtype(self):
-        alike = lambda kernel: (kernel[0], kernel[2], kernel[3])
+        def alike(kernel):
+            return (kernel[0], kernel[2], kernel[3])
+
         whole, _ = kernels()
         counts = collections.Counter(map(alike, whole))
         for parts in (2, 5):

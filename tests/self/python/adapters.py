@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""adapters.py NAME: judges the adapters of one file of attest/adapters. Exit status 77, a skip, where its library is not installed;
-1 where a verdict is not what the adapter says: a failure that it does not explain, or an explained one that passes. A library that
-compiles for every shape would take minutes, so each judgement begins no case after some seconds, and says what was left."""
+"""adapters.py NAME: judges the adapters of one file of attest/adapters. Exit status 77, a skip, where its library is
+not installed; 1 where a verdict is not what the adapter says: a failure that it does not explain, or an explained one
+that passes. A library that compiles for every shape would take minutes, so each judgement begins no case after some
+seconds, and says what was left."""
 
 import importlib
 import sys

@@ -12,21 +12,24 @@ CORE = """
 import ctypes, re, numpy
 numpy.ones((64, 64), "f4") @ numpy.ones((64, 64), "f4")
 library = ctypes.CDLL(re.search(r"\\S*openblas\\S*", open("/proc/self/maps").read())[0])
-name = next(getattr(library, prefix + "openblas_get_corename" + suffix) for prefix in ("scipy_", "") for suffix in ("64_", "") if hasattr(library, prefix + "openblas_get_corename" + suffix))
+names = [prefix + "openblas_get_corename" + suffix for prefix in ("scipy_", "") for suffix in ("64_", "")]
+name = next(getattr(library, name) for name in names if hasattr(library, name))
 name.restype = ctypes.c_char_p
 print(name().decode())
 """
 
 
 def pytest_sessionstart(session):
-    """Tests that ask for a core type of OpenBLAS are left out, and counted, where the processor lacks its instructions."""
+    """Tests that ask for a core type of OpenBLAS are left out, and counted, where the processor lacks its
+    instructions."""
     wanted = os.environ.get("OPENBLAS_CORETYPE")
     if not wanted:
         return
     done = subprocess.run([sys.executable, "-c", CORE], capture_output=True, text=True)
     if done.stdout.strip() != wanted:
         pytest.exit(
-            f"skipped: NumPy's matrix products cannot run as on {wanted} here ({done.stdout.strip() or f'status {done.returncode}'})",
+            f"skipped: NumPy's matrix products cannot run as on {wanted} here "
+            f"({done.stdout.strip() or f'status {done.returncode}'})",
             returncode=SKIPPED,
         )
 

@@ -33,7 +33,10 @@ def bfloat16(q, k, v, mask=None, bias=None, scale=None, causal=False):
 
 def attention_of_heads(q, k, v, mask=None, bias=None, scale=None, causal=False):
     """Layout bhnd."""
-    lift = lambda x, b, h: None if x is None else x[b, h % x.shape[1]]
+
+    def lift(x, b, h):
+        return None if x is None else x[b, h % x.shape[1]]
+
     batch, heads = q.shape[:2]
     return np.stack(
         [

@@ -162,17 +162,22 @@ def test_gradients_by_vjp():
     report = attest.check("attention.softmax", softmax, vjp=softmax_vjp, **options)
     assert report.passed, report
     assert [row["reading"] for row in report.rows] == ["value", "gradient"]
-    forgets_lse = lambda x, mask=None, cotangents=None: softmax_vjp(
-        x, mask, {**cotangents, "lse": cotangents["lse"] * 0}
-    )
+
+    def forgets_lse(x, mask=None, cotangents=None):
+        return softmax_vjp(x, mask, {**cotangents, "lse": cotangents["lse"] * 0})
+
     report = attest.check("attention.softmax", softmax, vjp=forgets_lse, **options)
     assert report.verdict == "FAIL" and "gradient.x" in report.first_error
-    unnamed = lambda x, mask=None, cotangents=None: softmax_vjp(x, mask, cotangents)["x"]
+
+    def unnamed(x, mask=None, cotangents=None):
+        return softmax_vjp(x, mask, cotangents)["x"]
+
     assert attest.check("attention.softmax", softmax, vjp=unnamed, **options).passed
 
 
 def rounded(drop=None):
-    """Attention and its gradients as a 16-bit kernel computes them: what is multiplied is rounded to 16 bits, sums are wide."""
+    """Attention and its gradients as a 16-bit kernel computes them: what is multiplied is rounded to 16 bits, sums are
+    wide."""
 
     def weights(q, k, scale, causal):
         wide = [x.astype("f8") for x in (q, k)]
@@ -189,7 +194,9 @@ def rounded(drop=None):
         return (p.astype(q.dtype).astype("f8") @ v.astype("f8")).astype(q.dtype)
 
     def backward(q, k, v, scale=None, causal=False, cotangents=None):
-        low = lambda x: x.astype(q.dtype).astype("f8")
+        def low(x):
+            return x.astype(q.dtype).astype("f8")
+
         g = cotangents["o"].astype("f8")
         wq, wk, scale, p = weights(q, k, scale, causal)
         dp = g @ v.astype("f8").T
@@ -214,7 +221,9 @@ def test_gradients_in_16_bits_allow_what_such_kernels_round(profile):
 
 
 def test_optional_outputs_are_declared():
-    weights = lambda x, mask=None: softmax(x, mask)[0]
+    def weights(x, mask=None):
+        return softmax(x, mask)[0]
+
     report = attest.check("attention.softmax", weights, conventions=ZERO, laws=0)
     assert report.verdict == "FAIL" and "conventions={'lse': False}" in report.first_error
     assert attest.check("attention.softmax", weights, conventions={**ZERO, "lse": False}, laws=0).passed
@@ -278,7 +287,7 @@ def test_saved_whole_or_not_at_all(tmp_path):
         report.save(tmp_path / "absent" / "report.json")
 
 
-# What a kernel can do wrong beside its numbers.
+# Mistakes of a kernel beside its numbers.
 
 
 def spoiled(change):
@@ -315,16 +324,26 @@ def test_the_place_of_an_exception_is_told():
 
 
 def test_outputs_may_be_strided():
-    strided = lambda o, q, k, v: np.asfortranarray(o)
-    backwards = lambda o, q, k, v: np.ascontiguousarray(o[::-1])[::-1]
-    holes = lambda o, q, k, v: np.repeat(o, 2, axis=1)[:, ::2]
+    def strided(o, q, k, v):
+        return np.asfortranarray(o)
+
+    def backwards(o, q, k, v):
+        return np.ascontiguousarray(o[::-1])[::-1]
+
+    def holes(o, q, k, v):
+        return np.repeat(o, 2, axis=1)[:, ::2]
+
     for change in (strided, backwards, holes):
         assert check(spoiled(change)).passed
 
 
 def test_outputs_with_zero_strides_are_read_as_they_are():
-    right = lambda o, q, k, v: np.broadcast_to(o[:1], o.shape) if len(o) == 1 else o
-    wrong = lambda o, q, k, v: np.broadcast_to(o.mean(0), o.shape)
+    def right(o, q, k, v):
+        return np.broadcast_to(o[:1], o.shape) if len(o) == 1 else o
+
+    def wrong(o, q, k, v):
+        return np.broadcast_to(o.mean(0), o.shape)
+
     assert check(spoiled(right)).passed
     assert check(spoiled(wrong)).verdict == "FAIL"
 
@@ -410,7 +429,7 @@ def test_flush_to_zero_left_behind_does_not_touch_the_judge():
         libm.fesetround(0)
 
 
-# What cannot be judged.
+# Calls that cannot be judged.
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Arrays of other libraries: passed without a copy, read back, differentiated. What is not installed is skipped, and counted."""
+"""Arrays of other libraries: passed without a copy, read back, differentiated. What is not installed is skipped, and
+counted."""
 
 import importlib.util
 import os
@@ -99,7 +100,10 @@ def test_a_kernel_may_answer_in_another_librarys_arrays(library):
     from attest._frameworks import framework
 
     give = framework(library[0], None).give
-    mixed = lambda q, k, v: answer(*(give(np.ascontiguousarray(x), "f32") for x in (q, k, v)))
+
+    def mixed(q, k, v):
+        return answer(*(give(np.ascontiguousarray(x), "f32") for x in (q, k, v)))
+
     assert attest.check(SDPA, mixed, max_cases=14, laws=0).passed
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The tree that a wheel installs, put together from the build: package, command and data find each other wherever they lie."""
+"""The tree that a wheel installs, put together from the build: package, command and data find each other wherever they
+lie."""
 
 import os
 import pathlib

@@ -74,7 +74,7 @@ Request copy_request(const std::vector<Index>& shape, std::vector<float> values 
   return request;
 }
 
-/// What happens for one number in and one out.
+/// The response to one number in and one out.
 Response call_with(PluginProcess& process, float value, std::chrono::milliseconds limit = 20000ms) {
   CallOptions options;
   options.time_limit = limit;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the attest command leaves to Python: candidates called python:MODULE:FUNCTION, and the survey of libraries."""
+"""Commands of attest that run in Python: candidates called python:MODULE:FUNCTION, and the survey of libraries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def command() -> None:
-    """The `attest` command of an installed package: the native program, with this interpreter for what is Python's."""
+    """The `attest` command of an installed package: the native program, with this interpreter for Python's part."""
     program = pathlib.Path(__file__).parent / "bin" / "attest"
     os.environ["ATTEST_PYTHON"] = sys.executable
     os.execv(program, ["attest", *sys.argv[1:]])

@@ -37,40 +37,51 @@ def check(
     max_cases: int | None = None,
     budget: float | None = None,
 ) -> Report:
-    """Judges `kernel` as an implementation of an equation.
+    """Judges `kernel` as an implementation of an equation, against certified values.
 
-    The kernel is called with keywords: the inputs of the equation's page as arrays of the page's shapes, and its parameters as
-    Python values, None where a case leaves one at a default that depends on the sizes. It returns an array, a tuple in the order
-    of the page's outputs, or a dictionary by name. Optional inputs that a case does not have are not passed.
+    The kernel is called with keywords: the inputs of the equation as arrays of the shapes that describe(equation)
+    lists, and its parameters as Python values, None where a case leaves one at a default that depends on the sizes.
+    Optional inputs that a case does not have are not passed. The kernel returns an array, a tuple in the order of the
+    equation's outputs, or a dictionary by name; arrays have the shape of the output and the dtype of the profile.
 
-    An optional input that the kernel's signature does not take is never given, and a parameter that it does not take is held at
-    its default; Report.assumed says which. `**kwargs` takes everything.
+    An optional input that the kernel's signature does not take is never given, and a parameter that it does not take is
+    held at its default; Report.assumed lists both. `**kwargs` takes everything.
 
-    equation      id, as in "linear.causal"; see attest.operations()
-    profile       the precision that is claimed; decides the dtype of the arrays; see attest.profiles()
-    params        parameters (or sizes) of the equation that the kernel has fixed: {"causal": True}, or the values that it can
-                  do: {"d": [64, 128]}. All others vary. {"mask": False}: an optional tensor that the kernel does not have.
-    conventions   the same, for conventions: {"empty_row": "mean"}
-    capabilities  further conditions, as in "n % 64 == 0; not causal or n == s"
-    layout        "nd": one head. "bhnd": axes (batch, heads) in front of every tensor, "bnhd": (batch, row, heads, column).
-                  "thd": sequences of unequal lengths packed into (row, heads, column), with one more argument: offsets={"n": array},
-                  sequence b being rows offsets["n"][b] to offsets["n"][b + 1] - 1
-    like          "numpy" (bfloat16 is ml_dtypes.bfloat16), "torch", "jax", "cupy": whose arrays are passed and returned
-    device        of `like`, as in "cuda"; arrays are copied there. None: the CPU, without a copy
-    gradients     judges the vector-Jacobian product as well, by automatic differentiation (torch, jax) or by `vjp`
-    vjp           vjp(**inputs, **parameters, cotangents={output: array}) -> {input: gradient}, or a tuple in the order of
-                  describe(equation)["gradient"]
-    form          name of the form that the kernel implements, where the page limits it to some sizes
-    only          glob over the flags of cases, as in "causal*"
-    seed          of the drawn cases and laws
-    laws          cases drawn per law; 0: none
-    max_cases     at most that many golden and drawn cases, every flag before a second case of any
-    budget        seconds after which no further case or law is begun; what was not run is counted and shown
+    Arguments:
+        equation: id, as in "linear.causal"; operations() lists all.
+        kernel: the function to judge.
+        profile: precision that is claimed; decides the dtype of the arrays and the bound on errors. profiles() lists
+            all.
+        params: parameters or sizes that the kernel has fixed, {"causal": True}, or the values that it supports,
+            {"d": [64, 128]}. All others vary. {"mask": False}: an optional tensor that the kernel does not have.
+        conventions: the same, for conventions: {"empty_row": "mean"}.
+        capabilities: further conditions under which the kernel can be called, as in "n % 64 == 0; not causal or
+            n == s".
+        layout: axes of the tensors. "nd": [row, column], one head. "bhnd": [batch, head, row, column]. "bnhd":
+            [batch, row, head, column]. "thd": [row, head, column], sequences of unequal lengths packed one after the
+            other, with one more argument offsets={"n": array}: sequence b is rows offsets["n"][b] to
+            offsets["n"][b + 1] - 1.
+        like: library whose arrays are passed and returned: "numpy" (bfloat16 is ml_dtypes.bfloat16), "torch", "jax" or
+            "cupy".
+        device: device of `like`, as in "cuda"; arrays are copied there. None: the CPU, without a copy.
+        gradients: judges the vector-Jacobian product as well, by automatic differentiation (torch, jax) or by `vjp`.
+        vjp: function vjp(**inputs, **parameters, cotangents={output: array}) that returns {input: gradient}, or a tuple
+            in the order of describe(equation)["gradient"]. A cotangent has the shape of its output, a gradient that of
+            its input.
+        form: name of the form that the kernel implements, where the equation limits it to some sizes.
+        only: glob over the flags of cases, as in "causal*".
+        seed: seed of the drawn cases and laws, an integer that is not negative.
+        laws: number of cases drawn per law; 0 tries no law.
+        max_cases: largest number of golden and drawn cases, every flag before a second case of any; None: all.
+        budget: seconds after which no further case or law is begun, None for no limit; the report counts cases that
+            were not run.
 
-    Returns a Report: a wrong kernel is a verdict, not an exception. Raises UsageError (a ValueError) for a call that cannot be
-    judged: an unknown equation, profile or parameter, a function that does not take the inputs; Interrupted (a
-    KeyboardInterrupt) on Ctrl-C, with the report so far. A kernel that ends the process ends yours:
-    `attest check python:module:function` judges in a process of its own."""
+    Returns a Report: a wrong kernel is a verdict, not an exception.
+
+    Raises UsageError, a ValueError, for a call that cannot be judged: an unknown equation, profile or parameter, or a
+    function that does not take the inputs. Raises Interrupted, a KeyboardInterrupt, on Ctrl-C, with the report so far.
+    A kernel that ends the process ends the caller's: `attest check python:MODULE:FUNCTION` judges in a process of its
+    own."""
     return _judge(
         equation,
         kernel,
@@ -94,7 +105,9 @@ def check(
 
 
 def diagnose(equation: str, kernel: Callable, **options: Any) -> str:
-    """What is wrong with a kernel, and how precise it really is, in words. Options and errors as for check()."""
+    """Returns the diagnosis of a kernel as text: the fault that it has, or the precision that it reaches.
+
+    Arguments and errors are those of check()."""
     return check(equation, kernel, **options).diagnosis
 
 
@@ -112,9 +125,10 @@ def reproduce(
     vjp: Callable | None = None,
     form: str = "",
 ) -> Report:
-    """Judges the one case of a query string, as Report.repro gives it. Options and errors as for check().
+    """Judges a kernel on the one case of a query string, as Report.repro gives it.
 
-    Raises UsageError for a query that cannot be read, and for a case that the declared capabilities exclude."""
+    The other arguments and the errors are those of check(); the query names equation and profile. Raises UsageError
+    also for a query that cannot be read, and for a case that the declared capabilities exclude."""
     equation, profile, _ = native.query_parts(query)
     report = _judge(
         equation,
@@ -163,57 +177,33 @@ def _judge(
     budget,
 ) -> Report:
     page = _page(equation)
-    if not callable(kernel):
-        raise UsageError(f"the kernel is a {type(kernel).__name__}; expected a function")
+    differentiated = bool(gradients or vjp)
+    _require_functions(kernel, vjp)
     if layout not in native.layouts:
         raise UsageError(f"layout='{layout}' is not known; there are {', '.join(native.layouts)}")
     storage = _profile(profile).storage
-    if vjp is not None and not callable(vjp):
-        raise UsageError(f"vjp is a {type(vjp).__name__}; expected a function")
     if gradients and vjp is None and like not in ("torch", "jax"):
         raise UsageError(
             f"gradients of like='{like}' need vjp=FUNCTION: only torch and jax differentiate by themselves"
         )
-    if (gradients or vjp) and not page["gradient"]:
+    if differentiated and not page["gradient"]:
         raise UsageError(
             f"{equation} has no gradient to judge: its page says by which inputs an equation is differentiated"
         )
-    for name, value, least in (("seed", seed, 0), ("laws", laws, 0), ("max_cases", max_cases, 1)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-            raise UsageError(f"{name}={value!r}; expected a whole number of at least {least}")
-    if not any(fnmatch.fnmatchcase(flag, only) for flag in page["flags"]):
-        raise UsageError(
-            f"only='{only}' matches no flag of {equation}; there are {', '.join(dict.fromkeys(page['flags']))}"
-        )
-    if budget is not None and not budget > 0:
-        raise UsageError(f"budget={budget!r}; expected seconds, more than 0")
+    _require_choice_of_cases(page, only, seed, laws, max_cases, budget)
     arrays = framework(like, device)
     arrays.require(storage)
     judged = Kernel(page, kernel, vjp, arrays, layout == "thd")
     fixed = {**(params or {}), **(conventions or {})}
     for tensor in page["outputs"]:
-        if (gradients or vjp) and fixed.get(tensor["name"]) is False:
+        if differentiated and fixed.get(tensor["name"]) is False:
             raise UsageError(f"gradients are taken of every output, and '{tensor['name']}' was declared absent")
-    conditions = [capabilities] if capabilities.strip(" ;") else []
-    conditions += [_condition(page, name, value) for name, value in fixed.items()]
-    assumed: dict[str, Any] = {}
-    mentioned = set(fixed) | set(_words(capabilities))
-    for name in judged.signature.optional:
-        if not judged.signature.takes(name) and name not in mentioned:
-            assumed[name] = "never given"
-            conditions.append(f"{name} == false")
-    for parameter in page["parameters"]:
-        name = parameter["name"]
-        if not judged.signature.takes(name) and name not in mentioned:
-            assumed[name] = (
-                f"held at {parameter['default'] if parameter['default'] is not None else parameter['default_text']}"
-            )
-            conditions.append(f"{name} == default")
+    conditions, assumed = _conditions(page, judged, fixed, capabilities)
     job = native.Job()
     job.equation, job.name, job.version = equation, _name(kernel), native.__version__
     job.profile, job.form, job.layout, job.golden = profile, form, layout, str(GOLDEN)
     job.capabilities = "; ".join(conditions)
-    job.readings = ["value", "gradient"] if gradients or vjp else ["value"]
+    job.readings = ["value", "gradient"] if differentiated else ["value"]
     job.query, job.only, job.seed, job.laws, job.max_cases, job.budget = query, only, seed, laws, max_cases, budget
     result = native.run(job, judged, judged.late_writes)
     report = Report(
@@ -222,6 +212,47 @@ def _judge(
     if result["interrupted"]:
         raise Interrupted(report)
     return report
+
+
+def _require_functions(kernel: Any, vjp: Any) -> None:
+    if not callable(kernel):
+        raise UsageError(f"the kernel is a {type(kernel).__name__}; expected a function")
+    if vjp is not None and not callable(vjp):
+        raise UsageError(f"vjp is a {type(vjp).__name__}; expected a function")
+
+
+def _require_choice_of_cases(page: Mapping[str, Any], only, seed, laws, max_cases, budget) -> None:
+    """Raises UsageError for options that choose no case or are no numbers."""
+    for name, value, least in (("seed", seed, 0), ("laws", laws, 0), ("max_cases", max_cases, 1)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise UsageError(f"{name}={value!r}; expected a whole number of at least {least}")
+    if not any(fnmatch.fnmatchcase(flag, only) for flag in page["flags"]):
+        raise UsageError(
+            f"only='{only}' matches no flag of {page['id']}; there are {', '.join(dict.fromkeys(page['flags']))}"
+        )
+    if budget is not None and not budget > 0:
+        raise UsageError(f"budget={budget!r}; expected seconds, more than 0")
+
+
+def _conditions(
+    page: Mapping[str, Any], judged: Kernel, fixed: Mapping[str, Any], capabilities: str
+) -> tuple[list[str], dict[str, str]]:
+    """The kernel's capabilities as conditions, and what is assumed of the arguments that it does not take."""
+    conditions = [capabilities] if capabilities.strip(" ;") else []
+    conditions += [_condition(page, name, value) for name, value in fixed.items()]
+    assumed: dict[str, str] = {}
+    mentioned = set(fixed) | set(_words(capabilities))
+    for name in judged.signature.optional:
+        if not judged.signature.takes(name) and name not in mentioned:
+            assumed[name] = "never given"
+            conditions.append(f"{name} == false")
+    for parameter in page["parameters"]:
+        name = parameter["name"]
+        if not judged.signature.takes(name) and name not in mentioned:
+            default = parameter["default"] if parameter["default"] is not None else parameter["default_text"]
+            assumed[name] = f"held at {default}"
+            conditions.append(f"{name} == default")
+    return conditions, assumed
 
 
 def _name(function: Callable) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Kernels as tests: what the pytest plugin collects, and what an adapter is made of."""
+"""Kernels as tests: the objects that the pytest plugin collects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attest._report import Report
 
 @dataclasses.dataclass
 class Conformance:
-    """A function that returns a kernel, and how the kernel is to be judged."""
+    """A function that returns a kernel, with the equation, profiles and options that it is judged by."""
 
     equation: str
     make: Callable[[], Callable]
@@ -22,23 +22,30 @@ class Conformance:
     options: dict[str, Any]
 
     def groups(self) -> list[str]:
-        """What a report is divided into: the flags of the golden cases, then "batch", "laws", "statistics", "contract"."""
+        """Names of the groups that a report counts: the flags of the golden cases, then "batch" (where the layout has
+        heads), "laws", "statistics" and "contract"."""
         batch = ["batch"] if self.options.get("layout", "nd") != "nd" else []
         return [*dict.fromkeys(describe(self.equation)["flags"]), *batch, "laws", "statistics", "contract"]
 
     def run(self, profile: str) -> Report:
+        """Makes the kernel and judges it in one profile. Errors as for attest.check()."""
         return check(self.equation, self.make(), profile=profile, **self.options)
 
 
 def conformance(
     equation: str, *, profile: str | Iterable[str] = "f32", **options: Any
 ) -> Callable[[Callable[[], Callable]], Conformance]:
-    """Marks a function without arguments that returns a kernel. pytest then has one test per group of cases and profile:
+    """Marks a function without arguments that returns a kernel. pytest has one test per profile and group of cases:
 
         @attest.conformance("linear.causal", profile=("f32", "bf16"))
         def my_kernel():
             return fast_causal_linear_attention
 
-    Options as for attest.check(). Raises UsageError, while the file is collected, for an equation that does not exist."""
+    Arguments:
+        equation: id of the equation.
+        profile: precision that is claimed, or several; each is judged on its own.
+        options: further arguments of attest.check().
+
+    Raises UsageError, while the file is collected, for an equation that does not exist."""
     describe(equation)
     return lambda make: Conformance(equation, make, (profile,) if isinstance(profile, str) else tuple(profile), options)

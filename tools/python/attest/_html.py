@@ -11,9 +11,12 @@ from attest._report import Report, write_atomically
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1c1c1c }
-table { border-collapse: collapse; width: 100%; margin: 1rem 0 } th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ddd }
-td.number { text-align: right; font-variant-numeric: tabular-nums } pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; font-size: 13px }
-.PASS { color: #14692d } .FAIL, .CRASH { color: #b00020; font-weight: 600 } .INVALID { color: #8a5a00; font-weight: 600 }
+table { border-collapse: collapse; width: 100%; margin: 1rem 0 }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ddd }
+td.number { text-align: right; font-variant-numeric: tabular-nums }
+pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; font-size: 13px }
+.PASS { color: #14692d } .FAIL, .CRASH { color: #b00020; font-weight: 600 }
+.INVALID { color: #8a5a00; font-weight: 600 }
 """
 
 
@@ -48,7 +51,8 @@ def page(reports: list[tuple[str, Report]]) -> str:
     ]
     for number, (name, report) in enumerate(reports):
         parts.append(
-            f"<tr><td><a href='#k{number}'>{html.escape(name)}</a></td><td>{report.equation}</td><td>{report.profile}</td>"
+            f"<tr><td><a href='#k{number}'>{html.escape(name)}</a></td>"
+            f"<td>{report.equation}</td><td>{report.profile}</td>"
             f"<td class='{report.verdict}'>{report.verdict}</td>"
             f"<td class='number'>{report.cases['passed']}/{report.cases['judged']}</td>"
             f"<td class='number'>{report.cases['skipped']}</td>"
@@ -62,7 +66,8 @@ def page(reports: list[tuple[str, Report]]) -> str:
         parts.append(f"<pre>{html.escape(report.diagnosis)}</pre>")
         if report.worst.query:
             parts.append(
-                f"<p>Nearest to its bound: {html.escape(report.worst.text)}<br><code>{html.escape(report.worst.query)}</code></p>"
+                f"<p>Nearest to its bound: {html.escape(report.worst.text)}"
+                f"<br><code>{html.escape(report.worst.query)}</code></p>"
             )
         parts.append(row("th", "reading", "group", "judged", "passed", "skipped", opening="<table>"))
         for one in report.rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A Python function as a kernel: what it is called with, and what is asked of its answer."""
+"""A Python function as a kernel: its arguments, and the checks on what it returns."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ class Signature:
                 raise UsageError(f"the kernel wants an argument '{argument.name}'; {gives}")
             if needed and argument.name in self.optional:
                 raise UsageError(
-                    f"the kernel must have a default for '{argument.name}', which not every case gives: {argument.name}=None"
+                    f"the kernel must have a default for '{argument.name}', which not every case gives: "
+                    f"{argument.name}=None"
                 )
 
     def takes(self, name: str) -> bool:
@@ -67,7 +68,8 @@ class Signature:
 
 
 class Kernel:
-    """Calls a function for the judge. Raises Refused, whose message is a finding, when an answer breaks the contract."""
+    """Calls a function for the judge. Raises Refused, whose message is a finding, when an answer breaks the
+    contract."""
 
     def __init__(
         self, page: Mapping[str, Any], function: Callable, vjp: Callable | None, framework: NumPy, packed: bool = False
@@ -95,7 +97,8 @@ class Kernel:
                 name
             ):
                 raise Refused(
-                    f"the kernel does not take '{name}', but what was declared lets it vary ({self.untaken[name]!r}, {parameters.get(name)!r}): "
+                    f"the kernel does not take '{name}', but what was declared lets it vary "
+                    f"({self.untaken[name]!r}, {parameters.get(name)!r}): "
                     f"fix it with params={{{name!r}: ...}} or take it as an argument"
                 )
         given = {name: self.framework.give(array, dtype) for name, (dtype, array) in inputs.items()}
@@ -114,13 +117,14 @@ class Kernel:
         return [array.view("u2") if array.dtype == NUMPY["bf16"] else array for array in arrays]
 
     def late_writes(self) -> list[str]:
-        """What became of answers that were given before."""
+        """Returns a sentence when an array of an earlier call has changed since, and nothing otherwise."""
         for answer in self.kept:
             for name, x, bytes_before in answer:
                 if np.ascontiguousarray(to_numpy(x)).tobytes() != bytes_before:
                     self.kept.clear()
                     return [
-                        f"the array that an earlier call returned for '{name}' has changed since: the kernel keeps it and writes to it again"
+                        f"the array that an earlier call returned for '{name}' has changed since: the kernel keeps "
+                        f"it and writes to it again"
                     ]
         return []
 
@@ -199,7 +203,8 @@ class Kernel:
         array = to_numpy(x)
         if array is None:
             raise Refused(
-                f"the kernel returned a {type(x).__name__} for '{name}'; expected an array of shape {output['shape']} and dtype {wanted}"
+                f"the kernel returned a {type(x).__name__} for '{name}'; expected an array of shape "
+                f"{output['shape']} and dtype {wanted}"
             )
         if array.shape != output["shape"]:
             raise Refused(f"'{name}' has shape {array.shape}, expected {output['shape']}")
@@ -209,7 +214,7 @@ class Kernel:
             raise Refused(f"'{name}' has dtype {array.dtype}, expected {wanted}")
         if not self.framework.immutable:
             for other, tensor in given.items():
-                # What a gradient does not depend on may be handed on: d(x + y)/dx is the cotangent itself.
+                # A gradient may be the cotangent that was passed in: d(x + y)/dx is the cotangent itself.
                 if not other.startswith("cotangent.") and self.framework.shares(x, array, tensor, inputs[other][1]):
                     raise Refused(f"'{name}' shares memory with input '{other}'; return an array of its own")
         return np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray makes a scalar one-dimensional

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What attest knows about its equations: pages and golden vectors."""
+"""Equations as data: their pages and their golden cases."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ def operations() -> list[str]:
 
 
 def describe(equation: str) -> dict[str, Any]:
-    """The page of an equation as data: "formula", "about", "source", "sizes", "inputs", "outputs", "parameters" (with default and
-    choices), "forms", "constraints", "laws", "faults", "flags" (of its golden cases), "gradient" (the inputs that its
-    vector-Jacobian product is taken for), "errata", "claims", "notes". A tensor's "shape" names sizes.
+    """Returns the page of an equation as a dictionary.
+
+    Its keys are "id", "title", "formula", "about", "source", "sizes", "inputs", "outputs", "parameters" (with default
+    and choices), "forms", "constraints", "laws", "faults", "flags" (of its golden cases), "gradient" (the inputs that
+    its vector-Jacobian product is taken for), "errata", "claims" and "notes". The "shape" of a tensor names sizes.
 
     Raises UsageError, with near names, when there is no such equation."""
     return json.loads(native.describe(equation))
@@ -37,8 +39,8 @@ _page = functools.lru_cache(maxsize=None)(describe)  # for those who do not chan
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """A precision that a kernel can claim. `units` are the largest relative errors of a rounding, by channel: accumulate, operand,
-    function, store, underflow."""
+    """A precision that a kernel can claim. `units` are the largest relative errors of a rounding, by channel:
+    accumulate, operand, function, store, underflow."""
 
     name: str
     storage: str
@@ -53,8 +55,8 @@ def profiles() -> list[Profile]:
 
 @dataclasses.dataclass(frozen=True)
 class Certified:
-    """The true value of one tensor is hi + lo: `hi` (float64) and `lo` (float32) have its shape. `bound` and `rms` (float32,
-    [5, *shape]) are the hard bound and the expected size of a correct kernel's error per rounding channel, in units of the
+    """The certified value of one tensor, hi + lo: `hi` (float64) and `lo` (float32) have its shape. `bound` and `rms`
+    (float32, [5, *shape]) are the bound and the expected error of a correct kernel for each channel, in units of the
     channel: see Profile.units."""
 
     hi: np.ndarray
@@ -63,7 +65,8 @@ class Certified:
     rms: np.ndarray
 
     def allowance(self, profile: str | Profile) -> np.ndarray:
-        """The largest error of a correct kernel of that profile, per element (float64): the sum over channels of unit x bound."""
+        """Returns the largest error that a correct kernel of the profile can have at each element: the sum over
+        channels of unit x bound, a float64 array of the shape of `hi`."""
         units = list((profile if isinstance(profile, Profile) else _profile(profile)).units.values())
         return np.tensordot(units, self.bound.astype("f8"), 1)
 
@@ -77,10 +80,11 @@ def _profile(name: str) -> Profile:
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One golden case. Inputs and cotangents are float64 arrays that `exact` ("bf16", "f32", "f64") holds exactly. `outputs` has
-    an entry per output ("o") and, for the cotangents, per gradient ("gradient.q"). `units` is "wide" where the bounds hold for
-    every profile, "narrow" where they hold for f32 and f64. Where a discrete decision is too close to call, `alternatives` holds
-    the outputs when it goes the other way; `margin` is each decision's certified gap."""
+    """One golden case. Inputs and cotangents are float64 arrays that `exact` ("bf16", "f32", "f64") holds exactly.
+    `outputs` has an entry per output ("o") and, for the cotangents, per gradient ("gradient.q"). `units` is "wide"
+    where the bounds hold for every profile, "narrow" where they hold for f32 and f64. Where a discrete decision is too
+    close to call, `alternatives` holds the outputs when it goes the other way; `margin` is each decision's certified
+    gap."""
 
     query: str
     flag: str

@@ -31,9 +31,12 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """A known fault that fits the errors of a failing kernel. `whole`: every case is what the fault's equation gives, within the
-    bounds of a correct kernel of it; `failing`: every failing case is. Otherwise `c` (in units of the fault) with its standard
-    error, z = c / error, and the share of the squared error that it explains."""
+    """A known fault that fits the errors of a failing kernel.
+
+    `whole`: every case agrees with the equation of the fault within the bounds of a correct kernel. `failing`: every
+    failing case does. Otherwise the errors are fitted by a multiple of the fault: `c` is the factor in units of the
+    fault, `error` its standard error, z = c / error, and `explained` the share of the squared error that the fit
+    explains, from 0 to 1."""
 
     name: str
     whole: bool
@@ -46,7 +49,8 @@ class Fault:
 
 @dataclasses.dataclass(frozen=True)
 class Worst:
-    """The element that comes nearest to its bound, also when everything passes: `ratio` is error / bound, at most 1 is right."""
+    """The element that comes nearest to its bound, also when everything passes. `ratio` is error / bound, at most 1 for
+    a correct kernel; `query` names the case."""
 
     ratio: float
     text: str
@@ -57,20 +61,22 @@ ORDER = ("PASS", "INVALID", "FAIL", "CRASH")  # from best to worst
 
 
 class Report:
-    """What a check found. True when it passed.
+    """Result of a check. True when the kernel passed.
 
-    passed          whether every judged reading (value, gradient) passed
-    verdict         "PASS", "FAIL", "INVALID" (too little was judged to say), "CRASH"
-    effective_bits  precision that the values have; None where nothing was rounded
-    faults          known faults that fit, the most likely first
-    first_error     the first thing that was wrong, as a sentence; "" when nothing was
-    repro           the query of a case that shows it, for attest.reproduce(); "" when nothing was wrong
-    worst           the element nearest to its bound
-    cases           how many were judged, passed and skipped
-    assumed         parameters and optional inputs that the function does not take and that were not declared, and what was
-                    assumed of them
-    kernel_seconds  time spent inside the kernel
-    rows            one dictionary per reading, as `attest check --json` writes them
+    Attributes:
+        passed: whether the value kernel and, where it was judged, the gradient kernel passed.
+        verdict: "PASS", "FAIL", "CRASH", or "INVALID" where too little was judged for a verdict.
+        effective_bits: precision of the values in bits, None where nothing was rounded.
+        faults: known faults that fit the errors, the most likely first.
+        first_error: the first failure as a sentence, "" when there is none.
+        repro: query of a case that fails, for attest.reproduce(); "" when none does.
+        worst: the element nearest to its bound.
+        cases: numbers of cases that were "judged", "passed" and "skipped".
+        assumed: parameters and optional inputs that the function does not take and that were not declared, with the
+            value that they were held at.
+        kernel_seconds: time spent inside the kernel, in seconds.
+        rows: one dictionary for the value kernel and one for the gradient kernel, as `attest check --json` writes them.
+        table, diagnosis: the text that `attest check` and `attest diagnose` print.
     """
 
     def __init__(
@@ -107,7 +113,7 @@ class Report:
 
     @property
     def diagnosis(self) -> str:
-        """What is wrong and how precise the kernel is, in words, as `attest diagnose` prints it."""
+        """The fault of the kernel and the precision that it reaches, as `attest diagnose` prints them."""
         text = "".join(self.diagnoses).strip("\n") or "no case was judged: the kernel cannot do what was asked for"
         if self.assumed:
             said = ", ".join(f"{name} is {what}" for name, what in self.assumed.items())
@@ -164,7 +170,8 @@ class Report:
         return Worst(float(best["worst"]["ratio"]), best["worst"]["text"], best["worst"]["query"])
 
     def raise_for_failure(self) -> "Report":
-        """Raises Failure, an AssertionError with the diagnosis as its message, unless the kernel passed; returns the report."""
+        """Raises Failure, an AssertionError with the diagnosis as its message, unless the kernel passed; returns the
+        report."""
         if not self.passed:
             raise Failure(self)
         return self

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What published libraries do: every adapter whose library is here, judged at every profile that it declares."""
+"""Survey of published libraries: every adapter whose library is installed, judged in every profile it declares."""
 
 from __future__ import annotations
 
@@ -46,6 +46,15 @@ def verdict_of(report: Report) -> str:
     return max(reached, key=ORDER.index, default="INVALID")
 
 
+def diagnosis_of(report: Report) -> str:
+    """The fault that the errors fit, where one fits well, and the first failure; nothing for a kernel that passes."""
+    if verdict_of(report) == "PASS":
+        return ""
+    faults = report.faults
+    fits = faults and (faults[0].failing or faults[0].explained > 0.5)
+    return "; ".join(filter(None, [f"looks like {faults[0].name}" if fits else "", report.first_error]))
+
+
 def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str, Any]:
     result = {
         "library": one.library,
@@ -74,41 +83,31 @@ def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str
             "repro": "",
             "explained": one.explains.get(profile, ""),
         }
-    faults = report.faults
-    verdict = verdict_of(report)
-    diagnosis = (
-        ""
-        if verdict == "PASS"
-        else "; ".join(
-            filter(
-                None,
-                [
-                    f"looks like {faults[0].name}"
-                    if faults and (faults[0].failing or faults[0].explained > 0.5)
-                    else "",
-                    report.first_error,
-                ],
-            )
-        )
-    )
+
+    def of_laws(key: str) -> int:
+        return sum(part["laws"][key] for part in report.rows)
+
     return {
         **result,
         "assumed": report.assumed,
-        "verdict": verdict,
+        "verdict": verdict_of(report),
         "bits": report.effective_bits,
         "cases": f"{report.cases['passed']}/{report.cases['judged']}",
         "skipped": report.cases["skipped"],
         "left": sum(part["not_run"] for part in report.rows),
-        "laws": f"{sum(part['laws']['held'] for part in report.rows)}/{sum(part['laws']['judged'] for part in report.rows)}",
+        "laws": f"{of_laws('held')}/{of_laws('judged')}",
         "worst": report.worst.ratio,
-        "diagnosis": diagnosis,
+        "diagnosis": diagnosis_of(report),
         "repro": report.repro,
         "explained": one.explains.get(profile, ""),
     }
 
 
 def line(row: dict[str, Any]) -> str:
-    return f"{row['kernel']:<60} {row['version']:<12} {row['equation']:<34} {row['profile']:<9} {row['cases']:>8} {rounded(row['bits']):>5} {row['verdict']}"
+    return (
+        f"{row['kernel']:<60} {row['version']:<12} {row['equation']:<34} {row['profile']:<9} {row['cases']:>8} "
+        f"{rounded(row['bits']):>5} {row['verdict']}"
+    )
 
 
 def markdown(record: dict[str, Any]) -> str:
@@ -118,8 +117,10 @@ def markdown(record: dict[str, Any]) -> str:
     text = [
         f"# Survey of published libraries, {record['date']}",
         "",
-        f"attest {record['attest']}, {record['machine']}, Python {record['python']}, seed {record['seed']}. {len(rows)} judgements of "
-        f"{len({one['kernel'] for one in rows})} kernels of {len({one['library'] for one in rows})} libraries: {len(rows) - len(failed)} pass, {len(failed)} do not.",
+        f"attest {record['attest']}, {record['machine']}, Python {record['python']}, seed {record['seed']}. "
+        f"{len(rows)} judgements of {len({one['kernel'] for one in rows})} kernels "
+        f"of {len({one['library'] for one in rows})} libraries: "
+        f"{len(rows) - len(failed)} pass, {len(failed)} do not.",
         "Made by `tools/attest survey`."
         + (
             f" No judgement began a case or law after {record['budget']:g} seconds; the column `left` counts them."
@@ -134,7 +135,8 @@ def markdown(record: dict[str, Any]) -> str:
     for one in rows:
         worst = "-" if one["worst"] is None else f"{one['worst']:.2g}"
         text.append(
-            f"| {one['kernel']} | {one['version']} | {one['equation']} | {one['profile']} | {one['cases']} | {one.get('left', 0)} | {worst} | {rounded(one['bits'])} | {one['verdict']} |"
+            f"| {one['kernel']} | {one['version']} | {one['equation']} | {one['profile']} | {one['cases']} | "
+            f"{one.get('left', 0)} | {worst} | {rounded(one['bits'])} | {one['verdict']} |"
         )
     if failed:
         text += ["", "## What does not pass, and why", ""]

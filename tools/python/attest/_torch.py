@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What adapters of libraries on PyTorch share."""
+"""Helpers of the adapters of libraries on PyTorch."""
 
 import torch
 

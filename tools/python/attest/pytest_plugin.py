@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""pytest plugin: every attest.Conformance of a test file becomes tests, one per group of cases, and --attest-report writes what
-was found."""
+"""pytest plugin: makes tests of every attest.conformance of a test file, one per profile and group of cases.
+
+--attest-report=FILE writes the reports of all kernels to FILE.json or FILE.html. A group whose cases fail is a failed
+test, with the diagnosis and the queries that reproduce it; a group that no case was judged in is skipped, with the
+reason. --attest-report with another suffix, or in a folder that does not exist, is a usage error."""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ class Kernel(pytest.Collector):
 
 
 class NotConformant(AssertionError):
-    """A group's failures, with the kernel's diagnosis."""
+    """The failures of a group, with the diagnosis of the kernel."""
 
 
 class Group(pytest.Item):
@@ -95,7 +98,7 @@ class Group(pytest.Item):
         if judged == 0:
             if self.group in ("laws", "statistics", "batch"):
                 pytest.skip(
-                    "not judged: " + ("the cases failed" if not report.passed else "nothing to say about these cases")
+                    "not judged: " + ("the cases failed" if not report.passed else "not applicable to these cases")
                 )
             pytest.skip(
                 f"no case was judged: {skipped} outside of the profile, of what the kernel can do, or of the options"
@@ -138,7 +141,8 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
     for name, report in reports:
         cases = report.cases
         terminalreporter.line(
-            f"{name} {report.profile}: {report.verdict}, {cases['passed']} of {cases['judged']} cases ({cases['skipped']} skipped), "
+            f"{name} {report.profile}: {report.verdict}, {cases['passed']} of {cases['judged']} cases "
+            f"({cases['skipped']} skipped), "
             f"error/bound {report.worst.ratio:.2g}, {report.bits} bits"
         )
         for assumed, what in report.assumed.items():

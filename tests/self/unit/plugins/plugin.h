@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the test plugins share. Each of them breaks one rule, or is good.c. */
+/* Shared by the test plugins. Each of them breaks one rule, or is good.c. */
 #ifndef ATTEST_TEST_PLUGIN_H
 #define ATTEST_TEST_PLUGIN_H
 

@@ -20,7 +20,8 @@ from attest._report import Report
 
 @dataclasses.dataclass
 class Adapter:
-    """A library's kernel behind the names of an equation. `explains`: for each profile that fails, the cause, traced by hand."""
+    """A library's kernel under the names of an equation. `explains` holds the cause of the failure, traced by hand, for
+    each profile in which the kernel fails."""
 
     equation: str
     function: Callable
@@ -39,7 +40,7 @@ class Adapter:
         return importlib.metadata.version(self.library)
 
     def check(self, profile: str, **options: Any) -> Report:
-        """attest.check() with what the adapter declares. Options as there."""
+        """Judges the kernel with the adapter's options. Further options and errors are those of attest.check()."""
         function = self.function
         if self.jit and self.options.get("like") == "jax":
             import jax
@@ -87,14 +88,23 @@ def adapter(
     jit: bool = True,
     **options: Any,
 ) -> Callable[[Callable], Adapter]:
-    """Makes an Adapter of a function. `library` is the distribution's name on PyPI; options as for attest.check(), where `gradients` may
-    also be the profiles whose gradients are judged. Functions on JAX's arrays are compiled as a whole unless `jit` is false: one
-    that looks at the values of an array."""
+    """Makes an Adapter of a function that calls a library's kernel with the inputs of an equation.
+
+    Arguments:
+        equation: id of the equation, as in "linear.causal".
+        library: name of the distribution on PyPI.
+        profiles: precisions that the kernel is judged in.
+        explains: cause of the failure, for each profile in which the kernel fails.
+        jit: whether a function on JAX's arrays is compiled as a whole; false for one that looks at the values of an
+            array.
+        options: further arguments of attest.check(), where `gradients` may also be the profiles whose gradients are
+            judged."""
     return lambda function: Adapter(equation, function, library, profiles, options, explains or {}, jit)
 
 
 def adapters(only: str = "*") -> Iterator[Adapter | Absent]:
-    """Every adapter whose "library:name" matches `only`, a glob or several with commas between; an Absent for each file that cannot be imported."""
+    """Yields every adapter whose "library:name" matches `only`, one glob or several with commas between, and an Absent
+    for each file that cannot be imported."""
     for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
         try:
             loaded = importlib.import_module(f"{__name__}.{module}")

@@ -9,16 +9,17 @@ from attest.adapters import adapter
 
 PROFILES = ("f64", "f32", "bf16", "f16")
 SHARED_TABLE = (
-    "The tables of all modules are cached by width and dtype, without theta (cache_key = (embedding_size, self.dtype) "
-    "in RotaryPositionalEmbedding.__call__, equinox/nn/_embedding.py): the theta of the first module of a width serves every "
-    "later one. RotaryPositionalEmbedding(8, theta=1e4) and then (8, theta=2) give the same. It has no negative positions."
+    "The tables of all modules are cached by width and dtype, without theta (cache_key = (embedding_size, "
+    "self.dtype) in RotaryPositionalEmbedding.__call__, equinox/nn/_embedding.py): the theta of the first module of "
+    "a width serves every later one. RotaryPositionalEmbedding(8, theta=1e4) and then (8, theta=2) give the same. "
+    "It has no negative positions."
 )
 
 
 @adapter("attention.multi_head", library="equinox", like="jax", profiles=PROFILES, gradients=True)
 def MultiheadAttention(x_q, x_k, x_v, w_q, w_k, w_v, w_o):
-    """equinox.nn.MultiheadAttention without biases. Masks are left out: a query that sees nothing gets the mean of all values
-    (equinox/nn/_attention.py, dot_product_attention_weights), and 0 in this equation."""
+    """equinox.nn.MultiheadAttention without biases. Masks are left out: a query that sees nothing gets the mean of all
+    values (equinox/nn/_attention.py, dot_product_attention_weights), and 0 in this equation."""
     h, f, d = w_q.shape
     _, m, e = w_o.shape
     layer = equinox.nn.MultiheadAttention(
@@ -43,7 +44,8 @@ def MultiheadAttention(x_q, x_k, x_v, w_q, w_k, w_v, w_o):
     gradients=True,
 )
 def dot_product_attention(q, k, v, *, mask=None):
-    """The function inside equinox.nn.MultiheadAttention: scale 1/sqrt(d), the lowest finite logit where the mask hides."""
+    """The function inside equinox.nn.MultiheadAttention: scale 1/sqrt(d), the lowest finite logit where the mask
+    hides."""
     k, v = (jnp.repeat(x, q.shape[2] // x.shape[2], axis=2) for x in (k, v))
     attend = equinox.nn._attention.dot_product_attention
     if mask is None:
@@ -72,7 +74,8 @@ def LayerNorm(x, *, gamma=None, beta=None, eps=1e-5):
     explains=dict.fromkeys(PROFILES, SHARED_TABLE),
 )
 def RotaryPositionalEmbedding(x, positions, *, base=10000.0):
-    """equinox.nn.RotaryPositionalEmbedding, whose rows have the positions 0, 1, 2 ..: each token is put at its place in a sequence."""
+    """equinox.nn.RotaryPositionalEmbedding, whose rows have the positions 0, 1, 2 ..: each token is put at its place in
+    a sequence."""
     if positions.min() < 0:
         raise NotImplementedError("positions start at 0")
     rotate = equinox.nn.RotaryPositionalEmbedding(x.shape[1], theta=base, dtype=x.dtype)

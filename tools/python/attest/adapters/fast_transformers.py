@@ -14,10 +14,13 @@ from attest.adapters import adapter
 
 LIBRARY = "pytorch-fast-transformers"
 PROFILES = ("f64", "f32")  # tensors of 16 bits meet masks and states of float32, and their products raise
-SCALE_ZERO = "A scale of 0 is taken for no scale: self.softmax_temp or 1./sqrt(E) in FullAttention.forward (attention/full_attention.py)."
+SCALE_ZERO = (
+    "A scale of 0 is taken for no scale: self.softmax_temp or 1./sqrt(E) in FullAttention.forward "
+    "(attention/full_attention.py)."
+)
 CANCELS = (
-    "elu(x) + 1 (feature_maps/base.py) is (e^x - 1) + 1: what is left of e^x below -1 has few bits, and nothing below the roundoff. "
-    "In float32 phi(-20) is 0 and not 2e-9."
+    "elu(x) + 1 (feature_maps/base.py) is (e^x - 1) + 1: what is left of e^x below -1 has few bits, and nothing "
+    "below the roundoff. In float32 phi(-20) is 0 and not 2e-9."
 )
 
 identity = ActivationFunctionFeatureMap.factory(lambda x: x)
@@ -42,7 +45,8 @@ def _linear(attention, visible, phi_q, phi_k, v, eps):
     gradients=True,
 )
 def LinearAttention(phi_q, phi_k, v, *, eps=0.0):
-    """LinearAttention with the identity for a feature map: 1 / (phi_q . z + eps), so that a denominator of 0 gives 0 times infinity."""
+    """LinearAttention with the identity for a feature map: 1 / (phi_q . z + eps), so that a denominator of 0 gives 0
+    times infinity."""
     return _linear(Linear, FullMask(N=phi_q.shape[1], M=v.shape[1]), phi_q, phi_k, v, eps)
 
 
@@ -55,8 +59,9 @@ def LinearAttention(phi_q, phi_k, v, *, eps=0.0):
     conventions={"zero_denominator": "nan", "S": False, "Z": False},
 )
 def CausalLinearAttention(phi_q, phi_k, v, *, eps=0.0):
-    """CausalLinearAttention with the identity for a feature map; causal_product_cpu.cpp reads float32 only. Its gradient reads a cotangent
-    that is not dense in the last axis, as of .sum(), beyond its elements (&ga[n][h][l][0] in causal_dot_backward)."""
+    """CausalLinearAttention with the identity for a feature map; causal_product_cpu.cpp reads float32 only. Its
+    gradient reads a cotangent that is not dense in the last axis, as of .sum(), beyond its elements (&ga[n][h][l][0] in
+    causal_dot_backward)."""
     return _linear(Causal, TriangularCausalMask(v.shape[1]), phi_q, phi_k, v, eps)
 
 
@@ -88,7 +93,8 @@ def RecurrentLinearAttention(phi_q, phi_k, v, S, Z, *, eps=0.0):
     explains=dict.fromkeys(PROFILES, SCALE_ZERO),
 )
 def FullAttention(q, k, v, *, mask=None, scale=None, causal=False):
-    """FullAttention. A mask is added as its logarithm (additive_matrix in masking.py): a query that sees nothing gives NaN."""
+    """FullAttention. A mask is added as its logarithm (additive_matrix in masking.py): a query that sees nothing gives
+    NaN."""
     k, v = for_every_head(q.shape[2], k, v, axis=2)
     visible = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool) if mask is None else mask
     if causal:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """flash-linear-attention: its naive references, and its Triton kernels in Triton's interpreter.
 
-The kernels are not tuned, which needs a GPU: the first configuration of each is taken. Triton's interpreter counts loops with plain
-integers, and a kernel that writes `i.to(tl.int64)` finds no such method; the loops of the kernels get integers that have it. The
-interpreter truncates what it stores as bfloat16 and multiplies bfloat16 as if it were integers, and the kernels compute in float32
-throughout: they are judged in float32 and binary16, the PyTorch code in everything.
-"""
+The kernels are not tuned, which needs a GPU: the first configuration of each is taken. Triton's interpreter counts
+loops with plain integers, and a kernel that writes `i.to(tl.int64)` finds no such method; the loops of the kernels get
+integers that have it. The interpreter truncates what it stores as bfloat16 and multiplies bfloat16 as if it were
+integers, and the kernels compute in float32 throughout: they are judged in float32 and binary16, the PyTorch code in
+everything."""
 
 import os
 import sys
@@ -47,12 +47,12 @@ ALL = ("f64", "f32", "bf16", "f16")
 KERNEL = ("f32", "f16")
 WIDE = ("f64", "f32")
 KEY_SUM = (
-    "the sum of the keys is stored in the keys' 16 bits, and so is the numerator before it is divided; 1e-10 is 0 in binary16 "
-    "(fla/ops/linear_attn/utils.py:22, chunk_global_cumsum(.., output_dtype=k.dtype))"
+    "the sum of the keys is stored in the keys' 16 bits, and so is the numerator before it is divided; 1e-10 is 0 "
+    "in binary16 (fla/ops/linear_attn/utils.py:22, chunk_global_cumsum(.., output_dtype=k.dtype))"
 )
 SINK = (
-    "l - max is stored in 16 bits before its exponential is taken, and the exponentials, their sum and the quotient as well "
-    "(fla/ops/attn/naive.py:89)"
+    "l - max is stored in 16 bits before its exponential is taken, and the exponentials, their sum and the quotient "
+    "as well (fla/ops/attn/naive.py:89)"
 )
 EPS = "1e-6 is added to every denominator (fla/ops/rebased/naive.py:27); the equation has no eps"
 
@@ -63,8 +63,8 @@ def _rows_first(x, heads):
 
 
 def _causal(kernel, phi_q, phi_k, v, S, Z):
-    """eps = 1e-10 stands in the source (linear_attn/utils.py, naive.py); scale = 1, so that it is not scaled. The states are float32 for
-    16-bit inputs, and then the kernels' o is float32 too."""
+    """eps = 1e-10 stands in the source (linear_attn/utils.py, naive.py); scale = 1, so that it is not scaled. The
+    states are float32 for 16-bit inputs, and then the kernels' o is float32 too."""
     heads = phi_q.shape[1]
     given = {}
     if S is not None or Z is not None:
@@ -84,7 +84,8 @@ LINEAR = dict(library="flash-linear-attention", like="torch", layout="bhnd", con
     **LINEAR,
     profiles=ALL,
     explains={
-        "f64": "computes in float32 whatever is given, and float64 states raise an error (fla/ops/linear_attn/naive.py:29)"
+        "f64": "computes in float32 whatever is given, and float64 states raise an error "
+        "(fla/ops/linear_attn/naive.py:29)"
     },
 )
 def naive_recurrent_linear_attn(phi_q, phi_k, v, S=None, Z=None):
@@ -139,7 +140,8 @@ def parallel_attn(q, k, v, *, scale=None, causal=True):
 
 @adapter("attention.scaled_dot_product", **SOFTMAX, profiles=KERNEL, capabilities="n == 1")
 def attn_decoding_one_step(q, k, v, *, scale=None, causal=False):
-    """fla.ops.attn.decoding.attn_decoding_one_step: one query, the last of its sequence; sequences of a batch lie one after the other."""
+    """fla.ops.attn.decoding.attn_decoding_one_step: one query, the last of its sequence; sequences of a batch lie one
+    after the other."""
     batch, s = k.shape[0], k.shape[2]
     packed = (x.transpose(1, 2).flatten(0, 1)[None] for x in (q, k, v))
     o = decoding(*packed, scale=scale, cu_seqlens=torch.arange(batch + 1) * s)
@@ -185,8 +187,8 @@ def attn_decoding_one_step_sink(x):
     explains={"f64": EPS, "f32": EPS, "bf16": EPS},
 )
 def naive_parallel_rebased(q, k, v, *, causal=True):
-    """fla.ops.rebased.naive.naive_parallel_rebased, similarity (q . k)^2. It adds 1e-6 to every denominator, which the equation does
-    not have."""
+    """fla.ops.rebased.naive.naive_parallel_rebased, similarity (q . k)^2. It adds 1e-6 to every denominator, which the
+    equation does not have."""
     heads = q.shape[1]
     return rebased(*(_rows_first(x, heads).transpose(1, 2) for x in (q, k, v)), scale=1.0)
 
@@ -222,13 +224,14 @@ def layer_norm(x, gamma=None, beta=None, *, eps=1e-5):
     gradients=WIDE,
 )
 def elu_p1(x):
-    """fla.modules.activations.elu_p1, e^x below 0 and not elu(x) + 1. Its kernel calls libdevice, which the interpreter lacks; on a CPU
-    this is the library's PyTorch code."""
+    """fla.modules.activations.elu_p1, e^x below 0 and not elu(x) + 1. Its kernel calls libdevice, which the interpreter
+    lacks; on a CPU this is the library's PyTorch code."""
     return activations.elu_p1(x)
 
 
 def _turned(rotate, x, positions, base, pairing):
-    """cos and sin come from the module's table; a negative position is the row of the positive one with its sine negated."""
+    """cos and sin come from the module's table; a negative position is the row of the positive one with its sine
+    negated."""
     table = rotary.RotaryEmbedding(x.shape[-1], base=base)
     table._update_cos_sin_cache(int(positions.abs().max()) + 1, device=x.device, dtype=x.dtype)
     rows = positions.abs().long()

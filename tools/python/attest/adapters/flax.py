@@ -13,8 +13,8 @@ SOFTMAX_F32 = (
 )
 FAST_VARIANCE = (
     "use_fast_variance, the default, takes the mean of the squares minus the square of the mean (_compute_stats in "
-    "flax/linen/normalization.py): little is left of it where the mean is large. Rows around 10000 that differ by 1 give -684 "
-    "in place of -1.93 in float32."
+    "flax/linen/normalization.py): little is left of it where the mean is large. Rows around 10000 that differ by 1 "
+    "give -684 in place of -1.93 in float32."
 )
 
 
@@ -25,10 +25,12 @@ def _visible(causal, mask, tokens):
 
 
 NO_16_BITS = {
-    "bf16": "jax.nn.dot_product_attention, which it calls, raises compiled for a CPU where n = s = d = 1: Algorithm not supported by the "
-    "ElementalIrEmitter: ALG_DOT_BF16_BF16_F32.",
-    "f16": "jax.nn.dot_product_attention, which it calls, raises compiled for a CPU: The precision 'F16_F16_F32' is not supported by "
-    "dot_general.",
+    "bf16": "jax.nn.dot_product_attention, which it calls, raises compiled for a CPU where n = s = d = 1: Algorithm "
+    "not "
+    "supported by the ElementalIrEmitter: ALG_DOT_BF16_BF16_F32.",
+    "f16": "jax.nn.dot_product_attention, which it calls, raises compiled for a CPU: The precision 'F16_F16_F32' is "
+    "not "
+    "supported by dot_general.",
 }
 
 
@@ -43,8 +45,9 @@ NO_16_BITS = {
     gradients=True,
 )
 def linen_dot_product_attention(q, k, v, *, mask=None, bias=None, causal=False):
-    """flax.linen.dot_product_attention. In flax/linen/attention.py, dot_product_attention_weights: the scale is 1/sqrt(d), and what is
-    hidden has the lowest finite logit, so that a query that sees nothing gets the mean of all values. Heads are not shared."""
+    """flax.linen.dot_product_attention. In flax/linen/attention.py, dot_product_attention_weights: the scale is
+    1/sqrt(d), and what is hidden has the lowest finite logit, so that a query that sees nothing gets the mean of all
+    values. Heads are not shared."""
     k, v = (jnp.repeat(x, q.shape[2] // x.shape[2], axis=2) for x in (k, v))
     return linen.dot_product_attention(q, k, v, bias=bias, mask=_visible(causal, mask, q.shape[1]))
 
@@ -75,8 +78,8 @@ def nnx_dot_product_attention(q, k, v, *, mask=None, bias=None, causal=False):
     gradients=True,
 )
 def linen_MultiHeadDotProductAttention(x_q, x_k, x_v, w_q, w_k, w_v, w_o, *, causal=False):
-    """flax.linen.MultiHeadDotProductAttention without biases; values are as wide as keys (head_dim in __call__). Masks are left out: a
-    query that sees nothing gets the mean of all values there, and 0 in this equation."""
+    """flax.linen.MultiHeadDotProductAttention without biases; values are as wide as keys (head_dim in __call__). Masks
+    are left out: a query that sees nothing gets the mean of all values there, and 0 in this equation."""
     heads, _, d = w_q.shape
     layer = linen.MultiHeadDotProductAttention(
         num_heads=heads, qkv_features=heads * d, out_features=w_o.shape[2], use_bias=False

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""infini-transformer-pytorch. Denominators are clamped at 1e-10 and not increased (retrieve_from_kv_memories), so an empty memory answers
-0. The gate is the local branch's share where the paper's eq. 6 has the memory's: beta is given with its sign changed."""
+"""infini-transformer-pytorch. Denominators are clamped at 1e-10 and not increased (retrieve_from_kv_memories), so an
+empty memory answers 0. The gate is the local branch's share where the paper's eq. 6 has the memory's: beta is given
+with its sign changed."""
 
 import torch
 from infini_transformer_pytorch.infini_transformer import CausalAttention, FastweightMemory, Memories
@@ -22,7 +23,7 @@ NEVER_ZERO = {**ELU, "zero_denominator": "zero", "eps": 0.0}
 
 
 def _past(memory, z, k, v):
-    """What is not given is 0; None where nothing is."""
+    """Fills in zeros for a state that is not given; None where none is."""
     if memory is None and z is None:
         return None
     batch, heads, d, m = *k.shape[:2], k.shape[-1], v.shape[-1]
@@ -100,8 +101,8 @@ def memory_update_delta(k, v, memory=None, z=None):
     },
 )
 def causal_attention(q, k, v, beta, memory=None, z=None, *, segment=None, update="linear"):
-    """CausalAttention, segment after segment, its norm and projections taken out. Without memories it does not gate at all: the first
-    segment is given memories of 0. A width of 2 divides by zero in rotary-embedding-torch."""
+    """CausalAttention, segment after segment, its norm and projections taken out. Without memories it does not gate at
+    all: the first segment is given memories of 0. A width of 2 divides by zero in rotary-embedding-torch."""
     n, d = q.shape
     segment = n if segment is None else segment
     module = CausalAttention(d, dim_head=d, heads=1, use_mem_delta_rule=update == "delta").eval()

@@ -12,21 +12,22 @@ from attest.adapters import adapter
 
 PROFILES = ("f64", "f32", "bf16", "f16")
 FLOAT32 = (
-    "Binary64 becomes binary32: backend.result_type('float64', 'float64') is 'float32' for every backend but TensorFlow's "
-    "(keras/src/backend/common/dtypes.py, the table before _lattice_result_type)."
+    "Binary64 becomes binary32: backend.result_type('float64', 'float64') is 'float32' for every backend but "
+    "TensorFlow's (keras/src/backend/common/dtypes.py, the table before _lattice_result_type)."
 )
 HALF_PRODUCTS = (
-    "q . k is stored as binary16 before it is scaled: _dot_product_attention_xla in keras/src/backend/numpy/nn.py casts to "
-    "float32 after np.einsum. With q = k = 200 (d = 8) and scale 1e-4 the result is NaN. The JAX backend is right."
+    "q . k is stored as binary16 before it is scaled: _dot_product_attention_xla in keras/src/backend/numpy/nn.py "
+    "casts to float32 after np.einsum. With q = k = 200 (d = 8) and scale 1e-4 the result is NaN. The JAX backend "
+    "is right."
 )
 FAST_VARIANCE = (
-    "The variance is the mean of the squares minus the square of the mean, and nothing keeps it from being negative (moments "
-    "in keras/src/backend/numpy/nn.py), so that its root is NaN. Rows around 10000 that differ by 1 give NaN in float32; "
-    "10000, 10001, 10002 give -316, 0, 316. The JAX backend uses jnp.var."
+    "The variance is the mean of the squares minus the square of the mean, and nothing keeps it from being negative "
+    "(moments in keras/src/backend/numpy/nn.py), so that its root is NaN. Rows around 10000 that differ by 1 give "
+    "NaN in float32; 10000, 10001, 10002 give -316, 0, 316. The JAX backend uses jnp.var."
 )
 HALF_SOFTMAX = (
-    "Every step is rounded to 16 bits, x - max too: softmax in keras/src/backend/numpy/nn.py computes in the dtype that it "
-    "gets."
+    "Every step is rounded to 16 bits, x - max too: softmax in keras/src/backend/numpy/nn.py computes in the dtype "
+    "that it gets."
 )
 
 
@@ -44,8 +45,8 @@ def _array(x):
     explains={"f64": FLOAT32, "f16": HALF_PRODUCTS},
 )
 def dot_product_attention(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
-    """keras.ops.dot_product_attention. In keras/src/backend/numpy/nn.py, _apply_masks: the causal mask is a lower triangle, and what is
-    hidden has a large negative logit. Heads are not shared there."""
+    """keras.ops.dot_product_attention. In keras/src/backend/numpy/nn.py, _apply_masks: the causal mask is a lower
+    triangle, and what is hidden has a large negative logit. Heads are not shared there."""
     k, v = (np.repeat(x, q.shape[2] // x.shape[2], axis=2) for x in (k, v))
     return _array(
         keras.ops.dot_product_attention(
@@ -62,8 +63,9 @@ def dot_product_attention(q, k, v, *, mask=None, bias=None, scale=None, causal=F
     explains={"f64": FLOAT32},
 )
 def MultiHeadAttention(x_q, x_k, x_v, w_q, w_k, w_v, w_o, *, causal=False):
-    """keras.layers.MultiHeadAttention without biases. Masks are left out: a query that sees nothing gets 0 in this equation only. Its
-    causal mask is a lower triangle (_compute_causal_mask in keras/src/layers/attention/multi_head_attention.py)."""
+    """keras.layers.MultiHeadAttention without biases. Masks are left out: a query that sees nothing gets 0 in this
+    equation only. Its causal mask is a lower triangle (_compute_causal_mask in
+    keras/src/layers/attention/multi_head_attention.py)."""
     h, _, d = w_q.shape
     _, m, e = w_o.shape
     layer = keras.layers.MultiHeadAttention(
@@ -99,5 +101,6 @@ def softmax(x):
 
 @adapter("attention.softmax", library="keras", profiles=("f64", "f32"))
 def logsumexp(x):
-    """keras.ops.softmax and keras.ops.logsumexp, which gives float64 for bfloat16: it is scipy's (keras/src/backend/numpy/math.py)."""
+    """keras.ops.softmax and keras.ops.logsumexp, which gives float64 for bfloat16: it is scipy's
+    (keras/src/backend/numpy/math.py)."""
     return _array(keras.ops.softmax(x)), _array(keras.ops.logsumexp(x, axis=-1))

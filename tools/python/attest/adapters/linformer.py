@@ -16,8 +16,8 @@ from attest.adapters import adapter
     gradients=True,
 )
 def LinformerSelfAttention(x_q, x_k, x_v, w_q, w_k, w_v, w_o):
-    """linformer.LinformerSelfAttention. Keys and values are made of one context, [x_k | x_v] here, and the layer is as wide as what goes
-    in: the weights of the rest are 0. Values are as wide as keys (dim_head in linformer.py)."""
+    """linformer.LinformerSelfAttention. Keys and values are made of one context, [x_k | x_v] here, and the layer is as
+    wide as what goes in: the weights of the rest are 0. Values are as wide as keys (dim_head in linformer.py)."""
     h, f, d = w_q.shape
     s, e = len(x_k), w_o.shape[2]
     width = h * max(2 * f, e)

@@ -8,9 +8,9 @@ from attest.adapters import adapter
 
 PROFILES = ("f64", "f32", "bf16", "f16")
 PADDED = (
-    "Where n is odd, the token of zeros that autopad adds counts as a key: pad_to_multiple fills k up, and LocalAttention.forward "
-    "(local_attention.py) hides it only where the caller gives a mask. q = k = 0, v = 1, n = 3, windows of 2 give 0.75; with a mask "
-    "that is true everywhere they give 1. Even n and causal order are right."
+    "Where n is odd, the token of zeros that autopad adds counts as a key: pad_to_multiple fills k up, and "
+    "LocalAttention.forward (local_attention.py) hides it only where the caller gives a mask. q = k = 0, v = 1, n = "
+    "3, windows of 2 give 0.75; with a mask that is true everywhere they give 1. Even n and causal order are right."
 )
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""memorizing-transformers-pytorch. Its KNNAttention has one softmax over retrieved and local keys and no gate between them, which
-memory.knn_attention does not have; this is the attention of its other layers."""
+"""memorizing-transformers-pytorch. Its KNNAttention has one softmax over retrieved and local keys and no gate between
+them, which memory.knn_attention does not have; this is the attention of its other layers."""
 
 import torch
 from memorizing_transformers_pytorch.memorizing_transformers_pytorch import Attention

@@ -14,18 +14,20 @@ MICROSOFT = "com.microsoft"
 
 
 ATTENTION_F64 = (
-    "There is no double kernel; the runtime expands ONNX's function body (the context dependent function of Attention in "
-    "onnx/defs/nn/defs.cc, as bundled), which takes the square root of the scale in binary32 (QKHeadSizeF = Cast<to=1>, ScaleFactorSqrt), "
-    "gives NaN to a query that sees nothing, and refuses causal order beside a bias of doubles (an Add of double and float)."
+    "There is no double kernel; the runtime expands ONNX's function body (the context dependent function of "
+    "Attention in onnx/defs/nn/defs.cc, as bundled), which takes the square root of the scale in binary32 "
+    "(QKHeadSizeF = Cast<to=1>, ScaleFactorSqrt), gives NaN to a query that sees nothing, and refuses causal order "
+    "beside a bias of doubles (an Add of double and float)."
 )
 EPSILON_F64 = (
-    "epsilon is a float attribute (epsilon_ in core/providers/cpu/nn/layer_norm_impl.cc): 1e-5 becomes 9.99999974738e-06. Cases with a "
-    "dyadic eps pass."
+    "epsilon is a float attribute (epsilon_ in core/providers/cpu/nn/layer_norm_impl.cc): 1e-5 becomes "
+    "9.99999974738e-06. Cases with a dyadic eps pass."
 )
 UNIDIRECTIONAL = (
-    "A scale of 0 is taken for no scale (scale_ == 0.0f in ApplyAttention, contrib_ops/cpu/bert/attention_cpu_base.h). And "
-    "`unidirectional` hides later keys with the lowest finite number (PrepareMask, attention_helper.h): a query whose own keys a bias of "
-    "-inf hides attends to later ones, where without `unidirectional` it gives NaN."
+    "A scale of 0 is taken for no scale (scale_ == 0.0f in ApplyAttention, "
+    "contrib_ops/cpu/bert/attention_cpu_base.h). And `unidirectional` hides later keys with the lowest finite "
+    "number (PrepareMask, attention_helper.h): a query whose own keys a bias of -inf hides attends to later ones, "
+    "where without `unidirectional` it gives NaN."
 )
 
 
@@ -66,8 +68,8 @@ def _added(mask, bias):
 
 
 def _attention(q, k, v, mask, bias, scale, causal):
-    """The extra keys of causal attention are handed over as the past; a kernel that reads a past has to write the present
-    (attention.cc, ComputeAttentionProbs)."""
+    """The extra keys of causal attention are handed over as the past; a kernel that reads a past has to write the
+    present (attention.cc, ComputeAttentionProbs)."""
     past = k.shape[2] - q.shape[2] if causal else 0
     earlier = (k[:, :, :past], v[:, :, :past]) if past else (None, None)
     inputs = [q, k[:, :, past:], v[:, :, past:], _added(mask, bias), *earlier]
@@ -99,7 +101,8 @@ def Attention(q, k, v, *, mask=None, bias=None, causal=False):
     capabilities="scale > 0",
 )
 def Attention_scale(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
-    """Attention of opset 23 with a given scale, a binary32 attribute that has to be positive (attention.cc, the constructor)."""
+    """Attention of opset 23 with a given scale, a binary32 attribute that has to be positive (attention.cc, the
+    constructor)."""
     return _attention(q, k, v, mask, bias, scale, causal)
 
 
@@ -119,8 +122,8 @@ def Softmax(x):
     explains={"f64": EPSILON_F64},
 )
 def LayerNormalization(x, *, gamma=None, beta=None, eps=1e-5):
-    """LayerNormalization of opset 17; its scale is required. A bias that is left out by the name '' and not by leaving it away ends the
-    process in InferenceSession, for float inputs (version 1.31.1)."""
+    """LayerNormalization of opset 17; its scale is required. A bias that is left out by the name '' and not by leaving
+    it away ends the process in InferenceSession, for float inputs (version 1.31.1)."""
     gamma = np.ones(x.shape[1], x.dtype) if gamma is None else gamma
     return _run("LayerNormalization", [x, gamma, beta], {"epsilon": eps}, opset=17)
 
@@ -158,9 +161,9 @@ def RotaryEmbedding_com_microsoft(x, positions, *, base=10000.0, pairing="interl
     explains={"f32": UNIDIRECTIONAL, "f16": UNIDIRECTIONAL},
 )
 def MultiHeadAttention_com_microsoft(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
-    """com.microsoft.MultiHeadAttention. `unidirectional` is a lower triangle, and what it hides has the lowest finite logit, what a
-    bias of -inf hides has -inf; a scale of 0 stands for the default (all in contrib_ops/cpu/bert: attention_helper.h, PrepareMask;
-    attention_cpu_base.h, ApplyAttention)."""
+    """com.microsoft.MultiHeadAttention. `unidirectional` is a lower triangle, and what it hides has the lowest finite
+    logit, what a bias of -inf hides has -inf; a scale of 0 stands for the default (all in contrib_ops/cpu/bert:
+    attention_helper.h, PrepareMask; attention_cpu_base.h, ApplyAttention)."""
     heads = q.shape[2]
     q, k, v = (np.repeat(x, heads // x.shape[2], axis=2) for x in (q, k, v))
     flat = [x.reshape(*x.shape[:2], -1) for x in (q, k, v)]

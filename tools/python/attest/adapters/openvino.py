@@ -18,7 +18,8 @@ F64 = (
 
 @functools.cache
 def _compiled(build, inputs, settings):
-    """`build` makes the node from a parameter for each (element type, rank). Without the hint a CPU that has bfloat16 would use it."""
+    """`build` makes the node from a parameter for each (element type, rank). Without the hint a CPU that has bfloat16
+    would use it."""
     parameters = [ops.parameter([-1] * rank, kind) for kind, rank in inputs]
     model = openvino.Model([build(*parameters, **dict(settings))], parameters)
     return openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
@@ -45,8 +46,9 @@ def _attention(q, k, v, *more, causal):
     explains={"f64": F64},
 )
 def scaled_dot_product_attention(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
-    """opset13.scaled_dot_product_attention. Causal order is a lower triangle that takes the place of a mask (the operator's page, "In
-    this case attention_mask input is ignored"), so that beside a mask or bias the triangle is made here."""
+    """opset13.scaled_dot_product_attention. Causal order is a lower triangle that takes the place of a mask (the
+    operator's page, "In this case attention_mask input is ignored"), so that beside a mask or bias the triangle is made
+    here."""
     k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
     if causal and (mask is not None or bias is not None):
         triangle = np.broadcast_to(np.tri(q.shape[2], dtype=bool), (*q.shape[:3], q.shape[2]))
@@ -80,5 +82,6 @@ def _mvn(x, eps):
     "attention.layer_norm", library="openvino", like="numpy", profiles=("f64", "f32", "f16"), explains={"f64": F64}
 )
 def mvn(x, *, eps=1e-5):
-    """opset13.mvn, mean-variance normalisation over the last axis with eps inside the root; eps is an attribute, a binary32 number."""
+    """opset13.mvn, mean-variance normalisation over the last axis with eps inside the root; eps is an attribute, a
+    binary32 number."""
     return _run(_mvn, x, eps=eps)

@@ -8,8 +8,14 @@ from attest._torch import for_every_head
 from attest.adapters import adapter
 
 PROFILES = ("f64", "f32", "bf16", "f16")
-OVERFLOW = "The denominator is stored as binary16 and overflows for features around 100 (D_inv in linear_attention, performer_pytorch.py)."
-SUM_OVERFLOWS = "The running sum of keys times values is binary16 and overflows for features around 100 (causal_linear_attention_noncuda)."
+OVERFLOW = (
+    "The denominator is stored as binary16 and overflows for features around 100 (D_inv in linear_attention, "
+    "performer_pytorch.py)."
+)
+SUM_OVERFLOWS = (
+    "The running sum of keys times values is binary16 and overflows for features around 100 "
+    "(causal_linear_attention_noncuda)."
+)
 
 
 @adapter(
@@ -23,7 +29,8 @@ SUM_OVERFLOWS = "The running sum of keys times values is binary16 and overflows 
     explains={"f16": OVERFLOW},
 )
 def linear_attention(phi_q, phi_k, v):
-    """linear_attention in performer_pytorch.py: 1 / (phi_q . z) without eps, so that a denominator of 0 gives 0 times infinity."""
+    """linear_attention in performer_pytorch.py: 1 / (phi_q . z) without eps, so that a denominator of 0 gives 0 times
+    infinity."""
     return everything(phi_q, *for_every_head(phi_q.shape[1], phi_k, v))
 
 
@@ -37,6 +44,7 @@ def linear_attention(phi_q, phi_k, v):
     explains={"f16": SUM_OVERFLOWS},
 )
 def causal_linear_attention_noncuda(phi_q, phi_k, v, *, chunk=64):
-    """causal_linear_attention_noncuda in performer_pytorch.py, whose chunk_size is the number of chunks. Its eps (1e-6 by default) is
-    added to every feature of Z and not to the denominator, which this equation has no parameter for: it is set to 0."""
+    """causal_linear_attention_noncuda in performer_pytorch.py, whose chunk_size is the number of chunks. Its eps (1e-6
+    by default) is added to every feature of Z and not to the denominator, which this equation has no parameter for: it
+    is set to 0."""
     return causal(phi_q, *for_every_head(phi_q.shape[1], phi_k, v), chunk_size=chunk, eps=0.0)

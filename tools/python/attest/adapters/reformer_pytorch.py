@@ -11,9 +11,9 @@ from attest.adapters import adapter
 
 
 def _shared(q, k, v):
-    """Queries and keys as one sequence [q | k], the mask that hides the queries from each other, and values. The library divides a key by
-    its length and takes 1/sqrt of the width for the scale. So a key is made a unit vector by another column, in which queries have
-    0, and the queries undo its factor, a power of two, and the scale."""
+    """Queries and keys as one sequence [q | k], the mask that hides the queries from each other, and values. The
+    library divides a key by its length and takes 1/sqrt of the width for the scale. So a key is made a unit vector by
+    another column, in which queries have 0, and the queries undo its factor, a power of two, and the scale."""
     k, v = (x.flatten(0, 1) for x in for_every_head(q.shape[1], k, v))
     q = q.flatten(0, 1)
     n, d = q.shape[1:]
@@ -53,8 +53,8 @@ def FullQKAttention(q, k, v):
     capabilities="m <= d; (n + s) % 2 == 0",
 )
 def LSHAttention(q, k, v):
-    """reformer_pytorch.LSHAttention with two buckets, each of which looks back at the other, and one hash, which is random: so is the
-    order in which keys are summed."""
+    """reformer_pytorch.LSHAttention with two buckets, each of which looks back at the other, and one hash, which is
+    random: so is the order in which keys are summed."""
     qk, values, visible = _shared(q, k, v)
     layer = reformer.LSHAttention(bucket_size=qk.shape[1] // 2, n_hashes=1).eval()
     o = layer(qk, values, query_len=q.shape[2], input_attn_mask=visible)[0]

@@ -22,6 +22,7 @@ from attest.adapters import adapter
     },
 )
 def rotary_embedding(x, positions, *, base=10000.0):
-    """RotaryEmbedding and apply_rotary_emb. A width of 2 divides by zero: theta *= theta_rescale_factor ** (dim / (dim - 2))."""
+    """RotaryEmbedding and apply_rotary_emb. A width of 2 divides by zero: theta *= theta_rescale_factor ** (dim / (dim
+    - 2))."""
     table = RotaryEmbedding(x.shape[-1], theta=base)
     return apply_rotary_emb(table(positions.to(torch.float32)), x)

@@ -8,8 +8,9 @@ from attest._torch import for_every_head
 from attest.adapters import adapter
 
 MEAN = (
-    "Results are shorter by a factor 1 / (1 + 1e-5): KmeansAttention.forward divides the sum over the clusters that chose a query by "
-    "their number plus eps = 1e-5 (scatter_mean in routing_transformer.py). Values of 1 give 0.99999."
+    "Results are shorter by a factor 1 / (1 + 1e-5): KmeansAttention.forward divides the sum over the clusters that "
+    "chose a query by their number plus eps = 1e-5 (scatter_mean in routing_transformer.py). Values of 1 give "
+    "0.99999."
 )
 
 
@@ -23,8 +24,8 @@ MEAN = (
     explains={"f64": MEAN, "f32": MEAN},
 )
 def KmeansAttention(q, k, v):
-    """routing_transformer.KmeansAttention with given means. Its scale is 1/sqrt(d); its masks are for whole tokens, not for pairs; causal
-    order brings a learned key that every query sees (num_mem_kv in __init__)."""
+    """routing_transformer.KmeansAttention with given means. Its scale is 1/sqrt(d); its masks are for whole tokens, not
+    for pairs; causal order brings a learned key that every query sees (num_mem_kv in __init__)."""
     (_, heads, n, d), s = q.shape, k.shape[2]
     k, v = for_every_head(heads, k, v)
     layer = Layer(1, n, heads, d, context_window_size=s, receives_context=True).eval()

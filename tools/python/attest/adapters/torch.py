@@ -16,8 +16,8 @@ WIDE = ("f64", "f32")
 ACTIVATIONS = {"relu": F.relu, "gelu_tanh": functools.partial(F.gelu, approximate="tanh"), "identity": lambda u: u}
 
 NEGATIVE_SCALE = (
-    "is_causal with a scale of 0 gives NaN, and with a negative one too: -inf is written into the products before they are "
-    "multiplied by the scale (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp, 'Apply causal mask', then "
+    "is_causal with a scale of 0 gives NaN, and with a negative one too: -inf is written into the products before "
+    "they are multiplied by the scale (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp, 'Apply causal mask', then "
     "_mul_reduce_max_fusion_kernel)"
 )
 LOG_SUM_EXP = (
@@ -25,8 +25,8 @@ LOG_SUM_EXP = (
     "(aten/src/ATen/native/ReduceOps.cpp, logsumexp_out_impl)"
 )
 EMPTY_ROW = (
-    "a query that sees nothing gives NaN: softmax over a row of -inf (torch/nn/functional.py:7112); the equation says 0, and "
-    "so does need_weights=False"
+    "a query that sees nothing gives NaN: softmax over a row of -inf (torch/nn/functional.py:7112); the equation "
+    "says 0, and so does need_weights=False"
 )
 
 
@@ -53,8 +53,9 @@ def _sdpa(q, k, v, mask, bias, scale, causal):
     gradients=WIDE,
 )
 def scaled_dot_product_attention(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
-    """torch.nn.functional.scaled_dot_product_attention, the backend its own choice. is_causal is tril(diagonal=0), aligned at the
-    top left; _safe_softmax gives 0 where nothing is visible (aten/src/ATen/native/transformers/attention.cpp)."""
+    """torch.nn.functional.scaled_dot_product_attention, the backend its own choice. is_causal is tril(diagonal=0),
+    aligned at the top left; _safe_softmax gives 0 where nothing is visible
+    (aten/src/ATen/native/transformers/attention.cpp)."""
     return _sdpa(q, k, v, mask, bias, scale, causal)
 
 
@@ -86,8 +87,8 @@ def sdpa_math(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
     explains={"f64": NEGATIVE_SCALE, "f32": NEGATIVE_SCALE},
 )
 def sdpa_flash(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
-    """The same with SDPBackend.FLASH_ATTENTION, on a CPU _scaled_dot_product_flash_attention_for_cpu. It wants keys as wide as values
-    (check_head_dim_size_cpp in sdp_utils_cpp.h)."""
+    """The same with SDPBackend.FLASH_ATTENTION, on a CPU _scaled_dot_product_flash_attention_for_cpu. It wants keys as
+    wide as values (check_head_dim_size_cpp in sdp_utils_cpp.h)."""
     with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
         return _sdpa(q, k, v, mask, bias, scale, causal)
 
@@ -116,8 +117,8 @@ def sdpa_causal_lower_right(q, k, v, *, scale=None, causal=True):
     conventions={"empty_row": "zero", "hidden_nan": False},
 )
 def flex_attention(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
-    """torch.nn.attention.flex_attention, not compiled; the bias is a score_mod, mask and causal order are a mask_mod. It has no backward
-    pass on a CPU."""
+    """torch.nn.attention.flex_attention, not compiled; the bias is a score_mod, mask and causal order are a mask_mod.
+    It has no backward pass on a CPU."""
     n, s = q.shape[-2], k.shape[-2]
 
     def visible(b, h, i, j):
@@ -166,8 +167,8 @@ def sdpa_math_backward(q, k, v, grad_o, *, mask=None, bias=None, scale=None, cau
     capabilities="d == m; not causal or n == s",
 )
 def sdpa_flash_backward(q, k, v, grad_o, *, mask=None, bias=None, scale=None, causal=False):
-    """The backward pass of SDPBackend.FLASH_ATTENTION: _scaled_dot_product_flash_attention_for_cpu_backward. A bias that wants its
-    gradient is refused (check_requires_grad in sdp_utils_cpp.h), so it gets none."""
+    """The backward pass of SDPBackend.FLASH_ATTENTION: _scaled_dot_product_flash_attention_for_cpu_backward. A bias
+    that wants its gradient is refused (check_requires_grad in sdp_utils_cpp.h), so it gets none."""
     inputs = [x.detach().requires_grad_() for x in (q, k, v)]
     with torch.enable_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
         return torch.autograd.grad(_sdpa(*inputs, mask, bias, scale, causal), inputs, grad_o)
@@ -279,8 +280,8 @@ MODULE = "f == h * d and m == d and e == f; not causal or n == s"
     gradients=WIDE,
 )
 def multihead_attention(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask=None, *, causal=False):
-    """torch.nn.MultiheadAttention with need_weights=False, through scaled_dot_product_attention. Tokens are as wide as all heads
-    together; the scale is fixed; attn_mask is true where hidden."""
+    """torch.nn.MultiheadAttention with need_weights=False, through scaled_dot_product_attention. Tokens are as wide as
+    all heads together; the scale is fixed; attn_mask is true where hidden."""
     return _multi_head(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask, causal, False)
 
 
@@ -295,8 +296,8 @@ def multihead_attention(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask=None, *, causal=
     explains=dict.fromkeys(ALL, EMPTY_ROW),
 )
 def multihead_attention_weights(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask=None, *, causal=False):
-    """torch.nn.MultiheadAttention with need_weights=True, its default: baddbmm and softmax in multi_head_attention_forward
-    (torch/nn/functional.py)."""
+    """torch.nn.MultiheadAttention with need_weights=True, its default: baddbmm and softmax in
+    multi_head_attention_forward (torch/nn/functional.py)."""
     return _multi_head(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask, causal, True)
 
 
@@ -377,8 +378,8 @@ def transformer_encoder_layer(*, activation="relu", eps=1e-5, **case):
     capabilities=LAYER + "; h % 2 == 0; activation == 'relu'",
 )
 def transformer_encoder_layer_fast_path(*, activation="relu", eps=1e-5, **case):
-    """torch._transformer_encoder_layer_fwd, which torch.nn.TransformerEncoderLayer takes without gradients, for relu and an even number
-    of heads."""
+    """torch._transformer_encoder_layer_fwd, which torch.nn.TransformerEncoderLayer takes without gradients, for relu
+    and an even number of heads."""
     with torch.no_grad():
         return _encoder(case, activation, eps)
 
@@ -394,8 +395,8 @@ def transformer_encoder_layer_fast_path(*, activation="relu", eps=1e-5, **case):
     gradients=WIDE,
 )
 def transformer_decoder_layer(*, activation="relu", eps=1e-5, **case):
-    """torch.nn.TransformerDecoderLayer with the causal mask that generate_square_subsequent_mask makes. Too few cases of bfloat16
-    have these widths to judge it."""
+    """torch.nn.TransformerDecoderLayer with the causal mask that generate_square_subsequent_mask makes. Too few cases
+    of bfloat16 have these widths to judge it."""
     x, memory = case["x"], case["memory"]
     layer = torch.nn.TransformerDecoderLayer(
         x.shape[-1],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Hugging Face transformers: the attention functions that most models share, rotary embeddings, ALiBi, sinusoids, and attention modules
-that are full attention in the case judged. A module's projections give the case's tensors, whatever they are asked for."""
+"""Hugging Face transformers: the attention functions that most models share, rotary embeddings, ALiBi, sinusoids, and
+attention modules that are full attention in the case judged. A module's projections give the case's tensors, whatever
+they are asked for."""
 
 import types
 
@@ -43,8 +44,8 @@ from attest.adapters import adapter
 ALL = ("f64", "f32", "bf16", "f16")
 WIDE = ("f64", "f32")
 HIDDEN_GRADIENT = (
-    "values pass; a query that sees nothing gets the mean of all values, and its gradient flows to q and k as if it saw "
-    "all: l + min is min, and softmax does not know (%s)"
+    "values pass; a query that sees nothing gets the mean of all values, and its gradient flows to q and k as if it "
+    "saw all: l + min is min, and softmax does not know (%s)"
 )
 TABLE = "the table is float32 (%s)"
 ROUNDED_TABLE = "the table is rounded to 16 bits before it is added (%s)"
@@ -76,7 +77,8 @@ def _visible(q, k, mask, causal):
 
 
 def _additive(visible, dtype):
-    """What eager_mask makes of it: the smallest finite number where hidden, so that a row that sees nothing is the mean of all values."""
+    """The mask as eager_mask makes it: the smallest finite number where hidden, so that a row that sees nothing is the
+    mean of all values."""
     return torch.where(visible, torch.zeros((), dtype=dtype), torch.finfo(dtype).min)
 
 
@@ -88,7 +90,8 @@ ATTENTION = dict(library="transformers", like="torch", layout="bhnd", profiles=A
     **ATTENTION,
     conventions={"empty_row": "mean"},
     explains={
-        "f64": "softmax in float32, in which the smallest float64 of the mask is -inf: a query that sees nothing gives NaN "
+        "f64": "softmax in float32, in which the smallest float64 of the mask is -inf: a query that sees nothing "
+        "gives NaN "
         "(models/llama/modeling_llama.py:197)",
         "f32": HIDDEN_GRADIENT % "models/llama/modeling_llama.py:195",
         "f16": "q . k is stored as binary16 before it is scaled, and overflows (models/llama/modeling_llama.py:193)",
@@ -105,8 +108,8 @@ def eager_attention_forward(q, k, v, *, mask=None, scale=None, causal=False):
 
 @adapter("attention.scaled_dot_product", **ATTENTION, conventions={"empty_row": "zero", "hidden_nan": False})
 def sdpa_attention_forward(q, k, v, *, mask=None, scale=None, causal=False):
-    """integrations.sdpa_attention.sdpa_attention_forward with the mask of masking_utils. is_causal is left to it where n == s, as
-    masking_utils does (_ignore_causal_mask_sdpa)."""
+    """integrations.sdpa_attention.sdpa_attention_forward with the mask of masking_utils. is_causal is left to it where
+    n == s, as masking_utils does (_ignore_causal_mask_sdpa)."""
     module = types.SimpleNamespace(num_key_value_groups=q.shape[1] // k.shape[1], is_causal=causal)
     skip = mask is None and (not causal or q.shape[-2] == k.shape[-2])
     return sdpa(module, q, k, v, None if skip else _visible(q, k, mask, causal), scaling=scale)[0].transpose(1, 2)
@@ -126,7 +129,8 @@ def sdpa_attention_forward(q, k, v, *, mask=None, scale=None, causal=False):
     ),
 )
 def gpt_oss_attention_sink(x, mask=None):
-    """eager_attention_forward of GPT-OSS with sinks = 0 over keys and values that are the identity: the weights themselves."""
+    """eager_attention_forward of GPT-OSS with sinks = 0 over keys and values that are the identity: the weights
+    themselves."""
     module = types.SimpleNamespace(num_key_value_groups=1, sinks=torch.zeros(1, dtype=x.dtype), training=False)
     identity = torch.eye(x.shape[1], dtype=x.dtype)[None, None]
     hidden = None if mask is None else _additive(mask, x.dtype)[None, None]
@@ -156,9 +160,10 @@ def big_bird_original_full(q, k, v, *, mask=None, causal=False):
     explains={"f64": "softmax in float32 (models/longformer/modeling_longformer.py:575)"},
 )
 def longformer(q, k, v, *, causal=False):
-    """LongformerSelfAttention with a window that reaches every token from every other, tokens padded to a multiple of the window and
-    the padding masked, as LongformerModel does. A window of 2 raises an error: a slice from 1 - 1 is not empty
-    (_sliding_chunks_query_key_matmul, models/longformer/modeling_longformer.py:794). Too few cases of 16 bits fit to judge it."""
+    """LongformerSelfAttention with a window that reaches every token from every other, tokens padded to a multiple of
+    the window and the padding masked, as LongformerModel does. A window of 2 raises an error: a slice from 1 - 1 is not
+    empty (_sliding_chunks_query_key_matmul, models/longformer/modeling_longformer.py:794). Too few cases of 16 bits fit
+    to judge it."""
     batch, heads, n, d = q.shape
     window = max(2 * n, 4)
     config = LongformerConfig(
@@ -177,13 +182,14 @@ def longformer(q, k, v, *, causal=False):
     **ATTENTION,
     capabilities="n == s; d == m",
     explains={
-        "bf16": "every case passes; exp(l - logsumexp(l)) with the logsumexp stored in 16 bits gives weights that do not sum to 1 "
-        "(modeling_reformer.py, LocalSelfAttention.forward), which the law constant_value sees"
+        "bf16": "every case passes; exp(l - logsumexp(l)) with the logsumexp stored in 16 bits gives weights that "
+        "do not "
+        "sum to 1 (modeling_reformer.py, LocalSelfAttention.forward), which the law constant_value sees"
     },
 )
 def reformer_local(q, k, v, *, causal=False):
-    """Reformer's LocalSelfAttention with one chunk for all tokens; the softmax is exp(l - logsumexp(l)), a hidden logit -1e9, or -1e4 in
-    binary16."""
+    """Reformer's LocalSelfAttention with one chunk for all tokens; the softmax is exp(l - logsumexp(l)), a hidden logit
+    -1e9, or -1e4 in binary16."""
     heads, n, d = q.shape[1:]
     config = ReformerConfig(
         hidden_size=heads * d,
@@ -233,8 +239,8 @@ ALIBI = dict(library="transformers", like="torch", layout="nd", profiles=ALL, gr
     explains={"f64": "softmax in float32 (models/bloom/modeling_bloom.py:283)"},
 )
 def bloom(q, k, v):
-    """BloomAttention with build_alibi_tensor: slope times key index, which is the same softmax. Keys before the queries come from the
-    cache."""
+    """BloomAttention with build_alibi_tensor: slope times key index, which is the same softmax. Keys before the queries
+    come from the cache."""
     heads, n, d = q.shape
     s = k.shape[1]
     module = BloomAttention(
@@ -325,7 +331,8 @@ def llama4_rotary(x, positions, *, base=10000.0):
 
 
 def _table_rows(table, positions, half):
-    """Sines and cosines of a table of positions from 0; a negative position is the row of the positive one with its sines negated."""
+    """Sines and cosines of a table of positions from 0; a negative position is the row of the positive one with its
+    sines negated."""
     rows = table[positions.abs().long()]
     return rows[:, :half] * positions.sign()[:, None].to(rows.dtype), rows[:, half:]
 
@@ -350,7 +357,8 @@ def gptj_rotary(x, positions):
     explains=_angles("models/gptj/modeling_gptj.py:50"),
 )
 def roformer_rotary(x, positions):
-    """apply_rotary_position_embeddings of RoFormer with the cosines and sines of GPT-J's table: its own is a Python loop over positions."""
+    """apply_rotary_position_embeddings of RoFormer with the cosines and sines of GPT-J's table: its own is a Python
+    loop over positions."""
     table = gptj.create_sinusoidal_positions(int(positions.abs().max()) + 1, x.shape[-1]).to(x.dtype)
     both = torch.cat(_table_rows(table, positions, x.shape[-1] // 2), -1)[None, None]
     return roformer.RoFormerSelfAttention.apply_rotary_position_embeddings(both, x[None, None], x[None, None])[0][0, 0]
@@ -367,7 +375,8 @@ SINUSOID = dict(library="transformers", like="torch", layout="nd", profiles=ALL)
     explains=_table("models/marian/modeling_marian.py:89"),
 )
 def marian_sinusoidal(x, *, start=0):
-    """MarianSinusoidalPositionalEmbedding; the same table is in Informer, FSMT, RoFormer ... It is built by a Python loop."""
+    """MarianSinusoidalPositionalEmbedding; the same table is in Informer, FSMT, RoFormer ... It is built by a Python
+    loop."""
     module = MarianSinusoidalPositionalEmbedding(start + x.shape[0], x.shape[-1])
     module.weight.data = module.create_weight()
     return x + module((1, x.shape[0]), start).to(x.dtype)
@@ -407,8 +416,8 @@ def ctrl_sinusoidal(x, *, start=0):
     explains=_table("models/m2m_100/modeling_m2m_100.py:118"),
 )
 def m2m_100_sinusoidal(x, *, start=0):
-    """M2M100SinusoidalPositionalEmbedding, tensor2tensor's time scale; Speech2Text, XGLM and others have it too. d == 2 divides by
-    zero (get_embedding)."""
+    """M2M100SinusoidalPositionalEmbedding, tensor2tensor's time scale; Speech2Text, XGLM and others have it too. d == 2
+    divides by zero (get_embedding)."""
     table = M2M100SinusoidalPositionalEmbedding.get_embedding(start + x.shape[0], x.shape[-1])
     return x + table[start:].to(x.dtype)
 
@@ -421,8 +430,8 @@ def m2m_100_sinusoidal(x, *, start=0):
     profiles=ALL,
     gradients=WIDE,
     explains={
-        "f64": "values pass; the gradient of gelu_tanh holds 1 + tanh and 1 - tanh^2, which cancel below 0 (activations.py, "
-        "NewGELUActivation)"
+        "f64": "values pass; the gradient of gelu_tanh holds 1 + tanh and 1 - tanh^2, which cancel below 0 "
+        "(activations.py, NewGELUActivation)"
     },
 )
 def gpt2_mlp(x, w_1, w_2, b_1=None, b_2=None, *, activation="relu"):

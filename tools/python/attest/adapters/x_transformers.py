@@ -17,8 +17,8 @@ CAUSAL_AND_MASK = (
     "causal order do it together: row_is_entirely_masked is of the mask alone (attend.py:601)"
 )
 GROUPS = (
-    "query head h reads key head h % groups, where others read h // (heads / groups): k and v are repeated 'b kvh n d -> b (r "
-    "kvh) n d' (attend.py:532)"
+    "query head h reads key head h % groups, where others read h // (heads / groups): k and v are repeated 'b kvh n "
+    "d -> b (r kvh) n d' (attend.py:532)"
 )
 ATTENTION = dict(
     library="x-transformers", like="torch", profiles=ALL, conventions={"empty_row": "zero", "hidden_nan": False}
@@ -91,8 +91,8 @@ def attend_zero_kv(x, mask=None):
         "f64": FLOAT32,
         **dict.fromkeys(
             ("bf16", "f16"),
-            "logits and weights are stored in 16 bits on the way "
-            "(attend.py, Attend.forward); the law recency sees it in small weights",
+            "logits and weights are stored in 16 bits on the way (attend.py, Attend.forward); the law recency sees "
+            "it in small weights",
         ),
     },
 )
@@ -118,6 +118,7 @@ def alibi(q, k, v, slopes=None, *, scale=None, symmetric=False):
     },
 )
 def rotary_embedding(x, positions, *, base=10000.0):
-    """RotaryEmbedding and apply_rotary_pos_emb. A width of 2 divides by zero: base *= base_rescale_factor ** (dim / (dim - 2))."""
+    """RotaryEmbedding and apply_rotary_pos_emb. A width of 2 divides by zero: base *= base_rescale_factor ** (dim /
+    (dim - 2))."""
     freqs, scale = RotaryEmbedding(x.shape[-1], base=base)(positions)
     return apply_rotary_pos_emb(x[None], freqs, scale)[0]

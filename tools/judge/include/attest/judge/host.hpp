@@ -66,7 +66,7 @@ struct CallOptions {
   std::chrono::milliseconds time_limit{20000};
 };
 
-/// What one call did. There are outputs only when it finished; `unavailable` is no fault of the kernel: it has no
+/// Result of one call. There are outputs only when it finished; `unavailable` is no fault of the kernel: it has no
 /// device here.
 struct Response {
   enum class End { finished, kernel_error, crashed, hung, unavailable };
@@ -77,7 +77,7 @@ struct Response {
   std::vector<std::string> violations;  // contract broken without dying: slack overwritten (which tensor, which byte)
 };
 
-/// What runs a candidate's kernels, wherever they are: in a child process, or in the interpreter that the judge is
+/// Runs the kernels of a candidate, wherever they are: in a child process, or in the interpreter that the judge is
 /// called from.
 class Host {
 public:
@@ -90,7 +90,7 @@ public:
   /// Runs kernel number `kernel` once. Never throws for anything that the kernel does.
   virtual Response call(std::size_t kernel, const Request& request, const CallOptions& options = {}) = 0;
 
-  /// Gives what outlived the last calls some time to do harm; the violations that this brought to light.
+  /// Waits so long for threads that outlived the last calls; returns the violations that they have caused.
   virtual std::vector<std::string> settle(std::chrono::milliseconds patience) = 0;
 
   /// Whether outputs are written where the host put them, poisoned and between guard pages; otherwise kernels return

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""`attest new`: writes the files of a planned equation, all or none, and they are files that configure accepts."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tomllib
+import unittest
+
+import support
+
+BUILD = pathlib.Path(os.environ["ATTEST_BUILD_DIR"]) if os.environ.get("ATTEST_BUILD_DIR") else None
+ROOMS = ("specs", "reference/include/attest/reference", "tests/faults", "tests/properties", "optimized")
+ALWAYS = ["reference/include/attest/reference/{}.hpp", "specs/{}.toml", "tests/faults/{}.hpp"]
+
+
+def tree():
+    """The folders that are written to, and those that the command reads, copied from the project."""
+    copy = support.fresh_folder("tree")
+    for folder in (*ROOMS, "tools/cli/skeleton"):
+        shutil.copytree(support.PROJECT / folder, copy / folder)
+    return copy
+
+
+def new(copy, *words):
+    return support.run("new", *words, env={"ATTEST_PROJECT_DIR": str(copy)})
+
+
+def files(copy):
+    return {str(path.relative_to(copy)): path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+
+
+def planned():
+    """A row of the catalogue that has no spec, with lists of every kind but claims; its id."""
+    catalogue = tomllib.loads((support.PROJECT / "specs/catalogue.toml").read_text())
+    for family, stems in catalogue.items():
+        for stem, row in stems.items():
+            if not (support.PROJECT / f"specs/{family}/{stem}.toml").exists() and len(row.get("forms", [])) > 1:
+                return f"{family}.{stem}", row
+    raise unittest.SkipTest("every equation of the catalogue has its spec")
+
+
+class New(unittest.TestCase):
+    def expect_files(self, words, expected):
+        copy = tree()
+        before = files(copy)
+        equation, row = planned()
+        status, out, err = new(copy, equation, *words)
+        self.assertEqual(status, 0, err)
+        after = files(copy)
+        written = sorted(after.keys() - before.keys())
+        self.assertEqual(written, sorted(one.format(equation.replace(".", "/")) for one in expected))
+        self.assertEqual({name: after[name] for name in before}, before)
+        self.assertEqual(sorted(line for line in out.splitlines() if line in written), written)
+        for step in ("golden regenerate", "check reference", "mutants"):
+            self.assertIn(f"tools/attest {step} --only ", out)
+        for name in written:
+            text = after[name].decode()
+            self.assertNotIn("@", text)
+            self.assertIn("To replace", text)
+            for line in text.splitlines():
+                self.assertLessEqual(len(line), 120, f"{name}: {line}")
+        return copy, equation, row
+
+    def test_the_files_of_an_equation(self):
+        copy, equation, row = self.expect_files([], [*ALWAYS, "optimized/openmp/{}.cpp"])
+        family, stem = equation.split(".")
+        spec_text = (copy / f"specs/{family}/{stem}.toml").read_text()
+        spec = tomllib.loads(spec_text)
+        self.assertEqual(spec["id"], equation)
+        self.assertEqual([form["name"] for form in spec["forms"]], row["forms"])
+        self.assertEqual(list(spec["backends"]), ["openmp"])
+        for name in row.get("invariants", []) + row.get("variants", []):
+            self.assertIn(f'name = "{name}"', spec_text)
+        reference = (copy / f"reference/include/attest/reference/{family}/{stem}.hpp").read_text()
+        kernel = (copy / f"optimized/openmp/{family}/{stem}.cpp").read_text()
+        for form in row["forms"]:
+            self.assertIn(f"void {form}(", reference)
+            self.assertEqual(kernel.count(f" {form}(const In<"), 3, "a template and two instances")
+
+    def test_both_backends_and_properties(self):
+        copy, equation, _ = self.expect_files(
+            ["--backends", "openmp,cuda", "--properties"],
+            [*ALWAYS, "optimized/openmp/{}.cpp", "optimized/cuda/{}.cu", "tests/properties/{}.hpp"],
+        )
+        self.assertIn(f'Kernels("{equation}")', (copy / f"optimized/cuda/{equation.replace('.', '/')}.cu").read_text())
+
+    def test_the_spec_can_be_read(self):
+        """By the program that derives the contracts from the specs at build time, beside all other specs."""
+        generator = BUILD / "specs/attest_specgen" if BUILD else None
+        if generator is None or not generator.exists():
+            self.skipTest("no build folder")
+        copy = tree()
+        equation, _ = planned()
+        self.assertEqual(new(copy, equation, "--backends", "cuda,openmp")[0], 0)
+        result = subprocess.run([generator, copy / "specs", copy / "generated"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        contract = copy / f"generated/contract/attest/spec/{equation.replace('.', '/')}.hpp"
+        self.assertIn("double factor", contract.read_text())
+
+    def expect_refusal(self, copy, words, *parts):
+        before = files(copy)
+        status, _, err = new(copy, *words)
+        self.assertEqual(status, 2, err)
+        for part in parts:
+            self.assertIn(part, err)
+        self.assertEqual(files(copy), before, "something was written")
+
+    def test_bad_ids(self):
+        copy = tree()
+        for bad in (
+            "",
+            "linear",
+            "linear.",
+            ".causal",
+            "Linear.causal",
+            "linear.causal.x",
+            "../x.y",
+            "linear/causal",
+            "a.b c",
+        ):
+            with self.subTest(id=bad):
+                self.expect_refusal(copy, [bad], "is no id of an equation", "family.stem")
+        self.expect_refusal(copy, ["linear.nothing"], "has no entry [linear.nothing]")
+        self.expect_refusal(copy, ["linear.causal", "--backends", "metal"], "metal")
+
+    def test_an_equation_that_exists(self):
+        self.expect_refusal(tree(), ["linear.causal"], "specs/linear/causal.toml exists", "nothing was written")
+
+    def test_a_file_that_exists(self):
+        equation, _ = planned()
+        for room in (*ALWAYS, "optimized/openmp/{}.cpp"):
+            with self.subTest(room=room):
+                copy = tree()
+                path = copy / room.format(equation.replace(".", "/"))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text("mine\n")
+                self.expect_refusal(copy, [equation], f"{path} exists")
+
+    def test_nothing_is_left_when_a_file_cannot_be_written(self):
+        equation, _ = planned()
+        copy = tree()
+        family = copy / "optimized/openmp" / equation.split(".")[0]
+        shutil.rmtree(family, ignore_errors=True)
+        family.write_text("a file where the folder of the last file should be\n")
+        folders = sorted(path for path in copy.rglob("*") if path.is_dir())
+        before = files(copy)
+        status, _, err = new(copy, equation)
+        self.assertNotEqual(status, 0)
+        self.assertIn(str(family), err)
+        self.assertEqual(files(copy), before)
+        self.assertEqual(sorted(path for path in copy.rglob("*") if path.is_dir()), folders)
+
+    def test_without_a_source_tree(self):
+        empty = support.fresh_folder("empty")
+        self.expect_refusal(empty, ["linear.causal"], "tools/cli/skeleton does not exist", "ATTEST_PROJECT_DIR")
+
+
+if __name__ == "__main__":
+    unittest.main()

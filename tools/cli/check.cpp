@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// check and reproduce: verdicts on a candidate's kernels.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+
+#include "commands.hpp"
+
+namespace attest::cli {
+namespace {
+
+int check(const std::string& name, const std::optional<Part>& part, const judge::CheckOptions& options,
+          const std::optional<std::filesystem::path>& json) {
+  judge::Candidate candidate = part ? part_of(name, *part) : judge::Candidate(name);
+  const auto report = judge::check(candidate, options, progress_bar("checking"));
+  if (report.rows.empty()) {
+    std::string has;
+    for (const auto& kernel : candidate.kernels()) has += fmt::format("\n  {}", kernel.name());
+    fmt::print(stderr, "attest: INVALID: no kernel of {} matches --only '{}'{}; it has:{}\n", name, options.only,
+               options.profile ? " and profile " + *options.profile : "", has);
+    return 3;
+  }
+  print(report);
+  write_json(report, json);
+  return judge::exit_code(report.status());
+}
+
+int reproduce(const std::string& query, const std::string& name, const judge::CheckOptions& options) {
+  golden::parse_query(query);  // a wrong query is a usage error before anything is loaded
+  judge::Candidate candidate(name);
+  const auto report = judge::reproduce(candidate, query, options);
+  if (report.rows.empty()) {
+    fmt::print(stderr, "attest: INVALID: no kernel of {} can do this case\n", name);
+    return 3;
+  }
+  print(report);
+  return judge::exit_code(report.status());
+}
+
+struct CheckLine {
+  judge::CheckOptions options = default_options();
+  std::string candidate, profile, json, part;
+  std::optional<double> budget;
+  double seconds = 20;
+};
+
+int check(CheckLine& line) {
+  judge::CheckOptions& options = line.options;
+  if (!line.profile.empty()) options.profile = golden::profile(line.profile).name;
+  options.property_draws = options.law_draws;
+  if (line.budget)
+    options.stop = [end = std::chrono::steady_clock::now() + std::chrono::duration<double>(*line.budget)] {
+      return std::chrono::steady_clock::now() > end ? judge::Stop::budget : judge::Stop::no;
+    };
+  options.time_limit = std::chrono::milliseconds(static_cast<long>(line.seconds * 1000));
+  return check(line.candidate, Part::parse_option(line.part), options, optional_path(line.json));
+}
+
+std::string own_candidates() { return fmt::format("{}", fmt::join(judge::kCandidates, ", ")); }
+
+}  // namespace
+
+void add_check(CLI::App& app, int& status) {
+  auto* command = app.add_subcommand("check", "Judge every kernel of a candidate");
+  const auto line = std::make_shared<CheckLine>();
+  judge::CheckOptions& options = line->options;
+  command
+      ->add_option(
+          "CANDIDATE", line->candidate,
+          fmt::format(
+              "{}, fault:ID.NAME, order:NAME, the path of a plugin library, or python:MODULE:FUNCTION with --op ID "
+              "(see `check python: --help`)",
+              own_candidates()))
+      ->required();
+  command->add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM, as in 'linear.*'");
+  command->add_option("--profile", line->profile,
+                      "precision to judge by (default: what the kernel says, or its dtype)");
+  command->add_option("--flags", options.flags, "glob over the flags of cases");
+  command
+      ->add_option("--max-cases", options.most_cases,
+                   "at most so many cases per kernel, every flag before a second case of any")
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--budget", line->budget, "seconds after which no further case or law is begun")
+      ->check(CLI::Range(0.001, 1.0e6));
+  command->add_option("--json", line->json, "write the report to this file as well");
+  command->add_option("--part", line->part,
+                      "K/N: a part of the kernels, with some of each equation, reading and dtype");
+  command->add_option("--seed", options.seed, "seed of the drawn laws and the fresh cases");
+  command->add_option("--laws", options.law_draws, "cases drawn per law; 0 skips the laws")
+      ->check(CLI::Range(0, 100000));
+  command->add_option("--time-limit", line->seconds, "seconds per call")->check(CLI::Range(0.01, 3600.0));
+  command->callback([&status, line] { status = check(*line); });
+}
+
+void add_reproduce(CLI::App& app, int& status) {
+  auto* command = app.add_subcommand("reproduce", "Judge one case by its query string");
+  struct Line {
+    std::string query, candidate = "openmp";
+  };
+  const auto line = std::make_shared<Line>();
+  command->add_option("QUERY", line->query, "as printed by a failing check")->required();
+  command->add_option("CANDIDATE", line->candidate,
+                      fmt::format("{}, or the path of a plugin library (default: openmp)", own_candidates()));
+  command->callback([&status, line] { status = reproduce(line->query, line->candidate, default_options()); });
+}
+
+}  // namespace attest::cli

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// golden regenerate and golden verify: the stored cases.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "attest/golden/files.hpp"
+#include "commands.hpp"
+
+namespace attest::cli {
+namespace {
+
+int golden_regenerate(const std::optional<std::filesystem::path>& into, const std::string& only) {
+  std::vector<const Spec*> chosen;
+  for (const auto& [id, spec] : specs())
+    if (judge::matches(only, id)) chosen.push_back(&spec);
+  if (chosen.empty()) throw UsageError(fmt::format("--only '{}' matches no equation", only));
+  const auto folder = into.value_or(project_folder() / "golden");
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw std::runtime_error(fmt::format("{}: {}", folder.string(), error.message()));
+  golden::regenerate(chosen, project_folder(), folder, progress_bar("certifying"));
+  fmt::print("{} equations certified into {}\n", chosen.size(), folder.string());
+  return 0;
+}
+
+int golden_verify() {
+  const auto faults = golden::verify(project_folder(), project_folder() / "golden");
+  for (const auto& fault : faults) fmt::print("{}\n", fault);
+  if (faults.empty())
+    fmt::print("{} golden files match their manifest, their specs and their sources\n", specs().size());
+  return faults.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_golden(CLI::App& app, int& status) {
+  auto* command = app.add_subcommand("golden", "The golden vectors");
+  command->require_subcommand(1);
+  auto* regenerate =
+      command->add_subcommand("regenerate", "Certify every golden case and write the files and their manifest");
+  struct Line {
+    std::string into, only = "*";
+  };
+  const auto line = std::make_shared<Line>();
+  regenerate->add_option("--into", line->into, "folder to write into (default: the project's golden/)");
+  regenerate->add_option("--only", line->only, "glob over equations");
+  regenerate->callback([&status, line] { status = golden_regenerate(optional_path(line->into), line->only); });
+  auto* verify = command->add_subcommand("verify", "Check files, manifest and sources against each other");
+  verify->callback([&status] { status = golden_verify(); });
+}
+
+}  // namespace attest::cli
