@@ -96,6 +96,12 @@ class Pages(unittest.TestCase):
                 self.hello(old, new)
                 self.finds(words)
 
+    def test_the_readme_is_short(self):
+        self.hello("# Hello\n", "# Hello\n" + "\n" * 136)
+        self.assertEqual(self.docs("--static")[0], 0)
+        self.hello("# Hello\n", "# Hello\n" + "\n" * 137)
+        self.finds("README.md: 151 lines, at most 150 are allowed")
+
     def test_what_is_not_run_is_counted_with_its_reason(self):
         for mark, reason in (("not run: no GPU", "no GPU"), ("console: needs nothing_", "no module nothing_ here")):
             self.hello("```console\n$ tools/attest 3", f"<!-- {mark} -->\n```console\n$ exit 3;")
