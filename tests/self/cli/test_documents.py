@@ -154,14 +154,20 @@ class Pages(unittest.TestCase):
             ("attest-cli 3 of 4 --json x\n3 of 4\n", ""),
             ("attest-cli 3 of 4\n2 of 4\n", "shown:"),
             ("attest-cli 3 of 5\n3 of 4\n", "is of `attest-cli 3 of 5`"),
-            ("attest-cli 3 of 4 --part 1/2\nPart 1 of 2\n3 of 4\n", ""),
-            ("attest-cli 3 of 4 --part 1/2\nPart 1 of 2\n3 of 5\n", "printed by a part, and not shown: '3 of 5'"),
+            ("attest-cli 3 of 4 --part 1/2\nPart 1 of 2\n\n9 of 9\n\n3 of 4\n", ""),
+            (
+                "attest-cli 3 of 4 --part 1/2\nPart 1 of 2\n\n3 of 4\n\n3 of 5\n",
+                "printed by a part, and not shown: '3 of 5'",
+            ),
         ):
             with self.subTest(text):
                 record.write_text(text)
                 status, out = self.docs("--check")
                 self.assertEqual(status, 1 if words else 0, out)
                 self.assertIn(words, out)
+        self.hello("```console", "<!-- console: record sweep -->\n```console")
+        self.assertEqual(self.docs()[0], 0)  # the last record is of a part: the command is run
+        self.assertEqual(self.docs("--check")[0], 1)
         os.utime(record, (0, 0))  # older than the command: the command is run
         self.assertEqual(self.docs("--check")[0], 0)
 
