@@ -107,8 +107,8 @@ def is_left_out(block):
 
 
 def differences(session, page, text, check):
-    """Runs the blocks of a page. Gives (block, message, its new text) for each that is not what its commands print. Only
-    `check` uses a record of a part."""
+    """Runs the blocks of a page. Gives (block, message, its new text) for each that is not what its commands print.
+    Only `check` uses a record of a part."""
     for block in pages.blocks(text):
         if block.language != "console" or is_left_out(block) is not None:
             continue
