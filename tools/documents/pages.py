@@ -22,6 +22,7 @@ import re
 
 LICENCE = re.compile(r"\A(#|//|/\*) SPDX-License-Identifier: MIT( \*/)?\n")
 OPTIONS = {"status": int, "first": int, "last": int, "quiet": None, "needs": str, "record": str}
+README, README_LINES = pathlib.Path("README.md"), 150
 RECORDS = "records"  # a folder of dated results, whose blocks are what they were
 ROOMS = "specs|reference|golden|optimized|tests|tools"
 
@@ -169,6 +170,8 @@ def mistakes(project, page):
         for path in re.findall(rf"`((?:{ROOMS})/[\w./-]+)`", line):
             if not (project / path).exists() and not re.search("family/stem|NAME", path):
                 yield f"line {number}: there is no {path}"
+    if page == README and len(lines) > README_LINES + 1:
+        yield f"{len(lines) - 1} lines, at most {README_LINES} are allowed"
     for number, target in links(text):
         path, _, anchor = target.partition("#")
         to = (project / page).parent / path if path else project / page
@@ -197,14 +200,11 @@ def mistakes_of_block(project, block):
 def index_of(project, page):
     """The page that must link to this one: README.md of its folder or of the nearest folder above."""
     folders = page.parents if page.name != "README.md" else page.parent.parents
-    return next(
-        (folder / "README.md" for folder in folders if (project / folder / "README.md").is_file()),
-        pathlib.Path("README.md"),
-    )
+    return next((folder / "README.md" for folder in folders if (project / folder / "README.md").is_file()), README)
 
 
 def is_in_index(project, page):
-    if page == pathlib.Path("README.md"):
+    if page == README:
         return True
     index = project / index_of(project, page)
     if not index.is_file():

@@ -96,6 +96,12 @@ class Pages(unittest.TestCase):
                 self.hello(old, new)
                 self.finds(words)
 
+    def test_the_readme_is_short(self):
+        self.hello("# Hello\n", "# Hello\n" + "\n" * 136)
+        self.assertEqual(self.docs("--static")[0], 0)
+        self.hello("# Hello\n", "# Hello\n" + "\n" * 137)
+        self.finds("README.md: 151 lines, at most 150 are allowed")
+
     def test_what_is_not_run_is_counted_with_its_reason(self):
         for mark, reason in (("not run: no GPU", "no GPU"), ("console: needs nothing_", "no module nothing_ here")):
             self.hello("```console\n$ tools/attest 3", f"<!-- {mark} -->\n```console\n$ exit 3;")
@@ -148,14 +154,20 @@ class Pages(unittest.TestCase):
             ("attest-cli 3 of 4 --json x\n3 of 4\n", ""),
             ("attest-cli 3 of 4\n2 of 4\n", "shown:"),
             ("attest-cli 3 of 5\n3 of 4\n", "is of `attest-cli 3 of 5`"),
-            ("attest-cli 3 of 4 --part 1/2\nPart 1 of 2\n3 of 4\n", ""),
-            ("attest-cli 3 of 4 --part 1/2\nPart 1 of 2\n3 of 5\n", "printed by a part, and not shown: '3 of 5'"),
+            ("attest-cli 3 of 4 --part 1/2\nPart 1 of 2\n\n9 of 9\n\n3 of 4\n", ""),
+            (
+                "attest-cli 3 of 4 --part 1/2\nPart 1 of 2\n\n3 of 4\n\n3 of 5\n",
+                "printed by a part, and not shown: '3 of 5'",
+            ),
         ):
             with self.subTest(text):
                 record.write_text(text)
                 status, out = self.docs("--check")
                 self.assertEqual(status, 1 if words else 0, out)
                 self.assertIn(words, out)
+        self.hello("```console", "<!-- console: record sweep -->\n```console")
+        self.assertEqual(self.docs()[0], 0)  # the last record is of a part: the command is run
+        self.assertEqual(self.docs("--check")[0], 1)
         os.utime(record, (0, 0))  # older than the command: the command is run
         self.assertEqual(self.docs("--check")[0], 0)
 
