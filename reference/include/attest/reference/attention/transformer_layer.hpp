@@ -13,7 +13,7 @@ namespace attest::reference::attention::transformer_layer {
 using In = attest::spec::attention::transformer_layer::In<Number>;
 using Out = attest::spec::attention::transformer_layer::Out<Number>;
 using multi_head::projected;
-/// What one of the attentions is given: who asks, who is asked, and the projections.
+/// Inputs of one of the attentions: tokens of the queries, tokens of the keys and values, projections.
 using Heads = multi_head::In;
 
 /// Attention of the tokens on themselves.

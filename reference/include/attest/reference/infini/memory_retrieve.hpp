@@ -27,7 +27,7 @@ inline Matrix features(const std::string& map, View<const Number, 2> x) {
 
 /// numerator / denominator, and the convention where the denominator is 0 (C1).
 inline Number ratio(const Number& numerator, const Number& denominator, const std::string& zero_denominator) {
-  if (is_zero(denominator)) return zero_denominator == "nan" ? Number(std::nan("")) : Number(0);
+  if (is_zero(denominator)) return zero_denominator == "nan" ? not_a_number() : Number(0);
   return numerator / denominator;
 }
 
@@ -35,7 +35,7 @@ inline Number ratio(const Number& numerator, const Number& denominator, const st
 template <class Z>
 Number denominator(Row phi, const Z& z, double eps) {
   const Number total = dot(phi, z);
-  return eps == 0 ? total : total + eps;
+  return eps == 0 ? total : total + parameter(eps);
 }
 
 /// phi^T memory / (phi^T z + eps)
@@ -64,7 +64,7 @@ inline void augmented(const In& in, const Out& out) {
   const auto phi = features(in.feature_map, in.q);
   for (const Index i : wanted(out.a)) {
     const auto w = product(phi[i], both);
-    const Number below = stage("denominator", in.eps == 0 ? w(m) : w(m) + in.eps);
+    const Number below = stage("denominator", in.eps == 0 ? w(m) : w(m) + parameter(in.eps));
     for (Index b = 0; b < m; ++b) out.a(i, b) = ratio(w(b), below, in.zero_denominator);
   }
 }
