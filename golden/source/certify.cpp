@@ -190,14 +190,24 @@ bool applies(const FormDeclaration& form, const Problem& problem) {
   return holds(form.when, *problem.spec, problem.sizes, problem.parameters);
 }
 
+bool is_modelled(const FormDeclaration& form, const Problem& problem) {
+  return !form.numeric && applies(form, problem);
+}
+
+const FormDeclaration& first_modelled_form(const Problem& problem) {
+  for (const auto& form : problem.spec->forms)
+    if (is_modelled(form, problem)) return form;
+  throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
+}
+
 CertifiedTensors error_model(const Problem& problem, const Arrays& cotangents, const PerChannel& largest_units) {
+  first_modelled_form(problem);
   CertifiedTensors tensors;
   for (const auto& form : problem.spec->forms) {
-    if (form.numeric || !applies(form, problem)) continue;
+    if (!is_modelled(form, problem)) continue;
     ErrorModel model(largest_units);
     merge_model(tensors, model, problem, run(model, problem, form.name, cotangents));
   }
-  if (tensors.empty()) throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
   return tensors;
 }
 

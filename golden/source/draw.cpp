@@ -64,11 +64,26 @@ Recipe parse_recipe(const std::string& text) {
   return recipe;
 }
 
-/// An element's place: its row along the first axis and its column in the flattened rest.
+/// Draws the element at a row along the first axis and a column in the flattened rest.
 using Fill = std::function<double(Stream&, Index row, Index column)>;
 
 constexpr double kSmall = 0.25;
 
+/// A recipe of booleans, 1 for true; none where the name is that of no such recipe.
+Fill mask_of(const Recipe& recipe, Index rows, Index columns) {
+  const std::string& name = recipe.name;
+  if (name == "visible") return [p = recipe.at(0)](Stream& s, Index, Index) { return s.uniform() <= p ? 1.0 : 0.0; };
+  if (name == "empty_rows")
+    return [=](Stream& s, Index row, Index) { return row != 0 && row != rows - 1 && s.uniform() <= 0.7 ? 1.0 : 0.0; };
+  if (name == "padding")
+    return [=, p = recipe.at(0)](Stream&, Index, Index column) {
+      return static_cast<double>(column) < std::ceil(p * static_cast<double>(columns)) ? 1.0 : 0.0;
+    };
+  if (name == "hide_first") return [](Stream&, Index, Index column) { return column == 0 ? 0.0 : 1.0; };
+  return nullptr;
+}
+
+/// Throws SpecError on an unknown recipe.
 Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
   const auto row_of = [rows](double number) {
     return number < 0 ? rows + static_cast<Index>(number) : static_cast<Index>(number);
@@ -126,18 +141,11 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
       const double x = s.normal();
       return s.uniform() <= p && column > 0 ? -std::numeric_limits<double>::infinity() : x;
     };
-  if (name == "visible") return [p = recipe.at(0)](Stream& s, Index, Index) { return s.uniform() <= p ? 1.0 : 0.0; };
-  if (name == "empty_rows")
-    return [=](Stream& s, Index row, Index) { return row != 0 && row != rows - 1 && s.uniform() <= 0.7 ? 1.0 : 0.0; };
-  if (name == "padding")
-    return [=, p = recipe.at(0)](Stream&, Index, Index column) {
-      return static_cast<double>(column) < std::ceil(p * static_cast<double>(columns)) ? 1.0 : 0.0;
-    };
-  if (name == "hide_first") return [](Stream&, Index, Index column) { return column == 0 ? 0.0 : 1.0; };
   if (name == "positions")
     return [start = recipe.at(0), step = recipe.at(1)](Stream&, Index row, Index) {
       return start + step * static_cast<double>(row);
     };
+  if (Fill mask = mask_of(recipe, rows, columns)) return mask;
   throw SpecError(fmt::format("unknown recipe '{}' for drawing inputs", name));
 }
 

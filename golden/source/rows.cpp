@@ -46,72 +46,83 @@ std::optional<std::string> too_wide(const Problem& problem, const CertifiedTenso
   return std::nullopt;
 }
 
-}  // namespace
-
-EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const WantedRows& rows,
+/// Bounds and expected sizes by the error model of those forms.
+CertifiedTensors modelled(const Problem& problem, const Profile& profile, const WantedRows& rows,
                           const std::vector<std::string>& forms) {
-  EnclosedRows result;
-  std::string modelled;  // the first form whose error is bounded: in binary64 others may leave its range
-  for (const auto& form : problem.spec->forms) {
-    const bool asked = forms.empty() ? !form.numeric && applies(form, problem)
-                                     : std::find(forms.begin(), forms.end(), form.name) != forms.end();
-    if (!asked) continue;
-    if (modelled.empty()) modelled = form.name;
+  CertifiedTensors tensors;
+  for (const auto& form : forms) {
     ErrorModel model(profile.units);
     Decisions log;
-    merge_model(result.outputs, model, problem, outputs_of(model, problem, form.name, &log, rows));
+    merge_model(tensors, model, problem, outputs_of(model, problem, form, &log, rows));
     for (std::size_t i = 0; i < log.margin.size(); ++i)
       if (log.margin[i] <= log.error[i])
         throw Uncertifiable(
             fmt::format("{}: decision {} is too close to call: certify() has both answers", problem.spec->id, i));
   }
   for (const auto& output : problem.spec->outputs)
-    if (const auto wanted = output.shape.empty() ? rows.end() : rows.find(output.shape[0]);
-        wanted != rows.end() && !result.outputs.empty())
-      result.outputs.at(output.name).shape[0] = static_cast<Index>(wanted->second.size());
-  if (result.outputs.empty())
-    throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
+    if (const auto wanted = output.shape.empty() ? rows.end() : rows.find(output.shape[0]); wanted != rows.end())
+      tensors.at(output.name).shape[0] = static_cast<Index>(wanted->second.size());
+  return tensors;
+}
+
+/// Sets hi to one form's values in binary64 and lo to 0. Returns the first element whose own error is too large.
+std::optional<std::string> by_binary64(CertifiedTensors& tensors, const Problem& problem, const Profile& profile,
+                                       const WantedRows& rows, const std::string& form) {
   Binary64 plain;
-  for (auto& [name, values] : outputs_of(plain, problem, modelled, nullptr, rows)) {
-    auto& tensor = result.outputs.at(name);
+  for (auto& [name, values] : outputs_of(plain, problem, form, nullptr, rows)) {
+    auto& tensor = tensors.at(name);
     tensor.lo.assign(values.size(), 0);
     tensor.hi = std::move(values);
   }
   // Bounds hold at all units below those that they were taken at, those of binary64 among them. A value that is not
   // finite may be an overflow on the way: no radius is known.
   const auto& of_binary64 = golden::profile("f64").units;
-  const auto own_error = [&](const std::string&, const CertifiedTensor& tensor, std::size_t i) {
+  return too_wide(problem, tensors, profile, [&](const std::string&, const CertifiedTensor& tensor, std::size_t i) {
     return std::isfinite(tensor.hi[i]) ? bound_of(tensor, i, of_binary64) : std::numeric_limits<double>::quiet_NaN();
-  };
-  if (!too_wide(problem, result.outputs, profile, own_error)) {
-    result.rung = "binary64";
-    return result;
+  });
+}
+
+/// Sets hi and lo to the midpoints of the definition's enclosures. Returns the first element whose radius is too large.
+std::optional<std::string> by_arb(CertifiedTensors& tensors, const Problem& problem, const Profile& profile,
+                                  const WantedRows& rows, long bits) {
+  Certificate certificate(bits);
+  const auto balls = outputs_of(certificate, problem, problem.spec->forms[0].name, nullptr, rows);
+  for (const auto& [name, values] : balls) {
+    auto& tensor = tensors.at(name);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      tensor.hi[i] = approximate(values[i]);
+      Ball rest;
+      if (std::isfinite(tensor.hi[i])) arb_sub(rest.get(), values[i].get(), Ball(tensor.hi[i]).get(), bits);
+      tensor.lo[i] = static_cast<float>(approximate(rest));
+    }
   }
+  return too_wide(problem, tensors, profile,
+                  [&](const std::string& name, const CertifiedTensor& tensor, std::size_t i) {
+                    const Ball& ball = balls.at(name)[i];
+                    if (std::isnan(approximate(ball)))
+                      return 0.0;  // the equation gives no number there: what is undecided has thrown
+                    return mag_get_d(arb_radref(ball.get())) + std::abs(static_cast<double>(tensor.lo[i])) * 0x1p-24;
+                  });
+}
+
+}  // namespace
+
+EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const WantedRows& rows,
+                          const std::vector<std::string>& forms) {
+  std::vector<std::string> asked;
+  for (const auto& form : problem.spec->forms)
+    if (forms.empty() ? is_modelled(form, problem) : std::find(forms.begin(), forms.end(), form.name) != forms.end())
+      asked.push_back(form.name);
+  if (asked.empty()) throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
+  EnclosedRows result{modelled(problem, profile, rows, asked), "binary64"};
+  // The first form only: in binary64 others may leave its range.
+  if (!by_binary64(result.outputs, problem, profile, rows, asked.front())) return result;
   std::string where = "a branch";
   for (long bits = 128; bits <= CertifyOptions().precision_limit; bits *= 2) {
     try {
-      Certificate certificate(bits);
-      const auto balls = outputs_of(certificate, problem, problem.spec->forms[0].name, nullptr, rows);
-      for (const auto& [name, values] : balls) {
-        auto& tensor = result.outputs.at(name);
-        for (std::size_t i = 0; i < values.size(); ++i) {
-          tensor.hi[i] = approximate(values[i]);
-          Ball rest;
-          if (std::isfinite(tensor.hi[i])) arb_sub(rest.get(), values[i].get(), Ball(tensor.hi[i]).get(), bits);
-          tensor.lo[i] = static_cast<float>(approximate(rest));
-        }
-      }
-      const auto radius = [&](const std::string& name, const CertifiedTensor& tensor, std::size_t i) {
-        const Ball& ball = balls.at(name)[i];
-        if (std::isnan(approximate(ball)))
-          return 0.0;  // the equation gives no number there: what is undecided has thrown
-        return mag_get_d(arb_radref(ball.get())) + std::abs(static_cast<double>(tensor.lo[i])) * 0x1p-24;
-      };
-      const auto wide = too_wide(problem, result.outputs, profile, radius);
-      if (!wide) {
-        result.rung = fmt::format("Arb, {} bits", bits);
-        return result;
-      }
+      const auto wide = by_arb(result.outputs, problem, profile, rows, bits);
+      result.rung = fmt::format("Arb, {} bits", bits);
+      if (!wide) return result;
       where = *wide;
     } catch (const Undecided& branch) {
       where = fmt::format("the branch '{}'", branch.what());

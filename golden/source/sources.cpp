@@ -67,7 +67,7 @@ json tensors(const std::vector<TensorDeclaration>& declared) {
   return all;
 }
 
-/// What a kernel's call looks like: all that another equation's reference sees of this one.
+/// The interface of an equation: all that another equation's reference sees of it.
 json interface_of(const Spec& spec) {
   json sizes = json::array(), parameters = json::array();
   for (const auto& size : spec.sizes) sizes.push_back(size.name);

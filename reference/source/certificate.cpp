@@ -21,6 +21,22 @@ void Certificate::square_root(Ball& r, const Ball& a) {
   arb_sqrt(r.get(), a.get(), bits_);
 }
 
+double Certificate::nearest(const Number& x) const {
+  arf_t end;
+  arf_init(end);
+  arb_get_lbound_arf(end, value(x).get(), bits_);
+  const double low = arf_get_d(end, ARF_RND_NEAR);
+  arb_get_ubound_arf(end, value(x).get(), bits_);
+  const double high = arf_get_d(end, ARF_RND_NEAR);
+  arf_clear(end);
+  if (low != high) throw Undecided("the nearest double");
+  return low;
+}
+
+Handle Certificate::pi() {
+  return made([&](Ball& r) { arb_const_pi(r.get(), bits_); });
+}
+
 Handle Certificate::pivot(Handle a) {
   return made([&](Ball& r) { arb_get_mid_arb(r.get(), at(a).get()); });
 }

@@ -3,6 +3,7 @@
 
 #include <mpfr.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -175,7 +176,7 @@ Handle ErrorModel::chained(Handle partial, Handle adjoint, Partial kind) {
   return made([&](Rounding& r) { r = product_of(operand(p), operand(a)); });
 }
 
-/// What a sum is made of so far.
+/// Running totals of a sum.
 struct ErrorModel::Total {
   Rounding total;
   double magnitudes = 0, squares = 0;
@@ -224,7 +225,7 @@ Handle ErrorModel::dot(const Row& a, const Row& b) {
 // --- products of a row with a matrix of plain inputs
 // -----------------------------------------------------------------------
 //
-// What dot() does, column for column the same operations in the same order, for kLanes columns side by side. The factor
+// dot() of each column, the same operations in the same order, for kLanes columns side by side. The factor
 // of the row is taken apart once for all of them; an input has no errors but those of an operand.
 
 namespace {
@@ -341,8 +342,10 @@ void ErrorModel::row_times_matrix(const Row& row, const View<const Number, 2>& m
     const Rounding x = element(row, i), factor = operand(x);
     factors.emplace_back(factor, magnitude(factor), is_exact_zero(x));
   }
-  bool finite = true;
-  for (Index i = 0; i < n; ++i)
+  // Only factors that are inputs have a shorter way for finite elements: without them nobody asks.
+  const bool inputs = std::any_of(factors.begin(), factors.end(), [](const RowFactor& factor) { return factor.input; });
+  bool finite = inputs;
+  for (Index i = 0; inputs && i < n; ++i)
     for (Index c = 0; c < columns; ++c)
       finite &= std::isfinite(matrix.plain()[i * matrix.stride(0) + c * matrix.stride(1)]);
   for (Index first = 0; first < columns; first += kLanes) {

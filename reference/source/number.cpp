@@ -3,7 +3,9 @@
 
 #include <limits>
 #include <new>
+#include <numbers>
 
+#include "attest/reference/certificate.hpp"
 #include "attest/reference/tape.hpp"
 #include "attest/reference/vocabulary.hpp"
 
@@ -19,6 +21,8 @@ Handle Arithmetic::grow() {
   counts_.push_back(1);
   return static_cast<Handle>(next);
 }
+
+Handle Arithmetic::pi() { return constant(std::numbers::pi); }
 
 void Arithmetic::row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) {
   for (Index c = 0; c < matrix.extent(1); ++c) out[c] = Number::owning(dot(row, matrix.column(c)));
@@ -58,9 +62,33 @@ Number one() { return Number(1); }
 
 }  // namespace
 
-Number::Number(double constant) {
-  if (constant == 0 && !std::signbit(constant)) return;
-  handle_ = arithmetic().constant(constant);
+Number::Number(Exactly constant) {
+  if (constant.value == 0 && !std::signbit(constant.value)) return;
+  handle_ = arithmetic().constant(constant.value);
+}
+
+Number parameter(const double& x) { return Number(Number::Exactly{x}); }
+
+Number rational(Index p, Index q) {
+  if (arithmetic().finer_than_binary64()) return Number(p) / Number(q);
+  return Number(Number::Exactly{static_cast<double>(p) / static_cast<double>(q)});
+}
+
+Number pi() { return Number::owning(arithmetic().pi()); }
+
+Constant::operator Number() const {
+  return arithmetic().finer_than_binary64() ? formula_() : Number(Number::Exactly{nearest()});
+}
+
+/// The double that both ends of a narrow enclosure round to.
+double Constant::nearest() const {
+  std::call_once(once_, [this] {
+    Certificate certificate(128);
+    const Scope scope(certificate);
+    const Number x = formula_();
+    nearest_ = certificate.nearest(x);
+  });
+  return nearest_;
 }
 
 Number Number::input(double x) {

@@ -3,6 +3,14 @@
 
 namespace attest::reference {
 
+Handle Witness::pi() {
+  return made([&](Real& r) {
+    Real x(0);  // of the precision in scope
+    mpfr_const_pi(x.backend().data(), MPFR_RNDN);
+    r = std::move(x);
+  });
+}
+
 Handle Witness::sum(const Number* terms, Index n) {
   if (n == 0) return 0;
   Real total = at(terms[0].handle());

@@ -213,7 +213,7 @@ std::string fault_unit(const Spec& spec) {
       spec.id, spec.family(), spec.stem(), symbol(spec));
   for (const auto& fault : spec.faults)
     text += fmt::format("  if (fault == \"{0}\") return attest::faults::{1}::{2}::{0}(in, out{3});\n", fault.name,
-                        spec.family(), spec.stem(), fault.amplitude > 0 ? ", reference::Number(amplitude)" : "");
+                        spec.family(), spec.stem(), fault.amplitude > 0 ? ", reference::parameter(amplitude)" : "");
   text += fmt::format("  unknown_fault(\"{0}\", fault);\n}}\n\n}}  // namespace attest::judge\n", spec.id);
   return text;
 }

@@ -44,8 +44,6 @@ private:
   Index rows_, columns_;
 };
 
-inline Number not_a_number() { return Number(std::nan("")); }
-
 /// ln 2
 inline Number ln2() { return log(Number(2)); }
 

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ci_cost.py JUNIT [--ninja-log FILE] [--build-seconds S] [--slowest N]: what a run of the tests cost, from the file that
-`ctest --output-junit` wrote: the slowest tests, the groups of tests (the name up to the first "/"), what of the long sweeps was left
-out, and, from the log of ninja, what was compiled for single equations. `per equation` divides by the number of specs: what one more
-costs, where a group grows with the equations. Seconds are added up over tests and compilations that ran beside each other."""
+"""ci_cost.py JUNIT [--ninja-log FILE] [--build-seconds S] [--slowest N]: prints the cost of a run of the tests.
+
+From the file that `ctest --output-junit` wrote: the slowest tests, the groups of tests (the name up to the first "/"),
+and which parts of the long sweeps were left out; from the log of ninja: the seconds that compiling single equations
+took. `per equation` divides by the number of specs, which is the cost of one more where a group grows with the
+equations. Seconds are added up over tests and compilations that ran beside each other.
+"""
 
 import argparse
 import collections

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""engine.py [--build DIR] [--record FILE]: what the reference costs, in one run.
+"""engine.py [--build DIR] [--record FILE]: measures the cost of the reference, in one run.
 
-Processor seconds to compile all references and all faults (each unit as the build compiles it, one after the other, without a compiler
-cache); milliseconds of one query at a real size (attest_bench_rows); seconds of `attest mutants --seeds 40` and `attest check openmp`.
-The build folder (build/release) must be up to date: cmake --build build/release --target attest-cli attest_openmp attest_bench_rows
+Processor seconds to compile all references and all faults (each unit as the build compiles it, one after the other,
+without a compiler cache); milliseconds of one query at a real size (attest_bench_rows); seconds of
+`attest mutants --seeds 40` and `attest check openmp`. The build folder (build/release) must be up to date:
+cmake --build build/release --target attest-cli attest_openmp attest_bench_rows
 """
 
 import argparse
@@ -70,18 +71,16 @@ def main():
         if pathlib.Path("/proc/cpuinfo").exists()
         else None
     )
-    line(
-        f"{time.strftime('%Y-%m-%d')}, commit {commit or 'unknown'}, {model[1] if model else platform.machine()}, {os.cpu_count()} processors\n"
-    )
+    processor = model[1] if model else platform.machine()
+    line(f"{time.strftime('%Y-%m-%d')}, commit {commit or 'unknown'}, {processor}, {os.cpu_count()} processors\n")
     line("| what | figure |\n| --- | ---: |")
     for folder, what in (("reference", "all references"), ("faults", "all faults")):
         total, units, (slowest, name) = compiled(build, folder)
         line(f"| compiling {what}, {units} units (slowest {name}: {slowest:.1f} s) | {total:.1f} s of a processor |")
     _, _, rows = processor_seconds([build / "tools" / "bench" / "attest_bench_rows", "--json"], ROOT)
     for row in map(json.loads, rows.splitlines()):
-        line(
-            f"| one query of {row['keys']} keys, d = m = {row['width']}: {row['subject']} | {row['milliseconds']:.2f} ms |"
-        )
+        query = f"one query of {row['keys']} keys, d = m = {row['width']}: {row['subject']}"
+        line(f"| {query} | {row['milliseconds']:.2f} ms |")
     for arguments in (["mutants", "--seeds", "40"], ["check", "openmp"]):
         seconds, wall, _ = processor_seconds([build / "tools" / "attest-cli", *arguments], ROOT)
         line(f"| attest {' '.join(arguments)} | {wall:.1f} s ({seconds:.1f} s of a processor) |")

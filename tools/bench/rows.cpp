@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// attest_bench_rows [--keys N] [--width N] [--repetitions N] [--json]: what one query of causal attention costs at a
+// attest_bench_rows [--keys N] [--width N] [--repetitions N] [--json]: the cost of one query of causal attention at a
 // real size, in milliseconds of processor time: its value, its bound and expected size, and what a judgement of it
-// needs beside (planted faults, correct kernels of other orders). Medians over the repetitions.
+// needs beside (its faults, correct kernels of other orders). Medians over the repetitions.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -53,13 +53,13 @@ inline void activation_before_first(const In& in, const Out& out) {
 
 inline void gelu_by_sigmoid(const In& in, const Out& out) {
   with_hidden(in, out, [&](Index, const Number& u) {
-    return in.activation == Activation::gelu_tanh ? u * sigmoid(Number(1.702) * u) : right::activated(in, u);
+    return in.activation == Activation::gelu_tanh ? u * sigmoid(rational(1702, 1000) * u) : right::activated(in, u);
   });
 }
 
 inline void leaky(const In& in, const Out& out) {
   with_hidden(in, out, [&](Index, const Number& u) {
-    return in.activation == Activation::relu && !positive(u) ? Number(0.01) * u : right::activated(in, u);
+    return in.activation == Activation::relu && !positive(u) ? rational(1, 100) * u : right::activated(in, u);
   });
 }
 

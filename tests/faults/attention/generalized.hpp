@@ -62,7 +62,7 @@ inline void unnormalised(const In& in, const Out& out) {
 
 inline void eps_added(const In& in, const Out& out) {
   with_numerators(in, out, [&](const Number& x, Index i) {
-    return right::ratio(in, x, denominator(in, i, right::visible(in, i)) + Number(1e-6));
+    return right::ratio(in, x, denominator(in, i, right::visible(in, i)) + rational(1, 1000000));
   });
 }
 
@@ -99,7 +99,7 @@ inline void normaliser_of_column(const In& in, const Out& out) {
 
 inline void rbf_unsquared(const In& in, const Out& out) {
   with_exponent(in, out, "rbf",
-                [&](Index i, Index j) { return Number(-in.gamma) * sqrt(right::squared_distance(in, i, j)); });
+                [&](Index i, Index j) { return -parameter(in.gamma) * sqrt(right::squared_distance(in, i, j)); });
 }
 
 inline void rbf_sign(const In& in, const Out& out) {
@@ -111,7 +111,10 @@ inline void rbf_half_gamma(const In& in, const Out& out) {
 }
 
 inline void rbf_without_key_norms(const In& in, const Out& out) {
-  with_exponent(in, out, "rbf", [&](Index i, Index j) { return Number(2 * in.gamma) * dot(in.q[i], in.k[j]); });
+  with_exponent(in, out, "rbf", [&](Index i, Index j) {
+    const double twice = 2 * in.gamma;
+    return parameter(twice) * dot(in.q[i], in.k[j]);
+  });
 }
 
 inline void unscaled_as_equivalent(const In& in, const Out& out) {

@@ -48,20 +48,20 @@ void with_deviation(const In& in, const Out& out, F&& deviation) {
 }
 
 inline void eps_outside_sqrt(const In& in, const Out& out) {
-  with_deviation(in, out, [&](const Number& v) { return sqrt(v) + in.eps; });
+  with_deviation(in, out, [&](const Number& v) { return sqrt(v) + parameter(in.eps); });
 }
 
 inline void variance_not_rooted(const In& in, const Out& out) {
-  with_deviation(in, out, [&](const Number& v) { return v + in.eps; });
+  with_deviation(in, out, [&](const Number& v) { return v + parameter(in.eps); });
 }
 
 inline void normaliser_drift(const In& in, const Out& out, const Number& c) {
-  with_deviation(in, out, [&](const Number& v) { return sqrt(v + in.eps) / (Number(1) + c); });
+  with_deviation(in, out, [&](const Number& v) { return sqrt(v + parameter(in.eps)) / (Number(1) + c); });
 }
 
 inline void reciprocal_root(const In& in, const Out& out) {
   with_moments(in, out, [&](const auto&, const Vector& rest, const Number& v) {
-    const Number by = 1 / sqrt(v + in.eps);
+    const Number by = 1 / sqrt(v + parameter(in.eps));
     return tabulate(rest.extent(), [&](Index a) { return rest(a) * by; });
   });
 }
@@ -96,7 +96,7 @@ void normalised_over(const In& in, const Out& out, Index count, F&& entry) {
       const auto all = tabulate(count, [&](Index t) { return entry(t, a); });
       const Number mu = mean(count, [&](Index t) { return all(t); });
       const Number v = mean(count, [&](Index t) { return Number((all(t) - mu) * (all(t) - mu)); });
-      xhat(i, a) = (in.x(i, a) - mu) / sqrt(v + in.eps);
+      xhat(i, a) = (in.x(i, a) - mu) / sqrt(v + parameter(in.eps));
     }
   Index i = 0;
   right::each_row(in, out, [&](const auto&) {

@@ -48,7 +48,7 @@ inline void scale_drift(const In& in, const Out& out, const Number& c) { with_qu
 inline void scaled_projection(const In& in, const Out& out) {
   In other = in;
   other.scale = 1;
-  with_queries_times(other, out, in.scale ? Number(*in.scale) : 1 / sqrt(Number(in.w_q.extent(2))));
+  with_queries_times(other, out, in.scale ? parameter(*in.scale) : 1 / sqrt(Number(in.w_q.extent(2))));
 }
 
 inline void interleaved_split(const In& in, const Out& out) {

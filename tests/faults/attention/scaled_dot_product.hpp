@@ -61,7 +61,7 @@ void with_weights(const In& in, const Out& out, F&& weights) {
                   [&](Index i, const Vector& l, const right::Rows& v) { assign(out.o[i], product(weights(l), v)); });
 }
 
-inline Number given_scale(const In& in, const Number& otherwise) { return in.scale ? Number(*in.scale) : otherwise; }
+inline Number given_scale(const In& in, const Number& otherwise) { return in.scale ? parameter(*in.scale) : otherwise; }
 
 inline void scale_missing(const In& in, const Out& out) { with_scale(in, out, given_scale(in, Number(1))); }
 
@@ -104,9 +104,8 @@ inline void scaled_queries(const In& in, const Out& out) {
 
 inline void shifted_rows(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out, [&](const Number& q_k, Index i, Index j) {
-    return biased(in, i, j, scale * q_k) + Number(0.25 * static_cast<double>(i % 4));
-  });
+  with_logits(in, out,
+              [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * q_k) + rational(i % 4, 4); });
 }
 
 inline void causal_strict(const In& in, const Out& out) {

@@ -35,12 +35,13 @@ inline void no_normaliser(const In& in, const Out& out) {
 
 inline void elementwise_z(const In& in, const Out& out) {
   with_answer(in, out, [&](Row phi, Index b) {
-    return right::ratio(dot(phi, in.memory.column(b)), in.z(b % in.z.extent(0)) + in.eps, in.zero_denominator);
+    return right::ratio(dot(phi, in.memory.column(b)), in.z(b % in.z.extent(0)) + parameter(in.eps),
+                        in.zero_denominator);
   });
 }
 
 inline void sum_of_z(const In& in, const Out& out) {
-  const Number total = sum(in.z.extent(0), [&](Index a) { return in.z(a); }) + in.eps;
+  const Number total = sum(in.z.extent(0), [&](Index a) { return in.z(a); }) + parameter(in.eps);
   with_answer(in, out, [&](Row phi, Index b) {
     return right::ratio(dot(phi, in.memory.column(b)), total, in.zero_denominator);
   });

@@ -82,7 +82,8 @@ inline void denominator_missing(const In& in, const Out& out) {
 
 inline void denominator_not_inverted(const In& in, const Out& out) {
   with_output(in, out, [&](const Terms& t, Index i, Index b) {
-    return (t.carried_above(i, b) + t.above(i, b, 0, i + 1)) * (t.carried_below(i) + t.below(i, 0, i + 1) + in.eps);
+    return (t.carried_above(i, b) + t.above(i, b, 0, i + 1)) *
+           (t.carried_below(i) + t.below(i, 0, i + 1) + parameter(in.eps));
   });
 }
 

@@ -91,7 +91,7 @@ inline void denominator_missing(const In& in, const Out& out) {
 
 inline void denominator_not_inverted(const In& in, const Out& out) {
   with_output(in, out, [&](const State& state, Index b) {
-    return dot(in.phi_q, state.S.column(b)) * (dot(in.phi_q, state.Z) + in.eps);
+    return dot(in.phi_q, state.S.column(b)) * (dot(in.phi_q, state.Z) + parameter(in.eps));
   });
 }
 

@@ -17,14 +17,15 @@ inline Number squared(const Number& x) { return x * x; }
 
 /// sqrt(constant), sqrt(2 constant) in the symmetric layout
 inline Number linear_weight_of(const In& in) {
-  return sqrt(Number(in.layout == Layout::full ? in.constant : 2 * in.constant));
+  const double squared = in.layout == Layout::full ? in.constant : 2 * in.constant;
+  return sqrt(parameter(squared));
 }
 
 /// The equation with other squares and products.
 template <class S, class X>
 void with_products(const In& in, const Out& out, S&& square, X&& cross) {
   const Number weight = linear_weight_of(in);
-  right::each_feature(in, out, square, cross, [&](const Number& x) { return weight * x; }, Number(in.constant));
+  right::each_feature(in, out, square, cross, [&](const Number& x) { return weight * x; }, parameter(in.constant));
 }
 
 /// The equation with other features that hold the constant.
@@ -52,13 +53,13 @@ inline void cross_weight_two(const In& in, const Out& out) {
 }
 
 inline void linear_weight(const In& in, const Out& out) {
-  with_constant(in, out, Number(in.constant), Number(in.constant));
+  with_constant(in, out, parameter(in.constant), parameter(in.constant));
 }
 
 inline void constant_missing(const In& in, const Out& out) { with_constant(in, out, linear_weight_of(in), Number(0)); }
 
 inline void constant_rooted(const In& in, const Out& out) {
-  with_constant(in, out, linear_weight_of(in), sqrt(Number(in.constant)));
+  with_constant(in, out, linear_weight_of(in), sqrt(parameter(in.constant)));
 }
 
 inline void upper_triangle_twice(const In& in, const Out& out) {

@@ -64,7 +64,10 @@ inline void bias_of_query_rows(const In& in, const Out& out) {
 }
 
 inline void bf16_slopes(const In& in, const Out& out) {
-  with_slopes(in, out, [&](Index h, Index) { return Number(round_to(DType::bf16, approximate(right::slope(in, h)))); });
+  with_slopes(in, out, [&](Index h, Index) {
+    const double held = round_to(DType::bf16, approximate(right::slope(in, h)));
+    return parameter(held);
+  });
 }
 
 inline void bf16_distances(const In& in, const Out& out) {

@@ -101,7 +101,7 @@ inline void with_scale(const In& in, const Out& out, const Number& scale) {
 }
 
 inline void scale_missing(const In& in, const Out& out) {
-  with_scale(in, out, in.scale ? Number(*in.scale) : Number(1));
+  with_scale(in, out, in.scale ? parameter(*in.scale) : Number(1));
 }
 
 inline void scale_ignored(const In& in, const Out& out) { with_scale(in, out, 1 / sqrt(Number(in.q.extent(1)))); }

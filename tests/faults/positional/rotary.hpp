@@ -23,7 +23,7 @@ void with_turn(const In& in, const Out& out, F&& turn) {
 inline Turn by(const Number& angle) { return {cos(angle), sin(angle)}; }
 
 /// base^-exponent
-inline Number frequency(const In& in, const Number& exponent) { return exp(-exponent * log(Number(in.base))); }
+inline Number frequency(const In& in, const Number& exponent) { return exp(-exponent * log(parameter(in.base))); }
 
 /// The equation at another position.
 template <class F>

@@ -109,6 +109,9 @@ attest_mutant(a_rounding_rule_makes_no_golden_file_stale golden/source/sources.c
 attest_mutant(a_gradient_of_mpfr_is_doubled golden/source/certify.cpp arithmetics/Certificate.GradientsHaveTheSameWitnessesAsOutputs
   "tape.seed(x, Number::input(adjoint))" "tape.seed(x, Number::input(std::is_same_v<Arithmetic, Witness> ? 2 * adjoint : adjoint))"
 )
+attest_mutant(a_gradient_of_another_form_is_doubled golden/source/certify.cpp arithmetics/Certificate.GradientsHaveTheSameWitnessesAsOutputs
+  "run(elsewhere, problem, form.name, cotangents, &again)" "[&] { auto twice = cotangents; for (auto& [_, c] : twice) for (double& x : c.values) x *= 2; return run(elsewhere, problem, form.name, twice, &again); }()"
+)
 attest_mutant(a_stale_golden_file_is_accepted golden/source/store.cpp store/LoadGolden.RefusesAFileThatIsNotTheManifests
   "if (sha256(bytes) != entry.sha256)" "if (false)"
 )

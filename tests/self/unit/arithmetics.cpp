@@ -93,7 +93,7 @@ constexpr const char* kLinear = "attest:linear.causal:f32;n=48;c=16;m=4;chunk=8;
 
 /// A random expression, the same in every arithmetic.
 Number random_expression(std::mt19937_64& engine, int depth) {
-  if (depth == 0) return Number(static_cast<double>(static_cast<std::int64_t>(engine() % 2001) - 1000) / 64.0);
+  if (depth == 0) return rational(static_cast<Index>(engine() % 2001) - 1000, 64);
   const auto operation = engine() % 6;
   const Number a = random_expression(engine, depth - 1);
   switch (operation) {
@@ -164,8 +164,8 @@ TEST(Certificate, AnUndecidedBranchThrowsAndHigherPrecisionDecides) {
   }
   Certificate fine(300);
   const Scope scope(fine);
-  EXPECT_TRUE(positive(1 / Number(3) - 0.333333));
-  EXPECT_FALSE(less(1 / Number(3), 0.333333));
+  EXPECT_TRUE(positive(1 / Number(3) - rational(333333, 1000000)));
+  EXPECT_FALSE(less(1 / Number(3), rational(333333, 1000000)));
 }
 
 TEST(Certificate, PrecisionLimitNamesTheElement) {
@@ -253,7 +253,7 @@ TEST(Tape, ALostTermIsNoticed) {
     Binary64 arithmetic;
     const Scope scope(arithmetic);
     Tape tape;
-    const Number x = tape.variable(3.0);
+    const Number x = tape.variable(3);
     tape.seed(f(x), 1);
     tape.differentiate();
     return approximate(tape.adjoint(x));
@@ -353,9 +353,9 @@ TEST(ErrorModel, ExactZerosAndSmallConstantsCostNothing) {
   const Scope scope(model);
   const auto error = [&](const Number& x) { return model.error(model.value(x)); };
   EXPECT_EQ(error(Number(0) + Number(0)), 0);
-  EXPECT_EQ(error(0.5), 0);
-  EXPECT_GT(error(0.1), 0);
-  EXPECT_EQ(error(pivot(0.1)), 0);
+  EXPECT_EQ(error(Number(0.5)), 0);
+  EXPECT_GT(error(rational(1, 10)), 0);
+  EXPECT_EQ(error(pivot(rational(1, 10))), 0);
 }
 
 TEST(ErrorModel, AnAdjointIsAFactorOfAProductByOneAndIsPassedOnByASum) {

@@ -56,10 +56,8 @@ TEST_P(EveryEquation, NaNBeyondTheStoredSizesBreaksEveryLaw) {
   judge::LawBounds bounds;
   bool beyond = false;
   const laws::Evaluate evaluate = [&](const Problem& problem) {
-    const auto form = std::find_if(spec.forms.begin(), spec.forms.end(),
-                                   [&](const auto& one) { return !one.numeric && golden::applies(one, problem); });
     laws::Outcome outcome;
-    outcome.values = judge::emulated(problem, form->name, judge::kernel_of(profile));
+    outcome.values = judge::emulated(problem, golden::first_modelled_form(problem).name, judge::kernel_of(profile));
     outcome.bounds = [&bounds, &profile, owned = std::make_shared<Problem>(problem)]() -> const Arrays& {
       return bounds.of(*owned, profile);
     };

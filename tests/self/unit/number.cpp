@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <concepts>
 #include <cstring>
+#include <numbers>
 #include <random>
 
 #include "attest/golden/case.hpp"
@@ -225,6 +227,104 @@ TEST(Number, ReleasedValuesAreUsedAgain) {
   }
   EXPECT_LT(highest, 16u);
   EXPECT_EQ(approximate(total), 99999.0 * 100000.0);
+}
+
+// --- constants of formulas
+// --------------------------------------------------------------------------------------------------------------
+
+// A decimal is no double: `Number(0.044715)`, `0.044715 * x` and `parameter(0.044715)` do not compile. Neither does
+// `Number(x)` of a double that is no literal.
+template <int p, int q>
+concept MayBeALiteral = requires { typename std::bool_constant<(Literal(static_cast<double>(p) / q), true)>; };
+static_assert(MayBeALiteral<1, 2> && MayBeALiteral<-3, 4> && MayBeALiteral<255, 1> && MayBeALiteral<0, 1>);
+static_assert(!MayBeALiteral<44715, 1000000> && !MayBeALiteral<1, 10> && !MayBeALiteral<257, 1>);
+static_assert(!std::convertible_to<double, Number> && !std::convertible_to<float, Number>);
+template <class T>
+concept AParameter = requires(T x) { parameter(static_cast<T>(x)); };
+static_assert(AParameter<double&> && AParameter<const double&> && !AParameter<double>);
+template <class T>
+concept AFactor = requires(T x, Number y) { operator*(x, y); };
+static_assert(AFactor<int> && AFactor<Index> && !AFactor<double>);
+
+TEST(Constants, AFractionIsExactlyThatWhereNumbersAreReal) {
+  const Index p = 44715, q = 1000000;
+  {
+    Certificate certificate(256);
+    const Scope scope(certificate);
+    const Ball left = certificate.value(q * rational(p, q) - p), near = certificate.value(rational(p, q));
+    EXPECT_TRUE(arb_contains_zero(left.get()));
+    EXPECT_LT(arb_rel_accuracy_bits(near.get()), 300);
+    EXPECT_GT(arb_rel_accuracy_bits(near.get()), 250);
+    EXPECT_FALSE(arb_contains(near.get(), Ball(0.044715).get()));
+  }
+  {
+    Witness witness(256);
+    const Scope scope(witness);
+    EXPECT_LT(abs(witness.value(rational(p, q)) * q - p), Real("1e-70"));
+  }
+}
+
+TEST(Constants, AFractionIsRoundedOnceWhereNumbersAreBinary64) {
+  {
+    Binary64 arithmetic;
+    const Scope scope(arithmetic);
+    EXPECT_EQ(approximate(rational(44715, 1000000)), 0.044715);
+    EXPECT_EQ(approximate(pi()), std::numbers::pi);
+  }
+  {
+    reference::Cost arithmetic;
+    const Scope scope(arithmetic);
+    rational(44715, 1000000);
+    EXPECT_EQ(arithmetic.counts().by_name(), reference::Counts().by_name());
+  }
+  ErrorModel model(golden::narrow_units());
+  const Scope scope(model);
+  EXPECT_TRUE(same(model.value(rational(44715, 1000000)),
+                   {.value = 0.044715, .bound = {0.044715}, .variance = {0.044715 * 0.044715 / 3}}));
+  EXPECT_TRUE(same(model.value(rational(3, 8)), {.value = 0.375}));
+}
+
+const Constant two_roots([] { return 2 * sqrt(2 / pi()); });
+
+/// 2 sqrt(2 / pi), to 60 digits by mpmath.
+constexpr const char* kTwoRoots = "1.5957691216057307117597842397375274739034345246597386306637";
+
+TEST(Constants, AnExpressionOfConstantsIsComputedWhereNumbersAreRealAndRoundedOnceElsewhere) {
+  {
+    Witness witness(256);
+    const Scope scope(witness);
+    EXPECT_LT(abs(witness.value(two_roots) - Real(kTwoRoots)), Real("1e-55"));
+    Certificate certificate(128);
+    const Scope inner(certificate);
+    const Ball ball = certificate.value(two_roots);
+    arb_t digits;
+    arb_init(digits);
+    arb_set_str(digits, kTwoRoots, 256);
+    EXPECT_TRUE(arb_overlaps(ball.get(), digits));
+    EXPECT_GT(arb_rel_accuracy_bits(ball.get()), 120);
+    arb_clear(digits);
+  }
+  ErrorModel model(golden::narrow_units());
+  const Scope scope(model);
+  const double nearest = 1.5957691216057308;
+  EXPECT_TRUE(
+      same(model.value(two_roots), {.value = nearest, .bound = {nearest}, .variance = {nearest * nearest / 3}}));
+}
+
+/// gelu(1) = 1/2 (1 + tanh(sqrt(2/pi) 1.044715)), to 60 digits by mpmath; binary64's 0.044715 gives another 18th digit.
+TEST(Constants, TheGeluOfThePageIsThatOfItsDecimals) {
+  const Problem problem{&find_spec("attention.feed_forward"),
+                        {{"n", 1}, {"d", 1}, {"f", 1}},
+                        {{"activation", "gelu_tanh"}},
+                        {{"x", {{1, 1}, {1}}}, {"w_1", {{1, 1}, {1}}}, {"w_2", {{1, 1}, {1}}}}};
+  Certificate certificate(128);
+  const auto y = outputs_of(certificate, problem, "dense").at("y").at(0);
+  arb_t digits;
+  arb_init(digits);
+  arb_set_str(digits, "0.841191990608276704781995777045183860825761470114009437650164", 256);
+  EXPECT_TRUE(arb_overlaps(y.get(), digits));
+  EXPECT_GT(arb_rel_accuracy_bits(y.get()), 110);
+  arb_clear(digits);
 }
 
 // --- stages

@@ -173,7 +173,7 @@ const Bank::Facts& Bank::facts(const golden::GoldenCase& c) {
   for (std::size_t o = 0; o<kOrders.size(); o += work> kLargeCase ? 4 : 1) {
     const auto how = kernel_of(profile_, kOrders[o].order, c.name.seed);
     for (const auto& form : spec_.forms)
-      if (!form.numeric && golden::applies(form, c.problem))
+      if (golden::is_modelled(form, c.problem))
         add_null(std::string(kOrders[o].name) + " " + form.name, emulated(c.problem, form.name, how));
     for (const auto& fault : spec_.faults)
       if (!fault.equivalent.empty())

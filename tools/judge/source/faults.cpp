@@ -62,7 +62,7 @@ Arrays stored(const Problem& problem, Arrays outputs, const golden::Profile& pro
 bool within_range(const Problem& problem, const golden::Profile& profile) {
   if (profile.storage != DType::f16) return true;
   for (const auto& form : problem.spec->forms) {
-    if (form.numeric || !golden::applies(form, problem)) continue;
+    if (!golden::is_modelled(form, problem)) continue;
     Emulation emulation(kernel_of(profile));
     const auto outputs = outputs_of(emulation, problem, form.name);
     if (emulation.overflowed()) return false;

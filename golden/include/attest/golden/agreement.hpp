@@ -35,7 +35,7 @@ std::string gradient_of(std::string_view input);
 
 bool is_gradient(std::string_view result);
 
-/// What a result is shaped and stored by: the declaration of the output, or of the input which a gradient is of.
+/// The declaration that gives a result its shape and format: of the output, or of the input that a gradient is of.
 const TensorDeclaration& declaration_of(const Spec& spec, std::string_view result);
 
 std::vector<Index> shape_of_result(const Problem& problem, std::string_view result);

@@ -60,6 +60,12 @@ CertifiedTensors error_model(const Problem& problem, const Arrays& cotangents,
 /// A form exists for these sizes and parameters.
 bool applies(const FormDeclaration& form, const Problem& problem);
 
+/// Whether the error model bounds a form's errors for every kernel of the equation: it applies and is not numeric.
+bool is_modelled(const FormDeclaration& form, const Problem& problem);
+
+/// The first such form; throws SpecError where there is none.
+const FormDeclaration& first_modelled_form(const Problem& problem);
+
 /// The reference in double: one form's outputs; gradients when cotangents are given.
 Arrays evaluate_in_double(const Problem& problem, const std::string& form, const Arrays& cotangents);
 

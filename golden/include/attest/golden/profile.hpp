@@ -16,7 +16,8 @@ namespace attest::golden {
 inline constexpr std::array<std::string_view, reference::kChannels> kChannelNames{"accumulate", "operand", "function",
                                                                                   "store", "underflow"};
 
-/// What a kernel claims: how it stores, and the unit of each rounding channel. No other number decides a verdict.
+/// The precision that a kernel claims: formats of tensors, and the unit of each rounding channel. No other number
+/// decides a verdict.
 struct Profile {
   std::string name;
   DType storage = DType::f64;  // of inputs and outputs

@@ -25,8 +25,8 @@ struct EnclosedRows {
 EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const reference::WantedRows& rows,
                           const std::vector<std::string>& forms = {});
 
-/// What a form computes on the way and names ("weights", "denominator"), found by running it on the equation's small
-/// cases.
+/// The stages of a form ("weights", "denominator"), found by running it on the small cases of the equation: those of
+/// branches that none of them takes are not known.
 std::vector<std::string> stages_of(const Spec& spec, const FormDeclaration& form);
 
 }  // namespace attest::golden

@@ -13,8 +13,8 @@ namespace attest::golden {
 /// C++ without comments and without the white space that means nothing.
 std::string canonical(std::string_view code);
 
-/// What of a spec decides its golden values, as JSON: sizes, tensors, parameters, forms, constraints, cases; no prose,
-/// no laws, no faults, no evidence, no backends.
+/// The part of a spec that decides its golden values, as JSON: sizes, tensors, parameters, forms, constraints, cases;
+/// no prose, no laws, no faults, no evidence, no backends.
 std::string contract(const Spec& spec);
 
 /// Every file that the golden values of an equation are computed by, with its canonical text; of another equation that

@@ -38,7 +38,7 @@ std::filesystem::path file_of(const Spec& spec);
 /// header with all that it includes, the number types, the generator, the rounding of inputs.
 std::string source_hash(const Spec& spec, const std::filesystem::path& project);
 
-/// What a long run reports: done of total, and what is at hand.
+/// Called by a long run: so many of so many are done, and the name of the next.
 using Progress = std::function<void(std::size_t done, std::size_t total, const std::string& current)>;
 
 /// Writes the golden files of those equations, each with its manifest beside it, into `folder`; OpenMP over cases.

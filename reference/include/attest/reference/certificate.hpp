@@ -46,6 +46,11 @@ class Certificate : public Pooled<Certificate, Ball> {
 public:
   explicit Certificate(long bits) : bits_(bits) {}
   long bits() const { return bits_; }
+  /// The double that every number of the ball rounds to; throws Undecided where there are several.
+  double nearest(const Number& x) const;
+
+  bool finer_than_binary64() const override { return true; }
+  Handle pi() override;
 
   void from_input(Ball& r, double x) { arb_set_d(r.get(), x); }
   void from_constant(Ball& r, double x) { arb_set_d(r.get(), x); }

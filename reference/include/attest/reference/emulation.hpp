@@ -45,7 +45,7 @@ struct Kernel {
 };
 
 /// A kernel of low precision: every operation rounds as it does, in an order of one's choice. A form is then one more
-/// correct kernel, and a variant of an equation is a wrong one.
+/// correct kernel, and a fault is a wrong one.
 class Emulation : public Plain<Emulation> {
 public:
   explicit Emulation(const Kernel& kernel) : kernel_(kernel), engine_(kernel.seed) {}

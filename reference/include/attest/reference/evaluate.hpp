@@ -173,7 +173,7 @@ Values<typename Arithmetic::Value> outputs_of(Arithmetic& arithmetic, const Prob
   return outputs_of(arithmetic, problem, [&](Bundle& bundle) { evaluate(form, bundle); }, decisions, rows);
 }
 
-/// What a form computes on the way and names, in the order in which the names first appear.
+/// The stages of a form, in the order in which it computes them first.
 std::vector<std::string> stages_of(const Problem& problem, std::string_view form);
 
 }  // namespace attest::reference

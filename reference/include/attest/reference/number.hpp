@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <limits>
+#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,7 +24,7 @@ struct Decisions;
 /// Names a value in the store of the current arithmetic. 0 is the number zero in every arithmetic.
 using Handle = std::uint32_t;
 
-/// What a partial derivative is.
+/// Kinds of partial derivatives.
 enum class Partial {
   factor,  // the other factor of a product, whatever its value
   slope,   // of a function or a sum, where 1 and -1 pass the adjoint on
@@ -41,7 +44,7 @@ namespace attest::reference {
 /// A vector of numbers in memory: a row, a column, a list of intermediate results.
 using Row = View<const Number, 1>;
 
-/// What numbers are and how they are computed with. Values are never changed once they are made; their handles are
+/// Stores numbers and computes with them. Values are never changed once they are made; their handles are
 /// counted.
 class Arithmetic {
 public:
@@ -53,6 +56,10 @@ public:
   // One value from none, one or two.
   virtual Handle input(double x) = 0;     // of an equation: it is what it is
   virtual Handle constant(double x) = 0;  // of a formula
+  virtual Handle pi();
+  /// Whether constants of a formula that no double is (1/3, pi) are known more precisely than in binary64. Elsewhere
+  /// such a constant is the nearest double: a kernel rounds it once.
+  virtual bool finer_than_binary64() const { return false; }
   virtual Handle negated(Handle a) = 0;
   virtual Handle sum_of(Handle a, Handle b) = 0;
   virtual Handle difference(Handle a, Handle b) = 0;
@@ -84,14 +91,14 @@ public:
   /// out[r] = sum_i matrix_ri column_i
   virtual void matrix_times_column(const View<const Number, 2>& matrix, const Row& column, Number* out);
 
-  // What may be asked.
+  // Questions.
   virtual double approximate(Handle a) const = 0;
   virtual bool positive(Handle a) = 0;
   virtual bool less(Handle a, Handle b) = 0;
   virtual bool is_zero(Handle a) const = 0;
   /// A lower bound of a gap, certified where the arithmetic certifies.
   virtual double margin_of(Handle gap) const = 0;
-  /// What a correct kernel's error may make of a gap; 0 where the arithmetic has no errors.
+  /// By how much the errors of a correct kernel may change a gap; 0 where the arithmetic has no errors.
   virtual double error_of(Handle) const { return 0; }
 
   /// Whether inputs stay plain doubles in memory until something is computed from them.
@@ -165,13 +172,31 @@ private:
   Evaluation* before_;
 };
 
+/// A floating-point literal that is what it looks like: of at most 8 significant bits (0.5, -0.75), an infinity or NaN.
+/// A decimal such as 0.1 is no double; as a literal of a formula it does not compile. Write rational(1, 10).
+class Literal {
+public:
+  consteval Literal(double x) : value_(x) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (x != x || x == 0 || x == infinity || x == -infinity) return;
+    double size = x < 0 ? -x : x;
+    while (size >= 256) size /= 2;
+    while (size < 128) size *= 2;
+    if (size != static_cast<int>(size)) throw "the literal is not the number that it looks like: write rational(p, q)";
+  }
+  constexpr double value() const { return value_; }
+
+private:
+  double value_;
+};
+
 /// A number of the current evaluation.
 class Number {
 public:
   constexpr Number() = default;
-  Number(double constant);
-  Number(int constant) : Number(static_cast<double>(constant)) {}
-  Number(Index constant) : Number(static_cast<double>(constant)) {}
+  Number(Literal constant) : Number(Exactly{constant.value()}) {}
+  template <std::integral I>
+  Number(I constant) : Number(Exactly{static_cast<double>(constant)}) {}
   Number(const Number& other) : handle_(other.handle_) {
     if (handle_) share();
   }
@@ -195,6 +220,14 @@ public:
   Number& operator+=(const Number& b);
 
 private:
+  friend Number parameter(const double& x);
+  friend Number rational(Index p, Index q);
+  friend class Constant;
+  struct Exactly {
+    double value;
+  };
+  explicit Number(Exactly constant);
+
   // Not inline: they would be most of the code of every form.
   void share() const;
   void release() const;
@@ -215,6 +248,32 @@ Number log(const Number& a);
 Number sqrt(const Number& a);
 Number sin(const Number& a);
 Number cos(const Number& a);
+
+/// A parameter of the equation, as a kernel is given it: exactly that double. Parameters are variables: a literal does
+/// not compile.
+Number parameter(const double& x);
+Number parameter(double&& literal) = delete;
+
+/// The constant p/q of a formula, |p| and |q| at most 2^53.
+Number rational(Index p, Index q);
+
+/// The ratio of a circle's circumference to its diameter.
+Number pi();
+
+/// A constant that a formula writes as an expression of constants, and that a kernel holds as one number:
+/// `inline const Constant root_of_two([] { return sqrt(Number(2)); });`
+class Constant {
+public:
+  explicit constexpr Constant(Number (*formula)()) : formula_(formula) {}
+  operator Number() const;
+
+private:
+  double nearest() const;
+
+  Number (*formula_)();
+  mutable std::once_flag once_;
+  mutable double nearest_ = 0;
+};
 
 /// The nearest double, for reports and for branches on what is not data (an input that is -inf, say).
 double approximate(const Number& x);

@@ -7,7 +7,7 @@
 
 namespace attest::reference {
 
-/// What the arithmetics whose values are binary64 numbers have in common: plain inputs, and branches on the value.
+/// Common part of the arithmetics whose values are binary64 numbers: plain inputs, and branches on the value.
 template <class Derived>
 class Plain : public Pooled<Derived, double> {
 public:

@@ -21,7 +21,7 @@ public:
   /// A new variable with that value.
   Number variable(const Number& value);
 
-  /// What the loss has to be differentiated by: a result and the loss's derivative with respect to it.
+  /// Names a result that the loss depends on, and the loss's derivative with respect to it.
   void seed(const Number& result, Number adjoint);
 
   /// The adjoint of a variable is the sum over its uses, so that no order of accumulation is preferred. Called once,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -132,6 +133,9 @@ inline bool hides(const Number& bias) { return std::isinf(approximate(bias)) && 
 
 /// Each element as a named intermediate result.
 Vector stage(std::string_view label, const Vector& x);
+
+/// The result where a convention of the equation says NaN.
+inline Number not_a_number() { return Number(std::numeric_limits<double>::quiet_NaN()); }
 
 /// sigma(x) = 1 / (1 + e^-x), for negative x as e^x / (1 + e^x), so that no exponential overflows in any arithmetic.
 inline Number sigmoid(const Number& x) {

@@ -15,6 +15,9 @@ class Witness : public Pooled<Witness, Real> {
 public:
   explicit Witness(long bits) : digits_(static_cast<unsigned>(static_cast<double>(bits) * 0.30103) + 1) {}
 
+  bool finer_than_binary64() const override { return true; }
+  Handle pi() override;
+
   void from_input(Real& r, double x) { r = Real(x); }
   void from_constant(Real& r, double x) { r = Real(x); }
   void negate(Real& r, const Real& a) { r = -a; }

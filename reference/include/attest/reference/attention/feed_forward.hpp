@@ -10,11 +10,15 @@ using In = attest::spec::attention::feed_forward::In<Number>;
 using Out = attest::spec::attention::feed_forward::Out<Number>;
 using attest::spec::attention::feed_forward::Activation;
 
-/// act(u)
+/// 2 sqrt(2 / pi)
+inline const Constant steepness([] { return 2 * sqrt(2 / pi()); });
+
+/// act(u); gelu_tanh is u/2 (1 + tanh(t)) = u sigmoid(2 t) with t = sqrt(2/pi) (u + 0.044715 u^3)
+/// [Hendrycks and Gimpel 2016, section 2]
 inline Number activated(const In& in, const Number& u) {
   if (in.activation == Activation::identity) return u;
   if (in.activation == Activation::relu) return positive(u) ? u : Number(0);
-  return u * sigmoid(Number(2 * 0.7978845608028654) * (u + Number(0.044715) * u * u * u));
+  return u * sigmoid(steepness * (u + rational(44715, 1000000) * u * u * u));
 }
 
 /// x, or x + bias where there is one.

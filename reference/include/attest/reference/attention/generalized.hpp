@@ -47,14 +47,14 @@ inline bool is_exponential(const In& in) { return in.sim == Sim::exp_dot || in.s
 
 /// ln sim(q_i, k_j) where the similarity is an exponential.
 inline Number exponent(const In& in, Index i, Index j) {
-  if (in.sim == Sim::rbf) return -in.gamma * squared_distance(in, i, j);
+  if (in.sim == Sim::rbf) return -parameter(in.gamma) * squared_distance(in, i, j);
   return scaled_dot_product::scale_of(in) * dot(in.q[i], in.k[j]);
 }
 
 /// sim(q_i, k_j)
 inline Number similarity(const In& in, Index i, Index j) {
   if (is_exponential(in)) return exp(exponent(in, i, j));
-  if (in.sim == Sim::polynomial) return power(dot(in.q[i], in.k[j]) + in.offset, in.power);
+  if (in.sim == Sim::polynomial) return power(dot(in.q[i], in.k[j]) + parameter(in.offset), in.power);
   return dot(mapped(in.phi, in.q, i), mapped(in.varphi, in.k, j));
 }
 
@@ -66,7 +66,7 @@ auto over(const Keys& keys, F&& f) {
 
 /// C5: x / z, or the convention where z is exactly 0.
 inline Number ratio(const In& in, const Number& x, const Number& z) {
-  if (is_zero(z)) return in.zero_denominator == ZeroDenominator::nan ? Number(std::nan("")) : Number(0);
+  if (is_zero(z)) return in.zero_denominator == ZeroDenominator::nan ? not_a_number() : Number(0);
   return x / z;
 }
 
@@ -121,7 +121,8 @@ inline void log_domain(const In& in, const Out& out) {
 /// w_ij = e^(2 gamma q_i.k_j - gamma |k_j|^2 - m), since e^(-gamma |q_i|^2) cancels
 inline void rbf_as_softmax(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Keys& keys) {
-    return shifted(over(keys, [&](Index j) { return in.gamma * (2 * dot(in.q[i], in.k[j]) - dot(in.k[j], in.k[j])); }));
+    return shifted(
+        over(keys, [&](Index j) { return parameter(in.gamma) * (2 * dot(in.q[i], in.k[j]) - dot(in.k[j], in.k[j])); }));
   });
 }
 

@@ -37,7 +37,7 @@ inline std::pair<Vector, Number> centred(const Row& x) {
 
 /// x_a / sqrt(v + eps)
 inline Vector scaled(const In& in, const Vector& x, const Number& v) {
-  const Number deviation = stage("deviation", sqrt(stage("variance", v) + in.eps));
+  const Number deviation = stage("deviation", sqrt(stage("variance", v) + parameter(in.eps)));
   return tabulate(x.extent(), [&](Index a) { return x(a) / deviation; });
 }
 

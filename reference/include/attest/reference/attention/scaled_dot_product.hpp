@@ -26,7 +26,7 @@ std::vector<Index> visible(const I& in, Index i) {
 /// The given scale, or 1/sqrt(d).
 template <class I>
 Number scale_of(const I& in) {
-  return in.scale ? Number(*in.scale) : 1 / sqrt(Number(in.q.extent(1)));
+  return in.scale ? parameter(*in.scale) : 1 / sqrt(Number(in.q.extent(1)));
 }
 
 /// Whether those rows, in ascending order, follow each other.
@@ -88,7 +88,7 @@ inline void empty_row(const In& in, const Out& out, Index i) {
   const auto [s, m] = in.v.extents();
   const auto equal = tabulate(s, [count = s](Index) { return 1 / Number(count); });
   for (Index c = 0; c < m; ++c)
-    out.o(i, c) = in.empty_row == EmptyRow::nan    ? Number(std::nan(""))
+    out.o(i, c) = in.empty_row == EmptyRow::nan    ? not_a_number()
                   : in.empty_row == EmptyRow::mean ? dot(equal, in.v.column(c))
                                                    : Number(0);
 }
@@ -144,7 +144,7 @@ inline void per_query(const In& in, const Out& out) {
   });
 }
 
-/// What is known after some keys: their maximum, sum_j e^(l_j - m) and sum_j e^(l_j - m) v_j.
+/// The running state after some keys: their maximum m, sum_j e^(l_j - m) and sum_j e^(l_j - m) v_j.
 struct Partial {
   Number m, l;
   Vector o;

@@ -14,7 +14,7 @@ using scaled_dot_product::scale_of;
 using scaled_dot_product::visible;
 
 /// grad_q, grad_k, grad_v and grad_bias from the weights A and the gradients of the logits, both zero where invisible.
-/// What a query does not see is not read.
+/// Keys and values that a query does not see are not read.
 inline void products(const In& in, const Matrix& A, const Matrix& grad_l, const std::vector<std::vector<Index>>& keys,
                      const Out& out) {
   const auto [n, d] = in.q.extents();

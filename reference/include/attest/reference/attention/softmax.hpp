@@ -22,8 +22,8 @@ inline std::vector<Index> visible(const In& in, Index r) {
   return keys;
 }
 
-/// What every form does with a row: zero weights where invisible, the convention where nothing is visible (C1), and
-/// `fill(keys, logits)`, which returns the weights of the visible entries and their log-sum-exp, elsewhere.
+/// The part of a row that all forms share: zero weights where invisible, the convention where nothing is visible (C1),
+/// and `fill(keys, logits)`, which returns the weights of the visible entries and their log-sum-exp, elsewhere.
 template <class F>
 void each_row(const In& in, const Out& out, F&& fill) {
   const Index s = in.x.extent(1);
@@ -32,7 +32,7 @@ void each_row(const In& in, const Out& out, F&& fill) {
     for (Index j = 0; j < s; ++j) out.a(r, j) = Number(0);
     if (keys.empty()) {
       for (Index j = 0; j < s; ++j)
-        out.a(r, j) = in.empty_row == EmptyRow::nan    ? Number(std::nan(""))
+        out.a(r, j) = in.empty_row == EmptyRow::nan    ? not_a_number()
                       : in.empty_row == EmptyRow::mean ? 1 / Number(s)
                                                        : Number(0);
       out.lse(r) = Number(-kInfinity);

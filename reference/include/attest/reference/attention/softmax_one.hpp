@@ -14,7 +14,7 @@ inline std::vector<Index> visible(const In& in, Index r) {
   return softmax::visible(softmax::In{.x = in.x, .mask = in.mask}, r);
 }
 
-/// What every form does with a row: zero weights where invisible, `weights(logits)` elsewhere.
+/// The part of a row that all forms share: zero weights where invisible, `weights(logits)` elsewhere.
 template <class F>
 void each_row(const In& in, const Out& out, F&& weights) {
   const Index s = in.x.extent(1);

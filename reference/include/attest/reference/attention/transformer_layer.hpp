@@ -15,7 +15,7 @@ using Out = attest::spec::attention::transformer_layer::Out<Number>;
 using attest::spec::attention::transformer_layer::Attention;
 using attest::spec::attention::transformer_layer::Kind;
 using multi_head::projected;
-/// What one of the attentions is given: who asks, who is asked, and the projections.
+/// Inputs of one of the attentions: tokens of the queries, tokens of the keys and values, projections.
 using Heads = multi_head::In;
 
 /// Attention of the tokens on themselves.

@@ -29,7 +29,7 @@ inline Matrix features(FeatureMap map, View<const Number, 2> x) {
 
 /// numerator / denominator, and the convention where the denominator is 0 (C1).
 inline Number ratio(const Number& numerator, const Number& denominator, ZeroDenominator zero_denominator) {
-  if (is_zero(denominator)) return zero_denominator == ZeroDenominator::nan ? Number(std::nan("")) : Number(0);
+  if (is_zero(denominator)) return zero_denominator == ZeroDenominator::nan ? not_a_number() : Number(0);
   return numerator / denominator;
 }
 
@@ -37,7 +37,7 @@ inline Number ratio(const Number& numerator, const Number& denominator, ZeroDeno
 template <class Z>
 Number denominator(Row phi, const Z& z, double eps) {
   const Number total = dot(phi, z);
-  return eps == 0 ? total : total + eps;
+  return eps == 0 ? total : total + parameter(eps);
 }
 
 /// phi^T memory / (phi^T z + eps)
@@ -66,7 +66,7 @@ inline void augmented(const In& in, const Out& out) {
   const auto phi = features(in.feature_map, in.q);
   for (const Index i : wanted(out.a)) {
     const auto w = product(phi[i], both);
-    const Number below = stage("denominator", in.eps == 0 ? w(m) : w(m) + in.eps);
+    const Number below = stage("denominator", in.eps == 0 ? w(m) : w(m) + parameter(in.eps));
     for (Index b = 0; b < m; ++b) out.a(i, b) = ratio(w(b), below, in.zero_denominator);
   }
 }

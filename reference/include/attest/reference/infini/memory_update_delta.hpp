@@ -54,7 +54,7 @@ inline Matrix multiply_add(const Matrix& X, const Matrix& Y, const Matrix& Z) {
   return result;
 }
 
-/// What a segment does to the memory before it: memory -> A memory + B.
+/// The effect of a segment on the memory before it: memory -> A memory + B.
 struct Affine {
   Matrix A, B;
 

@@ -10,7 +10,7 @@ using In = attest::spec::infini::memory_update_linear::In<Number>;
 using Out = attest::spec::infini::memory_update_linear::Out<Number>;
 using memory_retrieve::features;
 
-/// What the tokens so far leave behind: memory = sum_t phi(k_t) v_t^T and z = sum_t phi(k_t).
+/// The state after the tokens so far: memory = sum_t phi(k_t) v_t^T and z = sum_t phi(k_t).
 struct State {
   Matrix memory;
   Vector z;

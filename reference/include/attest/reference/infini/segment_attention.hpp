@@ -56,7 +56,7 @@ struct Head {
         phi_k(memory_retrieve::features(in.feature_map, in.k)),
         q(positioned(in, in.q)),
         k(positioned(in, in.k)),
-        scale(in.scale ? Number(*in.scale) : 1 / sqrt(Number(d))),
+        scale(in.scale ? parameter(*in.scale) : 1 / sqrt(Number(d))),
         g(sigmoid(in.beta())) {}
 
   /// visit(first, count) for every segment; the last may be short.

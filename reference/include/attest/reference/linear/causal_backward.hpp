@@ -20,7 +20,7 @@ struct Division {
   ZeroDenominator zero_denominator = ZeroDenominator::zero;
 };
 
-/// What the denominators make of grad_o: G_i = grad_o_i / d_i and e_i = -(grad_o_i . o_i) / d_i, beside phi_q_i . Z_i
+/// grad_o through the denominators: G_i = grad_o_i / d_i and e_i = -(grad_o_i . o_i) / d_i, beside phi_q_i . Z_i
 /// and o_i.
 struct Normalised {
   Vector d, e;

@@ -10,7 +10,7 @@ using In = attest::spec::linear::causal_step::In<Number>;
 using Out = attest::spec::linear::causal_step::Out<Number>;
 using attest::spec::linear::causal_step::ZeroDenominator;
 
-/// What the tokens so far leave behind: S = sum_j phi_k_j v_j^T and Z = sum_j phi_k_j.
+/// The state after the tokens so far: S = sum_j phi_k_j v_j^T and Z = sum_j phi_k_j.
 struct State {
   Matrix S;
   Vector Z;
@@ -42,8 +42,8 @@ struct State {
 /// numerator / (denominator + eps), and the convention where that denominator is 0 (C1).
 template <class I>
 Number ratio(const I& in, const Number& numerator, const Number& denominator) {
-  const Number d = stage("denominator", in.eps == 0 ? denominator : denominator + in.eps);
-  if (is_zero(d)) return in.zero_denominator == ZeroDenominator::nan ? Number(std::nan("")) : Number(0);
+  const Number d = stage("denominator", in.eps == 0 ? denominator : denominator + parameter(in.eps));
+  if (is_zero(d)) return in.zero_denominator == ZeroDenominator::nan ? not_a_number() : Number(0);
   return numerator / d;
 }
 

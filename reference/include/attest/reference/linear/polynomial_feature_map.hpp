@@ -45,16 +45,17 @@ inline Number product(const In& in, const Number& x, const Number& y) {
 
 /// full: x_a x_b, sqrt c x_a, c;  symmetric: x_a^2, sqrt 2 x_a x_b, sqrt(2 c) x_a, c      [c is the constant]
 inline void direct(const In& in, const Out& out) {
-  const Number weight = sqrt(Number(in.layout == Layout::full ? in.constant : 2 * in.constant));
+  const double squared = in.layout == Layout::full ? in.constant : 2 * in.constant;
+  const Number weight = sqrt(parameter(squared));
   each_feature(
       in, out, [](const Number& x) { return x * x; },
       [&](const Number& x, const Number& y) { return product(in, x, y); }, [&](const Number& x) { return weight * x; },
-      Number(in.constant));
+      parameter(in.constant));
 }
 
 /// y = [x, sqrt c]: (x . y + c)^2 is the square of a plain dot product of such vectors, and c no case of its own.
 inline void homogenised(const In& in, const Out& out) {
-  const Number last = sqrt(Number(in.constant));
+  const Number last = sqrt(parameter(in.constant));
   each_feature(
       in, out, [](const Number& x) { return x * x; },
       [&](const Number& x, const Number& y) { return product(in, x, y); },

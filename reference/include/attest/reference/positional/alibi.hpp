@@ -16,7 +16,7 @@ using Out = attest::spec::positional::alibi::Out<Number>;
 /// 2^(-8 (h + 1) / heads), without rounding where that is a power of two.
 inline Number power_slope(Index h, Index heads) {
   const Index eighths = 8 * (h + 1);
-  if (eighths % heads == 0) return Number(std::ldexp(1.0, -static_cast<int>(eighths / heads)));
+  if (eighths % heads == 0) return rational(1, Index{1} << (eighths / heads));
   return exp(-(Number(eighths) / Number(heads)) * log(Number(2)));
 }
 

@@ -21,7 +21,7 @@ std::pair<Index, Index> pair_of(const I& in, Index m) {
 template <class I>
 Number theta(const I& in, Index m) {
   if (m == 0) return Number(1);
-  return exp(-(Number(2 * m) / Number(in.x.extent(1))) * log(Number(in.base)));  // C2
+  return exp(-(Number(2 * m) / Number(in.x.extent(1))) * log(parameter(in.base)));  // C2
 }
 
 struct Turn {

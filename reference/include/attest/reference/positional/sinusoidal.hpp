@@ -28,7 +28,7 @@ inline Index cosine_column(const In& in, Index m) {
 }
 
 /// base^e
-inline Number power(double base, const Number& e) { return exp(e * log(Number(base))); }  // C1
+inline Number power(double base, const Number& e) { return exp(e * log(parameter(base))); }  // C1
 
 /// 2m/d, or m / (d/2 - 1)
 inline Number exponent(const In& in, Index m) {

@@ -12,9 +12,9 @@ using In = attest::spec::positional::xl_relative_score::In<Number>;
 using Out = attest::spec::positional::xl_relative_score::Out<Number>;
 
 /// The given scale, or 1/sqrt(d).
-inline Number scale_of(const In& in) { return in.scale ? Number(*in.scale) : 1 / sqrt(Number(in.w_q.extent(1))); }
+inline Number scale_of(const In& in) { return in.scale ? parameter(*in.scale) : 1 / sqrt(Number(in.w_q.extent(1))); }
 
-/// What is projected once: queries, keys, and distances behind and ahead of a query.
+/// Projections that are computed once: queries, keys, and distances behind and ahead of a query.
 struct Projections {
   Matrix q, k, behind, ahead;
   Index past;
