@@ -1,7 +1,7 @@
 # specs/ is the only list of equations: every other folder is derived from it and checked against it. A file that is
 # missing, or that belongs to no equation, is an error that names it and what to do; all such errors are shown at once.
 file(GLOB_RECURSE specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/specs ${PROJECT_SOURCE_DIR}/specs/*.toml)
-list(REMOVE_ITEM specs catalogue.toml)
+list(REMOVE_ITEM specs catalogue.toml reasons.toml)
 set(ATTEST_EQUATIONS) # as linear/causal
 set(ATTEST_IDS) # as linear.causal
 foreach(spec ${specs})
@@ -99,7 +99,7 @@ foreach(equation ${ATTEST_EQUATIONS})
 endforeach()
 
 # The mutants of CUDA kernels name the equation whose kernels they change.
-file(GLOB mutants CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/self/planted/cuda/mutants/*.toml)
+file(GLOB mutants CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/self/mutants/cuda/*.toml)
 foreach(mutant ${mutants})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mutant})
   file(STRINGS ${mutant} line REGEX "^equation *=" LIMIT_COUNT 1)

@@ -37,7 +37,7 @@ CHANGED = (
     "optimized",
     "tests/faults",
     "tests/properties",
-    "tests/self/planted/cuda/mutants",
+    "tests/self/mutants/cuda",
     "golden/linear",
 )
 
@@ -160,7 +160,7 @@ class Partners(unittest.TestCase):
 
     def test_a_mutant_of_an_equation_without_cuda_kernels_is_named(self):
         copy = tree()
-        folder = copy / "tests/self/planted/cuda/mutants"
+        folder = copy / "tests/self/mutants/cuda"
         (folder / "extra.toml").write_text('equation = "linear.casual"\n')
         self.stops(copy, "mutants/extra.toml has 'equation = \"linear.casual\"': no spec of this id has CUDA kernels")
 

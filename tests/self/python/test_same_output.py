@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the comparison of pages with programs lets pass, and what it does not."""
+"""The comparison of pages with programs passes equal output and finds every difference that matters."""
 
 import pathlib
 import sys
