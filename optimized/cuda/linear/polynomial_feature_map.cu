@@ -7,8 +7,6 @@
 namespace attest::cuda::linear::polynomial_feature_map {
 namespace {
 
-using spec::linear::polynomial_feature_map::Layout;
-
 constexpr int kRows = 32;  // of a block
 
 /// Where each feature stands, and the weight of what it is the product of.
@@ -88,7 +86,8 @@ __global__ __launch_bounds__(kThreads) void gradients(Sequences tokens, Layout l
 }
 
 Layout layout_of(const Call& call) {
-  const bool full = call.choice<Layout>("layout") == Layout::full;
+  using Choice = spec::linear::polynomial_feature_map::Layout;
+  const bool full = call.choice<Choice>("layout") == Choice::full;
   const double constant = call.real("constant");
   return {call.rows("x").width(), full, static_cast<float>(std::sqrt(full ? constant : 2 * constant)),
           static_cast<float>(constant)};
