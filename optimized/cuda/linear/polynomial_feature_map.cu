@@ -7,8 +7,6 @@
 namespace attest::cuda::linear::polynomial_feature_map {
 namespace {
 
-using spec::linear::polynomial_feature_map::Layout;
-
 constexpr int kRows = 32;  // of a block
 
 /// Order and weights of the features.
@@ -89,6 +87,7 @@ __global__ __launch_bounds__(kThreads) void gradients(Sequences tokens, FeatureO
 }
 
 FeatureOrder layout_of(const Call& call) {
+  using spec::linear::polynomial_feature_map::Layout;
   const bool full = call.choice<Layout>("layout") == Layout::full;
   const double constant = call.real("constant");
   return {call.rows("x").width(), full, static_cast<float>(std::sqrt(full ? constant : 2 * constant)),

@@ -38,16 +38,11 @@ void branch(const In<T>& in, const Out<T>& out) {
 template <class T>
 void max_min(const In<T>& in, const Out<T>& out) {
   using Row = Eigen::Array<T, Eigen::Dynamic, 1>;
-  enum class Kind { elu_plus_one, relu, identity, exp };
-  const Kind kind = in.kind == Kind::relu       ? Kind::relu
-                    : in.kind == Kind::identity ? Kind::identity
-                    : in.kind == Kind::exp      ? Kind::exp
-                                                : Kind::elu_plus_one;
   each_row(in, [&](Index i) {
     const Row x = vector(in.x[i]).array();
     const Row most = x.max(T(0)), least = x.min(T(0));
     Row phi;
-    switch (kind) {
+    switch (in.kind) {
       case Kind::elu_plus_one: phi = most + least.exp(); break;
       case Kind::relu: phi = most; break;
       case Kind::identity: phi = most + least; break;

@@ -22,7 +22,7 @@ void with_similarity(const In& in, const Out& out, F&& sim) {
 
 /// The equation with exp(l(i, j)) where `sim` is of that kind, the equation itself elsewhere.
 template <class F>
-void with_exponent(const In& in, const Out& out, const char* kind, F&& l) {
+void with_exponent(const In& in, const Out& out, Sim kind, F&& l) {
   if (in.sim != kind) return right::stable(in, out);
   right::each_row(
       in, out, [&](Index i, const Keys& keys) { return right::shifted(over(keys, [&](Index j) { return l(i, j); })); });
@@ -98,20 +98,20 @@ inline void normaliser_of_column(const In& in, const Out& out) {
 }
 
 inline void rbf_unsquared(const In& in, const Out& out) {
-  with_exponent(in, out, "rbf",
+  with_exponent(in, out, Sim::rbf,
                 [&](Index i, Index j) { return -parameter(in.gamma) * sqrt(right::squared_distance(in, i, j)); });
 }
 
 inline void rbf_sign(const In& in, const Out& out) {
-  with_exponent(in, out, "rbf", [&](Index i, Index j) { return -right::exponent(in, i, j); });
+  with_exponent(in, out, Sim::rbf, [&](Index i, Index j) { return -right::exponent(in, i, j); });
 }
 
 inline void rbf_half_gamma(const In& in, const Out& out) {
-  with_exponent(in, out, "rbf", [&](Index i, Index j) { return right::exponent(in, i, j) / Number(2); });
+  with_exponent(in, out, Sim::rbf, [&](Index i, Index j) { return right::exponent(in, i, j) / Number(2); });
 }
 
 inline void rbf_without_key_norms(const In& in, const Out& out) {
-  with_exponent(in, out, "rbf", [&](Index i, Index j) {
+  with_exponent(in, out, Sim::rbf, [&](Index i, Index j) {
     const double twice = 2 * in.gamma;
     return parameter(twice) * dot(in.q[i], in.k[j]);
   });

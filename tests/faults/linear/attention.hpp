@@ -32,7 +32,8 @@ void with_output(const In& in, const Out& out, F&& output) {
 }
 
 inline Matrix mapped(View<const Number, 2> x) {
-  return reference::infini::memory_retrieve::features("elu_plus_one", x);
+  using reference::infini::memory_retrieve::FeatureMap;
+  return reference::infini::memory_retrieve::features(FeatureMap::elu_plus_one, x);
 }
 
 inline void no_normaliser(const In& in, const Out& out) {

@@ -85,7 +85,9 @@ inline void prescaled(const In& in, const Out& out) {
 }
 
 inline void elements_mapped(const In& in, const Out& out) {
-  with_input(in, out, [](const Number& x) { return reference::infini::memory_retrieve::feature("elu_plus_one", x); });
+  using reference::infini::memory_retrieve::FeatureMap;
+  with_input(in, out,
+             [](const Number& x) { return reference::infini::memory_retrieve::feature(FeatureMap::elu_plus_one, x); });
 }
 
 inline void bf16_products(const In& in, const Out& out) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "attest/choice.hpp"
 #include "attest/reference/attention/scaled_dot_product.hpp"
 #include "attest/reference/linear/feature_map.hpp"
 #include "attest/reference/linear/polynomial_feature_map.hpp"
