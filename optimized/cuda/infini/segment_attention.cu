@@ -46,10 +46,10 @@ struct ParallelLinear {
   }
 };
 
-/// The gate splits grad_o between the branches. [G | e] is the gradient of the memory's part through the division. With
-/// the memory [M | z] before a segment and the gradient [M' | z'] with respect to that after it, which is what later
-/// segments read in it, sum phi(q_t) [G | e]_t^T, and what is given by the last: grad_q_t = phi'(q_t) ([M | z] [G |
-/// e]_t), grad_k_t = phi'(k_t) ([M' | z'] [v_t | 1]) and grad_v_t = M'^T phi(k_t), each beside the local one.
+/// The gate splits grad_o between the branches. [G | e] is the gradient of the memory's part through the division. [M |
+/// z] is the memory before a segment; [M' | z'], the gradient of the memory after it, is the given one plus the sum of
+/// phi(q_t) [G | e]_t^T over later segments. Then grad_q_t = phi'(q_t) ([M | z] [G | e]_t), grad_k_t = phi'(k_t)
+/// ([M' | z'] [v_t | 1]) and grad_v_t = M'^T phi(k_t), each plus the gradient of the local branch.
 struct GradientOfLinear {
   template <class T, class Factor>
   static void run(Call& call) {

@@ -6,7 +6,7 @@ namespace {
 
 /// The tokens of every step: those of one step are rows, and so many elements further are those of the next.
 struct Steps {
-  Index from, to;  // in what is read, in what is written
+  Index from, to;  // of the input, of the output
 };
 
 /// y_tp = x_tp + (positions_p + steps_t). Without tables y is x.

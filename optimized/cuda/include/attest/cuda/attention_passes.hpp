@@ -125,13 +125,13 @@ void sum_up(Call& call, const Sums& sums);
 
 }  // namespace passes
 
-// The passes of bf16 tensors by products of warpgroups: where the device has them (Hopper), and room in its shared
+// The passes of bf16 tensors by products of warpgroups: where the device has them (Hopper), and space in its shared
 // memory for values of `width`.
 bool attends_by_warpgroup(const Logits& logits, int width);
 void attend_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const OutputRows& o);
 void statistics_by_warpgroup(Call& call, const Logits& logits, const Rows& v, const Rows& grad_o,
                              const OutputRows& out);
-/// Where `other` is what the scores, or their gradients, are products with.
+/// For sums over the rows that the scores, or their gradients, are products with.
 template <Side side, Coefficient coefficient>
 void sums_by_warpgroup(Call& call, const Sums& sums);
 

@@ -36,7 +36,7 @@ inline Weights weights_of_own_heads(const Call& call, const char* name) {
 /// One number for each column, the same for all tokens; no data where the call has none.
 inline Rows bias(const Call& call, const char* name) { return call.rows_of_sequence(name); }
 
-/// y_i = (factor x_i w + bias) slope(sloped_i) + addend_i; what has no data is not there.
+/// y_i = (factor x_i w + bias) slope(sloped_i) + addend_i; terms without data are left out.
 struct Dense {
   Sequences tokens{};  // 64 in a chunk
   Rows x{};

@@ -7,11 +7,11 @@
 
 namespace attest::cuda {
 
-/// The mean in two parts, what it was rounded to and what that left out, and 1 / sqrt(variance + eps).
+/// The mean in two parts, its rounded value and the rest, and 1 / sqrt(variance + eps).
 struct Moments {
   float mean, rest, inverse;
 
-  /// Two passes: the mean, then what is left of x beside it. Its sum corrects both moments (Chan, Golub and LeVeque
+  /// Two passes: the mean, then the differences of x from it. Their sum corrects both moments (Chan, Golub and LeVeque
   /// 1983, eq. 1.7).
   template <class T>
   __device__ static Moments of(const Panel<T>& x, int row, float eps) {

@@ -66,7 +66,7 @@ __device__ inline Tf32 to_operand<Tf32>(float x) {
   return {round_to_tf32(x)};
 }
 
-/// The matrix whose elements are element(row, k): for what is computed, masked or rounded on the way.
+/// The matrix whose elements are element(row, k): for elements that are computed, masked or rounded.
 template <class T, class Element>
 __device__ MatrixA<T> matrix_a(Element element) {
   MatrixA<T> a;
@@ -83,7 +83,7 @@ __device__ MatrixB<T> matrix_b(Element element) {
 
 namespace detail {
 
-// A value of the operand's type stays what it is; a float is rounded to it.
+// A value of the operand's type is returned unchanged; a float is rounded to it.
 template <class T>
 __device__ T operand(T x) {
   return x;

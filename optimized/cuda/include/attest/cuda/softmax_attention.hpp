@@ -20,7 +20,7 @@ enum class Similarity {
 /// Relative positions, clipped (Shaw et al. 2018): key j has row r_ij = max(-c, min(c, j - i - offset)) + c of 2c + 1.
 struct Relative {
   int c = 0, offset = 0;
-  Rows scores{};     // [n, 2c + 1] of floats: what is added to q_i . k_j
+  Rows scores{};     // [n, 2c + 1] of floats, added to q_i . k_j
   Rows gradients{};  // the same to grad_o_i . v_j
 
   __device__ int row_of(int i, int j) const {

@@ -9,8 +9,8 @@
 namespace attest::cuda {
 
 inline constexpr int kThreads = 128, kWarps = kThreads / 32;
-inline constexpr int kTile = 64;         // rows of a tile: 16 for each warp; and what a product advances by
-inline constexpr int kWide = kTile + 8;  // columns of a tile of results: one eight more, so that [values | 1] fits
+inline constexpr int kTile = 64;         // rows of a tile, 16 for each warp; and the depth of a step of a product
+inline constexpr int kWide = kTile + 8;  // columns of a tile of results: one more fragment, so that [values | 1] fits
 inline constexpr int kFragments = kWide / 8;
 inline constexpr int kPitch = kTile + 8,
                      kWidePitch = kWide + 8;  // in shared memory, so that rows begin in different banks

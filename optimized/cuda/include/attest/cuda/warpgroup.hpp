@@ -12,7 +12,7 @@
 ///     fence_proxies();               // each thread, when it has written its part of the tiles and its copies have
 ///     landed
 ///     __syncthreads();
-///     warpgroup_fence(sum);          // these registers are what the products are to find
+///     warpgroup_fence(sum);          // the products read these registers as they are now
 ///     multiply_add(sum, a, b);       // any number of them
 ///     warpgroup_commit();
 ///     warpgroup_wait(sum);           // before the registers are touched, or the tiles are written

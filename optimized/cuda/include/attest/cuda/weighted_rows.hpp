@@ -7,7 +7,7 @@
 
 namespace attest::cuda {
 
-/// scores(i, j) += a_i . b_j, or |a_i - b_j|^2: differences of what is large and close would be lost in products.
+/// scores(i, j) += a_i . b_j, or |a_i - b_j|^2: the distance of large and close rows would be lost in products.
 template <Similarity similarity, class T, class Factor>
 __device__ __forceinline__ void add_similarities(Strip<Factor, kScoreFragments>& scores, const Tiles<Factor>& tiles,
                                                  const Panel<T>& a, const Panel<T>& b, int first, int rows,

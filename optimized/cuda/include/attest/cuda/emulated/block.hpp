@@ -67,7 +67,7 @@ struct WarpgroupState {
     const void* begin;
     std::vector<std::uint32_t> words;
   };
-  struct Sum {  // the accumulators of one product, and what they will be when it is waited for
+  struct Sum {  // the accumulators of one product, and their values once it has been waited for
     float* begin;
     std::vector<float> values;
     std::uint32_t group;
@@ -166,7 +166,7 @@ public:
   /// Barriers return the number of threads whose predicate is not zero.
   int barrier(int predicate, Location where);
   void collective(Collective& arrival);
-  /// Lets other threads run: what a thread does that waits for memory to change.
+  /// Lets other threads run; called by a thread that waits for memory to change.
   void poll(Location where);
 
   /// All 128 threads of a warpgroup, at one place.
