@@ -99,7 +99,8 @@ foreach(equation ${ATTEST_EQUATIONS})
 endforeach()
 
 # The mutants of CUDA kernels name the equation whose kernels they change.
-file(GLOB mutants CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/self/planted/cuda/mutants/*.toml)
+set(self ${PROJECT_SOURCE_DIR}/tests/self)
+file(GLOB mutants CONFIGURE_DEPENDS ${self}/planted/cuda/mutants/*.toml ${self}/mutants/cuda/*.toml)
 foreach(mutant ${mutants})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mutant})
   file(STRINGS ${mutant} line REGEX "^equation *=" LIMIT_COUNT 1)

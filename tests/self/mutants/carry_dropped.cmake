@@ -36,5 +36,3 @@ set_target_properties(
 attest_setup(attest_planted_carry_dropped)
 add_dependencies(attest_test_planted attest_planted_carry_dropped attest_openmp)
 add_dependencies(attest_test_faults attest_planted_plugin)
-
-include(planted/cuda/cuda.cmake)
