@@ -31,15 +31,8 @@ def copied(folder, copy, changed):
             (copy / entry.name).symlink_to(entry)
 
 
-CHANGED = (
-    "specs",
-    "reference",
-    "optimized",
-    "tests/faults",
-    "tests/properties",
-    "tests/self/mutants/cuda",
-    "golden/linear",
-)
+MUTANTS = "tests/self/mutants/cuda"
+CHANGED = ("specs", "reference", "optimized", "tests/faults", "tests/properties", MUTANTS, "golden/linear")
 
 
 def tree():
@@ -160,9 +153,10 @@ class Partners(unittest.TestCase):
 
     def test_a_mutant_of_an_equation_without_cuda_kernels_is_named(self):
         copy = tree()
-        folder = copy / "tests/self/mutants/cuda"
-        (folder / "extra.toml").write_text('equation = "linear.casual"\n')
-        self.stops(copy, "mutants/extra.toml has 'equation = \"linear.casual\"': no spec of this id has CUDA kernels")
+        (copy / MUTANTS / "extra.toml").write_text('equation = "linear.casual"\n')
+        self.stops(
+            copy, f"{MUTANTS}/extra.toml has 'equation = \"linear.casual\"': no spec of this id has CUDA kernels"
+        )
 
     def test_a_missing_golden_file_is_said_and_stops_nothing(self):
         copy = tree()
