@@ -13,6 +13,9 @@
 #include "attest/golden/files.hpp"
 #include "attest/golden/rows.hpp"
 #include "attest/judge/coverage.hpp"
+#include "attest/judge/glob.hpp"
+#include "attest/judge/json.hpp"
+#include "attest/judge/reproduce.hpp"
 
 namespace attest::cli {
 namespace {

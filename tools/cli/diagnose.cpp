@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attest/golden/files.hpp"
+#include "attest/judge/json.hpp"
 #include "attest/judge/mutants.hpp"
 #include "commands.hpp"
 
