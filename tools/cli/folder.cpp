@@ -4,12 +4,19 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <deque>
+#include <cstddef>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "attest/golden/files.hpp"
 #include "attest/golden/npy.hpp"
+#include "attest/judge/json.hpp"
+#include "attest/judge/judge_kernel.hpp"
 #include "commands.hpp"
 
 namespace attest::cli {
@@ -41,6 +48,93 @@ std::string read_json_string(const json& object, const char* key, const fs::path
     throw UsageError(fmt::format("{}: '{}' is missing or not a string; was the folder written by `attest emit`?",
                                  path.string(), key));
   return object[key].get<std::string>();
+}
+
+/// What `attest emit` wrote into a folder.
+struct Emitted {
+  const Spec& spec;
+  const golden::Profile& profile;
+  judge::Kernel kernel;
+  std::map<std::string, std::string> folders;  // by query
+  std::vector<std::string> queries;            // in the order of the folder
+};
+
+Emitted read_index(const fs::path& folder) {
+  const fs::path path = folder / "attest.json";
+  if (!fs::exists(path))
+    throw UsageError(fmt::format("{} does not exist; write the folder with `attest emit` first", path.string()));
+  const json index = json::parse(golden::read_file(path), nullptr, false);
+  if (read_json_string(index, "attest", path) != "cases 1" || !index.contains("cases") || !index["cases"].is_array())
+    throw UsageError(fmt::format("{}: was not written by this version of `attest emit`", path.string()));
+  const Spec& spec = find_spec(read_json_string(index, "equation", path));
+  const golden::Profile& profile = golden::profile(read_json_string(index, "profile", path));
+  Emitted emitted{
+      spec,
+      profile,
+      kernel_of(spec, profile, read_json_string(index, "layout", path), read_json_string(index, "capabilities", path)),
+      {},
+      {}};
+  for (const auto& entry : index["cases"]) {
+    emitted.queries.push_back(read_json_string(entry, "query", path));
+    emitted.folders[emitted.queries.back()] = read_json_string(entry, "folder", path);
+  }
+  return emitted;
+}
+
+/// The emitted cases: from the golden file where it has them, or certified again. Their bounds hold for `profile`.
+judge::Selection read_cases(const Emitted& emitted, const golden::Profile& profile, const fs::path& golden_folder) {
+  std::map<std::string, golden::GoldenCase> stored;
+  for (auto& c : golden::load_golden(emitted.spec, golden_folder))
+    stored.emplace(golden::query(c.name, emitted.profile.name), std::move(c));
+  judge::Selection selection;
+  std::vector<golden::GoldenCase> drawn;
+  for (const auto& query : emitted.queries) {
+    if (const auto known = stored.find(query); known != stored.end())
+      selection.cases.push_back(judge::judged_by(known->second, profile));
+    else
+      drawn.push_back(judge::judged_by(
+          golden::certify_case(golden::parse_query(query).first, {.check_witnesses = false, .gradients = false}),
+          profile));
+  }
+  selection.stored = static_cast<int>(selection.cases.size());
+  selection.drawn = static_cast<int>(drawn.size());
+  std::move(drawn.begin(), drawn.end(), std::back_inserter(selection.cases));
+  return selection;
+}
+
+/// The bytes of an output file; throws std::runtime_error where it is not the array that was asked for.
+std::vector<std::byte> read_output(const fs::path& path, const judge::TensorSpec& tensor) {
+  auto array = golden::parse_npy(golden::read_file(path), path.string());
+  if (array.shape != tensor.shape)
+    throw std::runtime_error(fmt::format("{} has shape [{}], expected [{}]", path.string(),
+                                         fmt::join(array.shape, ", "), fmt::join(tensor.shape, ", ")));
+  if (array.dtype != tensor.dtype)
+    throw std::runtime_error(fmt::format("{} has dtype {}, expected {}", path.string(), attest::name(array.dtype),
+                                         attest::name(tensor.dtype)));
+  return std::move(array.bytes);
+}
+
+/// The outputs that a program left for one case. An optional output may be missing.
+judge::Answers answers_in(const fs::path& folder, const Emitted& emitted, const judge::Batch& batch) {
+  std::vector<std::vector<std::byte>> outputs;
+  std::string missing;
+  for (const auto& tensor : judge::assemble(batch, emitted.kernel, emitted.profile).outputs) {
+    const fs::path path = folder / "out" / (tensor.name + ".npy");
+    try {
+      if (fs::exists(path))
+        outputs.push_back(read_output(path, tensor));
+      else if (emitted.spec.output(tensor.name)->optional)
+        missing += fmt::format("{} == false;", tensor.name);
+      else
+        return {judge::Status::fail, fmt::format("{} is missing", path.string()), {}};
+    } catch (const std::exception& error) {
+      return {judge::Status::fail, error.what(), {}};
+    }
+  }
+  judge::Kernel kernel = emitted.kernel;
+  kernel.capabilities = judge::Capabilities(emitted.spec, kernel.capabilities.text() + ";" + missing);
+  const auto request = judge::assemble(batch, kernel, emitted.profile);
+  return {judge::Status::pass, "", {{"", judge::disassemble(batch, kernel, request, outputs)}}};
 }
 
 /// Writes the case and its inputs. Returns its query.
@@ -115,99 +209,15 @@ int emit(const EmitOptions& options) {
 /// Judges the outputs that a program left in an emitted folder, by the emitted profile or another one.
 int judge_folder(const fs::path& folder, const std::optional<std::string>& other_profile,
                  const judge::CheckOptions& options, const std::optional<fs::path>& json_file) {
-  const fs::path index_path = folder / "attest.json";
-  if (!fs::exists(index_path))
-    throw UsageError(fmt::format("{} does not exist; write the folder with `attest emit` first", index_path.string()));
-  const json index = json::parse(golden::read_file(index_path), nullptr, false);
-  if (read_json_string(index, "attest", index_path) != "cases 1" || !index.contains("cases") ||
-      !index["cases"].is_array())
-    throw UsageError(fmt::format("{}: was not written by this version of `attest emit`", index_path.string()));
-  const Spec& spec = find_spec(read_json_string(index, "equation", index_path));
-  const golden::Profile& emitted = golden::profile(read_json_string(index, "profile", index_path));
-  const golden::Profile& profile = other_profile ? golden::profile(*other_profile) : emitted;
-  const judge::Kernel kernel = kernel_of(spec, emitted, read_json_string(index, "layout", index_path),
-                                         read_json_string(index, "capabilities", index_path));
-  std::map<std::string, golden::GoldenCase> stored;
-  for (auto& c : golden::load_golden(spec, options.golden)) stored.emplace(golden::query(c.name, emitted.name), c);
-
-  judge::Row row;
-  row.equation = spec.id;
-  row.dtype = attest::name(emitted.storage);
-  row.profile = profile.name;
-  row.layout = kernel.info.layout;
-  row.reading = "value";
-  std::deque<golden::GoldenCase> cases;  // samples keep their addresses
-  std::vector<judge::Sample> samples;
-  const auto fail = [&](judge::Status status, const std::string& query, const std::string& message,
-                        const std::string& tier = "T0") {
-    row.failures.push_back(
-        {status, query, message, tier, query.empty() ? "contract" : golden::parse_query(query).first.flag, {}});
-  };
-  for (const auto& entry : index["cases"]) {
-    const std::string query = read_json_string(entry, "query", index_path),
-                      name = read_json_string(entry, "folder", index_path);
-    const auto known = stored.find(query);
-    cases.push_back(judge::judged_by(
-        known != stored.end()
-            ? known->second
-            : golden::certify_case(golden::parse_query(query).first, {.check_witnesses = false, .gradients = false}),
-        profile));
-    const golden::GoldenCase& c = cases.back();
-    (known != stored.end() ? row.stored : row.drawn) += 1;
-    ++row.cases;
-    const auto request = judge::assemble(single(c.problem), kernel, emitted);
-    std::vector<std::vector<std::byte>> outputs;
-    judge::Kernel present = kernel;
-    std::string trouble, without;
-    for (const auto& tensor : request.outputs) {
-      const fs::path path = folder / name / "out" / (tensor.name + ".npy");
-      if (!fs::exists(path)) {
-        if (spec.output(tensor.name)->optional)
-          without += fmt::format("{} == false;", tensor.name);
-        else
-          trouble = fmt::format("{} is missing", path.string());
-        continue;
-      }
-      try {
-        const auto array = golden::parse_npy(golden::read_file(path), path.string());
-        if (array.shape != tensor.shape)
-          trouble = fmt::format("{} has shape [{}], expected [{}]", path.string(), fmt::join(array.shape, ", "),
-                                fmt::join(tensor.shape, ", "));
-        else if (array.dtype != tensor.dtype)
-          trouble = fmt::format("{} has dtype {}, expected {}", path.string(), attest::name(array.dtype),
-                                attest::name(tensor.dtype));
-        outputs.push_back(array.bytes);
-      } catch (const std::exception& error) {
-        trouble = error.what();
-      }
-      if (!trouble.empty()) break;
-    }
-    if (!trouble.empty()) {
-      fail(judge::Status::fail, query, trouble);
-      continue;
-    }
-    present.capabilities = judge::Capabilities(spec, kernel.capabilities.text() + ";" + without);
-    const auto batch = single(c.problem);
-    const auto got = judge::disassemble(batch, present, judge::assemble(batch, present, emitted), outputs);
-    samples.push_back({&c, got[0]});
-    const auto comparison = judge::compare(c.problem, c.certified, got[0], profile);
-    row.elements += comparison.compared;
-    if (comparison.compared > 0 && (row.worst_query.empty() || comparison.worst.ratio() > row.worst.ratio()))
-      row.worst = comparison.worst, row.worst_query = query;
-    if (comparison.passed())
-      ++row.cases_passed;
-    else
-      fail(comparison.compared == 0 ? judge::Status::invalid : judge::Status::fail, query,
-           comparison.first ? comparison.first->text() : "nothing was compared", "T2");
-  }
-  judge::Bank bank(spec, profile);
-  judge::judge_statistics(bank, samples, static_cast<double>(spec.faults.size()), row);
-  if (row.cases < judge::kFewestCases)
-    fail(judge::Status::invalid, "",
-         fmt::format("only {} case(s); at least {} are needed", row.cases, judge::kFewestCases));
-  for (const auto& failure : row.failures)
-    if (row.status != judge::Status::fail) row.status = failure.status;
-  judge::Report report{folder.string(), "", {row}};
+  const Emitted emitted = read_index(folder);
+  const golden::Profile& profile = other_profile ? golden::profile(*other_profile) : emitted.profile;
+  const judge::Source files{[&](const judge::Batch& batch, const golden::GoldenCase& c) {
+    return answers_in(folder / emitted.folders.at(golden::query(c.name, emitted.profile.name)), emitted, batch);
+  }};
+  judge::Bank bank(emitted.spec, profile);
+  judge::Report report{folder.string(), "", {}};
+  report.rows.push_back(judge::judge_selection(emitted.kernel, profile, read_cases(emitted, profile, options.golden),
+                                               files, bank, options, static_cast<double>(emitted.spec.faults.size())));
   print(report);
   if (json_file) golden::write_file_atomically(*json_file, judge::to_json(report).dump(2) + "\n");
   return judge::exit_code(report.status());

@@ -13,9 +13,10 @@ foreach(plugin ${all_plugins})
   add_custom_target(for-${name} DEPENDS ${plugin})
 endforeach()
 
-# Of fault:ID.NAME and order:NAME, and of commands that judge a plugin which nobody has to name.
-foreach(word fault order mutants)
-  add_custom_target(for-${word} DEPENDS attest_planted_plugin)
+# Of fault:ID.NAME and order:NAME, and of commands that judge a plugin which nobody has to name. (The command mutants is
+# called like its plugin.)
+foreach(word fault order)
+  add_custom_target(for-${word} DEPENDS attest_mutants_plugin)
 endforeach()
 add_custom_target(for-reproduce DEPENDS attest_openmp)
 add_custom_target(for-coverage DEPENDS attest_openmp attest_cuda_emulated)

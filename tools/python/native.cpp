@@ -18,7 +18,9 @@
 #include <nlohmann/json.hpp>
 
 #include "attest/judge/check.hpp"
+#include "attest/judge/json.hpp"
 #include "attest/judge/process.hpp"
+#include "attest/judge/reproduce.hpp"
 #include "attest/report.hpp"
 
 namespace nb = nanobind;

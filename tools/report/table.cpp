@@ -43,76 +43,102 @@ private:
   std::string text_;
 };
 
+constexpr std::size_t kMostFailures = 3;  // of a kernel that are shown
+
 /// "linear.causal two_level gradient", with the layout where the report has the same in another.
 std::string title(const judge::Row& row, const judge::Report& report) {
   const bool again = std::any_of(report.rows.begin(), report.rows.end(), [&](const judge::Row& other) {
-    return other.layout != row.layout && std::tie(other.equation, other.form, other.reading, other.profile) ==
-                                             std::tie(row.equation, row.form, row.reading, row.profile);
+    const auto key = [](const judge::KernelId& k) { return std::tie(k.equation, k.form, k.reading, k.profile); };
+    return other.kernel.layout != row.kernel.layout && key(other.kernel) == key(row.kernel);
   });
-  return row.equation + (row.form.empty() ? "" : " " + row.form) + (row.reading == "gradient" ? " gradient" : "") +
-         (again ? " " + row.layout : "");
+  const judge::KernelId& kernel = row.kernel;
+  return kernel.equation + (kernel.form.empty() ? "" : " " + kernel.form) +
+         (kernel.reading == "gradient" ? " gradient" : "") + (again ? " " + kernel.layout : "");
 }
 
-}  // namespace
+std::string coloured(judge::Status status, bool colour) {
+  const bool good = status == judge::Status::pass;
+  return colour ? fmt::format("\x1b[{}m{}\x1b[0m", good ? "32" : "31;1", judge::name(status))
+                : std::string(judge::name(status));
+}
 
-std::string table(const judge::Report& report, bool colour) {
-  const auto coloured = [colour](std::string_view word, bool good) {
-    return colour ? fmt::format("\x1b[{}m{}\x1b[0m", good ? "32" : "31;1", word) : std::string(word);
-  };
-  Text text;
-  text.add("{:<46} {:<9} {:>9} {:>7} {:>9} {:>5} {:>8}\n", "kernel", "prof.", "cases", "laws", "err/bound", "bits",
-           "verdict");
-  int skipped = 0, vacuous = 0, passed = 0;
-  Index elements = 0;
+void add_lines(Text& text, const judge::Report& report, bool colour) {
+  constexpr auto line = "{:<46} {:<9} {:>9} {:>7} {:>9} {:>5} {:>8}\n";
+  text.add(line, "kernel", "prof.", "cases", "laws", "err/bound", "bits", "verdict");
   for (const auto& row : report.rows) {
-    const std::string ratio = row.worst_query.empty() ? "-" : judge::two_digits(row.worst.ratio());
+    const std::string ratio = row.errors.worst_query.empty() ? "-" : judge::two_digits(row.errors.worst.ratio());
     const std::string bits = row.statistics.elements > 0 ? fmt::format("{:.1f}", row.statistics.bits) : "-";
-    text.add("{:<46} {:<9} {:>9} {:>7} {:>9} {:>5} {:>8}\n", clipped(title(row, report), 46), row.profile,
-             fmt::format("{}/{}", row.cases_passed, row.cases), fmt::format("{}/{}", row.laws_held, row.laws), ratio,
-             bits, coloured(judge::name(row.status), row.status == judge::Status::pass));
-    skipped += row.skipped;
-    vacuous += row.laws_vacuous;
-    elements += row.elements;
-    passed += row.status == judge::Status::pass;
+    text.add(line, clipped(title(row, report), 46), row.kernel.profile,
+             fmt::format("{}/{}", row.cases.passed, row.cases.judged),
+             fmt::format("{}/{}", row.laws.held, row.laws.judged), ratio, bits, coloured(row.status, colour));
   }
-  // What leaves a whole plugin without a verdict, a device that is not there, is told once.
+}
+
+void add_failures(Text& text, const judge::Row& row) {
+  for (std::size_t i = 0; i < row.failures.size(); ++i) {
+    if (i == kMostFailures) {
+      text.add("    and {} more\n", row.failures.size() - kMostFailures);
+      break;
+    }
+    const judge::Finding& failure = row.failures[i];
+    text.add("    {}\n", judge::name(failure.status));
+    text.add_wrapped(failure.message);
+    if (!failure.query.empty()) text.add("      attest reproduce '{}'\n", failure.query);
+  }
+  if (row.diagnosis.names.empty()) return;
+  const auto& first = row.diagnosis.names[0];
+  const std::string numbers = first.fit.may_be_chance() ? "" : fmt::format(" ({})", first.fit.text());
+  text.add_wrapped(fmt::format("looks like {}: {}{}; more by `attest diagnose`", first.fault,
+                               find_spec(row.kernel.equation).fault(first.fault)->change, numbers));
+}
+
+/// Each kernel that failed. A reason that leaves many kernels without a verdict, such as a missing device, is told
+/// once.
+void add_failing_kernels(Text& text, const judge::Report& report) {
   std::map<std::string, int> told;
   for (const auto& row : report.rows) {
     if (row.failures.empty()) continue;
     if (row.status == judge::Status::invalid && told[row.failures[0].message]++ > 0) continue;
-    text.add("\n  {} ({}): {}\n", title(row, report), row.profile, judge::name(row.status));
-    std::size_t shown = 0;
-    for (const auto& failure : row.failures) {
-      if (shown++ == 3) {
-        text.add("    and {} more\n", row.failures.size() - 3);
-        break;
-      }
-      text.add("    {}\n", judge::name(failure.status));
-      text.add_wrapped(failure.message);
-      if (!failure.query.empty()) text.add("      attest reproduce '{}'\n", failure.query);
-    }
-    if (!row.diagnosis.names.empty()) {
-      const auto& first = row.diagnosis.names[0];
-      const std::string numbers = first.fit.may_be_chance() ? "" : fmt::format(" ({})", first.fit.text());
-      text.add_wrapped(fmt::format("looks like {}: {}{}; more by `attest diagnose`", first.fault,
-                                   find_spec(row.equation).fault(first.fault)->change, numbers));
-    }
+    text.add("\n  {} ({}): {}\n", title(row, report), row.kernel.profile, judge::name(row.status));
+    add_failures(text, row);
   }
   for (const auto& [message, kernels] : told)
     if (kernels > 1) {
       text.add("\n  {} more without a verdict:\n", kernels - 1);
       text.add_wrapped(message);
     }
+}
+
+void add_sums(Text& text, const judge::Report& report) {
+  int skipped = 0, not_applicable = 0, passed = 0;
+  Index elements = 0;
+  for (const auto& row : report.rows) {
+    skipped += row.cases.skipped;
+    not_applicable += row.laws.not_applicable;
+    elements += row.errors.elements;
+    passed += row.status == judge::Status::pass;
+  }
   text.add("\n{} {}: {} of {} kernels pass, {} elements compared\n", clipped(report.candidate, 40),
            clipped(report.version, 12), passed, report.rows.size(), elements);
-  text.add("{} golden cases are outside a kernel's precision or capabilities, {} laws had nothing to say\n", skipped,
-           vacuous);
+  text.add(
+      "{} golden cases are outside a kernel's precision or capabilities, {} laws did not apply to any drawn problem\n",
+      skipped, not_applicable);
+}
+
+}  // namespace
+
+std::string table(const judge::Report& report, bool colour) {
+  Text text;
+  add_lines(text, report, colour);
+  add_failing_kernels(text, report);
+  add_sums(text, report);
   for (const auto& row : report.rows)
-    for (const auto& note : row.notes) text.add("Note on {} ({}): {}\n", row.equation, row.profile, note);
+    for (const auto& note : row.notes) text.add("Note on {} ({}): {}\n", row.kernel.equation, row.kernel.profile, note);
   for (const auto& row : report.rows)
-    if (!row.ended_by.empty())
-      text.add("{}: ended by {} before {} cases and laws were run\n", row.equation, row.ended_by, row.not_run);
-  text.add("Verdict: {}\n", coloured(judge::name(report.status()), report.status() == judge::Status::pass));
+    if (!row.early_end.by.empty())
+      text.add("{}: ended by {} before {} cases and laws were run\n", row.kernel.equation, row.early_end.by,
+               row.early_end.not_run);
+  text.add("Verdict: {}\n", coloured(report.status(), colour));
   return text.take();
 }
 

@@ -31,4 +31,4 @@ set_target_properties(
 )
 attest_setup(attest_mutant_carry_dropped)
 add_dependencies(attest_test_carry_dropped attest_mutant_carry_dropped attest_openmp)
-add_dependencies(attest_test_faults attest_planted_plugin)
+add_dependencies(attest_test_faults attest_mutants_plugin)

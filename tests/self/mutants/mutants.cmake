@@ -1,4 +1,4 @@
-# Mistakes planted in the judge itself. Each is one replacement in one source file, linked in front of the library that the
+# Mutants of the judge itself. Each is one replacement in one source file, linked in front of the library that the
 # file belongs to, and the named unit test must report a failure: a judge that is broken like this does not go unnoticed.
 
 # attest_mutant(name file "program/Suite.Test" find replacement)
@@ -14,11 +14,11 @@ function(
   set(mutated ${CMAKE_CURRENT_BINARY_DIR}/mutants/${name}.cpp)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${original})
   file(READ ${original} source)
-  string(REPLACE "${find}" "${replacement}" planted "${source}")
-  if(planted STREQUAL source)
+  string(REPLACE "${find}" "${replacement}" mutant "${source}")
+  if(mutant STREQUAL source)
     message(FATAL_ERROR "tests/self/mutants: ${name}: the text to be replaced is no longer in ${file}")
   endif()
-  file(CONFIGURE OUTPUT ${mutated} CONTENT "${planted}" @ONLY)
+  file(CONFIGURE OUTPUT ${mutated} CONTENT "${mutant}" @ONLY)
   string(REGEX MATCH "^[^/]+" program ${test})
   string(REGEX REPLACE "^[^/]+/" "" filter ${test})
   attest_unit(attest_mutant_${name} ${program} ${mutated})
@@ -54,42 +54,52 @@ attest_mutant(an_exact_family_has_a_bound tools/judge/source/verdict.cpp verdict
 )
 
 # What all elements show together.
-attest_mutant(the_score_test_rejects_nobody tools/judge/source/bank.cpp faults/Attention.AScaleOffByTwoToTheMinus16IsNamedWithItsAmplitude
+attest_mutant(the_score_test_rejects_nobody tools/judge/source/scores.cpp faults/Attention.AScaleOffByTwoToTheMinus16IsNamedWithItsAmplitude
   "constexpr double kFamilyWise = 1e-6;" "constexpr double kFamilyWise = -1;"
 )
-attest_mutant(a_few_units_reject tools/judge/source/bank.cpp faults/Attention.AnAmplitudeOfAFewUnitsRejectsNobody
+attest_mutant(a_few_units_reject tools/judge/source/scores.cpp faults/Attention.AnAmplitudeOfAFewUnitsRejectsNobody
   "constexpr double kFewUnits = 8;" "constexpr double kFewUnits = 0;"
 )
-attest_mutant(digits_of_the_processor_are_shown tools/judge/source/bank.cpp numbers/Numbers.BeyondDoubtTheProcessorsDigitsAreNotShown
+attest_mutant(digits_of_the_processor_are_shown tools/judge/source/statistics.cpp numbers/Numbers.BeyondDoubtTheProcessorsDigitsAreNotShown
   "constexpr double kBeyondDoubt = 1e6;" "constexpr double kBeyondDoubt = 1e12;"
 )
-attest_mutant(empty_cases_prove_enough tools/judge/source/check.cpp faults/Attention.CasesThatProveNothingAreInvalid
+attest_mutant(empty_cases_prove_enough tools/judge/source/judge_statistics.cpp faults/Attention.CasesThatProveNothingAreInvalid
   "if (!row.vacuity.too_little.empty())" "if (false)"
+)
+attest_mutant(any_infinity_is_the_nan_of_a_fault tools/judge/source/diagnosis.cpp faults/Attention.AnInfinityIsNotTheNanOfAFault
+  "if (!golden::agrees(tensor, i, x, units)) return false;"
+  "if (std::isfinite(tensor.hi[i]) ? !golden::agrees(tensor, i, x, units) : std::isfinite(x)) return false;"
 )
 attest_mutant(a_survivor_passes tools/judge/source/mutants.cpp faults/Mutants.ASurvivorOrAFalseAlarmFails
   "if (mutant.hidden.empty() && !mutant.killed) return false;" ""
 )
 
 # From cases and laws to the verdict.
-attest_mutant(right_values_excuse_a_broken_contract tools/judge/source/check.cpp check/Check.ACaseWhoseValuesAreRightFailsByTheContract
-  "  finding.status = judged.status;\n" ""
+attest_mutant(right_values_excuse_a_broken_contract tools/judge/source/judge_cases.cpp check/Check.ACaseWhoseValuesAreRightFailsByTheContract
+  "    finding.status = answers.status;\n" ""
 )
 attest_mutant(a_law_agrees_with_nan tools/judge/source/run_law.cpp every_equation/*NaNBeyondTheStoredSizesBreaksEveryLaw?attention_softmax
   "if (std::none_of(" "if (true || std::none_of("
 )
-attest_mutant(no_case_is_a_pass tools/judge/source/check.cpp check/Check.NothingJudgedIsNotAPass
-  "if (all && row.cases < kFewestCases)" "if (false)"
+attest_mutant(a_broken_law_is_not_shrunk tools/judge/source/run_law.cpp run_law/RunLaw.ABrokenLawIsShrunkToTheSmallestProblemThatBreaksIt
+  "while (!result.threw) {" "while (false) {"
 )
-attest_mutant(a_silent_law_was_held tools/judge/source/check.cpp check/Check.ALawThatHadNothingToSayWasNotHeld
+attest_mutant(threads_share_a_generator tools/judge/source/run_law.cpp run_law/RunLaw.ThreadsDrawWhatEachDrawsAlone
+  "  rc::Random random(seed);" "  static rc::Random random(seed);"
+)
+attest_mutant(no_case_is_a_pass tools/judge/source/judge_kernel.cpp check/Check.NothingJudgedIsNotAPass
+  "if (all && few)" "if (false)"
+)
+attest_mutant(a_law_that_did_not_apply_was_held tools/judge/source/judge_laws.cpp check/Check.ALawThatDidNotApplyWasNotHeld
   "if (run.draws == 0 && !run.broken)" "if (false)"
 )
-attest_mutant(sequences_are_packed_alone tools/judge/source/check.cpp check/Packed.MistakesAcrossSequencesAndHeadsAreFound
+attest_mutant(sequences_are_packed_alone tools/judge/source/heads.cpp check/Packed.MistakesAcrossSequencesAndHeadsAreFound
   "all.push_back(std::move(*c));" "continue;"
 )
 attest_mutant(nothing_lies_around_a_tensor_on_a_device tools/judge/source/process.cpp process/OnDevice.writes_outside_of_a_tensor_are_found
   "? 0 : device_slack;" "? 0 : 0 * device_slack;"
 )
-attest_mutant(every_exit_status_is_0 tools/judge/source/check.cpp check/Check.OnlyAPassHasExitStatusZero
+attest_mutant(every_exit_status_is_0 tools/judge/source/report.cpp check/Check.OnlyAPassHasExitStatusZero
   "return status == Status::pass ? 0 : status == Status::fail ? 1 : 3;" "return static_cast<int>(status) * 0;"
 )
 

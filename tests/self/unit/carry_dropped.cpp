@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "attest/judge/check.hpp"
+#include "attest/judge/evaluate.hpp"
+#include "attest/judge/run_law.hpp"
 
 namespace attest::judge {
 namespace {

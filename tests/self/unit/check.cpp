@@ -9,6 +9,11 @@
 #include <map>
 #include <set>
 
+#include "attest/judge/evaluate.hpp"
+#include "attest/judge/reproduce.hpp"
+#include "attest/judge/run_law.hpp"
+#include "attest/judge/select.hpp"
+
 namespace attest::judge {
 namespace {
 
@@ -89,29 +94,29 @@ TEST(LawBounds, AreThoseOfTheProblemAndTheProfileWhateverWasAskedBefore) {
 TEST(Check, ACorrectKernelPasses) {
   const Row row = row_of("correct", 0);
   EXPECT_EQ(row.status, Status::pass);
-  EXPECT_EQ(row.cases, row.stored + row.drawn);
-  EXPECT_EQ(row.cases_passed, row.cases);
+  EXPECT_EQ(row.cases.judged, row.cases.stored + row.cases.drawn);
+  EXPECT_EQ(row.cases.passed, row.cases.judged);
 }
 
 TEST(Check, ACaseWhoseValuesAreRightFailsByTheContract) {
   const Row row = row_of("wavering", 0);
   EXPECT_EQ(row.status, Status::fail);
-  EXPECT_EQ(row.cases_passed, 0);
+  EXPECT_EQ(row.cases.passed, 0);
   ASSERT_FALSE(row.failures.empty());
   EXPECT_EQ(row.failures[0].message, "the same call gave two different answers");
 }
 
 TEST(Check, NothingJudgedIsNotAPass) {
   const Row row = row_of("impossible", 0);
-  EXPECT_EQ(row.cases, 0);
+  EXPECT_EQ(row.cases.judged, 0);
   EXPECT_EQ(row.status, Status::invalid);
 }
 
-TEST(Check, ALawThatHadNothingToSayWasNotHeld) {
+TEST(Check, ALawThatDidNotApplyWasNotHeld) {
   const Row row = row_of("causal_only", 2);
   EXPECT_EQ(row.status, Status::pass);
-  EXPECT_GT(row.laws_held, 0);
-  EXPECT_EQ(row.laws_vacuous, 5) << "permutation along n and s, row_locality, duplication, self_equivariance";
+  EXPECT_GT(row.laws.held, 0);
+  EXPECT_EQ(row.laws.not_applicable, 5) << "permutation along n and s, row_locality, duplication, self_equivariance";
 }
 
 TEST(Check, OnlyAPassHasExitStatusZero) {
@@ -127,7 +132,7 @@ TEST(Packed, RightKernelsPass) {
     const Row row = row_of("packed", kernel, 2);
     EXPECT_EQ(row.status, Status::pass) << kernel << ": " << messages(row);
     EXPECT_EQ(row.groups.at("batch").judged, 2) << kernel;
-    EXPECT_GT(row.laws_held, 0) << kernel;
+    EXPECT_GT(row.laws.held, 0) << kernel;
   }
 }
 
@@ -154,7 +159,7 @@ TEST(Gradients, AreJudgedInBatchesOfHeads) {
   for (const char* form : {"one_gate", "packed_one_gate"}) {
     const Row row = row_of("gradient", fmt::format("infini.gate.{}", form), 0);
     EXPECT_EQ(row.groups.at("batch").passed, 0) << form;
-    EXPECT_EQ(row.cases_passed, row.cases - 2) << form << ": only several heads show it";
+    EXPECT_EQ(row.cases.passed, row.cases.judged - 2) << form << ": only several heads show it";
     EXPECT_EQ(row.status, Status::fail);
   }
 }
@@ -181,10 +186,10 @@ TEST(Packed, WhatCannotBePackedIsRefused) {
 
 TEST(Profile, AKernelSaysByWhichItIsJudged) {
   const Row own = row_of("tensor_cores", 0);
-  EXPECT_EQ(own.profile, "tf32");
+  EXPECT_EQ(own.kernel.profile, "tf32");
   EXPECT_EQ(own.status, Status::pass) << messages(own);
   const Row hopeful = row_of("hopeful", 0);
-  EXPECT_EQ(hopeful.profile, "f32");
+  EXPECT_EQ(hopeful.kernel.profile, "f32");
   EXPECT_EQ(hopeful.status, Status::fail);
   Candidate candidate(plugin("attention"));
   CheckOptions options;
@@ -193,7 +198,7 @@ TEST(Profile, AKernelSaysByWhichItIsJudged) {
   options.law_draws = options.property_draws = 0;
   options.profile = "f32";
   const Row told = check(candidate, options).rows.at(0);
-  EXPECT_EQ(told.profile, "f32");
+  EXPECT_EQ(told.kernel.profile, "f32");
   EXPECT_EQ(told.status, Status::fail);
 }
 
@@ -204,7 +209,7 @@ TEST(Profile, AQueryIsForTheKernelsOfItsProfile) {
            {"tf32", {"tensor_cores"}}, {"f32", {"correct", "wavering", "hopeful"}}}) {
     std::vector<std::string> found;
     for (const Row& row : reproduce(candidate, fmt::format(fmt::runtime(where), profile), {}).rows)
-      found.push_back(row.form);
+      found.push_back(row.kernel.form);
     EXPECT_EQ(found, forms) << profile;
   }
 }
@@ -251,8 +256,8 @@ TEST(Options, FlagsAndNumberLimitTheCasesAndTheRestIsCounted) {
   const Row all = check(candidate, options).rows.at(0);
   options.most_cases = 7;
   const Row seven = check(candidate, options).rows.at(0);
-  EXPECT_EQ(seven.cases, 7);
-  EXPECT_EQ(seven.skipped, all.skipped + all.cases - 7);
+  EXPECT_EQ(seven.cases.judged, 7);
+  EXPECT_EQ(seven.cases.skipped, all.cases.skipped + all.cases.judged - 7);
   int flags = 0;
   for (const auto& [group, count] : seven.groups)
     flags += group != "statistics" && group != "contract" && count.judged > 0;
@@ -260,7 +265,7 @@ TEST(Options, FlagsAndNumberLimitTheCasesAndTheRestIsCounted) {
   options.most_cases.reset();
   options.flags = "tile_*";
   const Row tiles = check(candidate, options).rows.at(0);
-  EXPECT_GE(tiles.cases, 3);
+  EXPECT_GE(tiles.cases.judged, 3);
   EXPECT_EQ(tiles.groups.count("random"), 0u);
 }
 
@@ -273,11 +278,11 @@ TEST(Options, ARunThatIsStoppedSaysWhatItLeft) {
     int asked = 0;
     options.stop = [&] { return ++asked > 10 ? why : Stop::no; };
     const Row row = check(candidate, options).rows.at(0);
-    EXPECT_EQ(row.cases, 10);
-    EXPECT_EQ(row.cases_passed, 10);
-    EXPECT_GT(row.not_run, 40);
-    EXPECT_EQ(row.laws, 0);
-    EXPECT_EQ(row.ended_by, why == Stop::budget ? "budget" : "interrupt");
+    EXPECT_EQ(row.cases.judged, 10);
+    EXPECT_EQ(row.cases.passed, 10);
+    EXPECT_GT(row.early_end.not_run, 40);
+    EXPECT_EQ(row.laws.judged, 0);
+    EXPECT_EQ(row.early_end.by, why == Stop::budget ? "budget" : "interrupt");
     EXPECT_EQ(row.status, why == Stop::budget ? Status::pass : Status::invalid)
         << "a budget was asked for, an interrupt was not";
   }

@@ -9,8 +9,9 @@
 #include <set>
 
 #include "attest/golden/files.hpp"
-#include "attest/judge/check.hpp"
+#include "attest/judge/evaluate.hpp"
 #include "attest/judge/faults.hpp"
+#include "attest/judge/run_law.hpp"
 
 namespace attest {
 namespace {

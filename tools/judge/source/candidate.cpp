@@ -7,134 +7,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
-#include "attest/golden/agreement.hpp"
-#include "attest/judge/check.hpp"
+#include "attest/judge/glob.hpp"
+#include "attest/judge/layout.hpp"
 
 namespace attest::judge {
 namespace {
 
-bool batched(const Kernel& kernel) { return kernel.info.layout != "nd"; }
-
-bool is_tokens(const Kernel& kernel, const std::string& size) { return kernel.spec->size(size)->tokens; }
-
-/// Whether the heads stand behind the tokens: in tensors [tokens, width] under bnhd, in all that begin with tokens
-/// under thd.
-bool heads_behind_tokens(const Kernel& kernel, const TensorDeclaration& tensor) {
-  if (tensor.shape.empty() || !is_tokens(kernel, tensor.shape[0])) return false;
-  if (kernel.packed()) return true;
-  return kernel.info.layout == "bnhd" && !tensor.state && tensor.shape.size() == 2 &&
-         !is_tokens(kernel, tensor.shape[1]);
-}
-
-DType dtype_of(const TensorDeclaration& tensor, const golden::Profile& profile) {
-  if (tensor.element == attest::Element::boolean) return DType::boolean;
-  if (tensor.element == attest::Element::integer) return DType::i64;
-  return tensor.state ? profile.state : profile.storage;
-}
-
-Index heads_of(const TensorDeclaration& tensor, const Batch& batch) {
-  return tensor.sharing == Sharing::head ? batch.heads : tensor.sharing == Sharing::group ? batch.groups : 1;
-}
-
-const Sizes& sizes_of(const Batch& batch, Index entry) {
-  return batch.problems[static_cast<std::size_t>(entry * batch.heads)].sizes;
-}
-
-/// Where each entry of the batch begins along a size that is packed, and where the last one ends.
-std::vector<Index> offsets_of(const std::string& size, const Batch& batch) {
-  std::vector<Index> offsets{0};
-  for (Index b = 0; b < batch.batch; ++b) offsets.push_back(offsets.back() + sizes_of(batch, b).at(size));
-  return offsets;
-}
-
-std::vector<Index> shape_in_call(const TensorDeclaration& tensor, const Kernel& kernel, const Batch& batch) {
-  std::vector<Index> shape = shape_of(tensor, sizes_of(batch, 0));
-  if (!batched(kernel)) return shape;
-  const Index heads = heads_of(tensor, batch);
-  if (heads_behind_tokens(kernel, tensor)) {
-    shape.insert(shape.begin() + 1, heads);
-    if (kernel.packed())
-      shape[0] = offsets_of(tensor.shape[0], batch).back();
-    else
-      shape.insert(shape.begin(), batch.batch);
-  } else {
-    shape.insert(shape.begin(), {batch.batch, heads});
-  }
-  return shape;
-}
-
-/// Calls visit(problem, element within the problem's tensor, element within the call's tensor) for every element.
-template <class F>
-void each_element(const TensorDeclaration& tensor, const Kernel& kernel, const Batch& batch, F&& visit) {
-  const Index heads = heads_of(tensor, batch), per_head = batch.heads / heads;
-  Index rows = 0;  // of the entries before, in front of the axis of heads
-  for (Index b = 0; b < batch.batch; ++b) {
-    const auto shape = shape_of(tensor, sizes_of(batch, b));
-    const Index in_front = heads_behind_tokens(kernel, tensor) ? shape[0] : 1;
-    const Index size = count(shape), behind = in_front == 0 ? 0 : size / in_front;
-    for (Index h = 0; h < heads; ++h)
-      for (Index i = 0; i < size; ++i)
-        visit(static_cast<std::size_t>(b * batch.heads + h * per_head), static_cast<std::size_t>(i),
-              static_cast<std::size_t>(((rows + i / behind) * heads + h) * behind + i % behind));
-    rows += in_front;
-  }
-}
-
-InputTensor encoded(const std::string& name, DType dtype, std::vector<Index> shape, const std::vector<double>& values) {
-  InputTensor tensor;
-  tensor.name = name;
-  tensor.dtype = dtype;
-  tensor.shape = std::move(shape);
-  tensor.bytes.resize(values.size() * size_of(dtype));
-  encode(dtype, values, tensor.bytes.data());
-  return tensor;
-}
-
-InputTensor input_tensor(const std::string& name, const TensorDeclaration& declared, const Kernel& kernel,
-                         const Batch& batch, const golden::Profile& profile,
-                         const std::function<const Array&(std::size_t)>& of) {
-  const auto shape = shape_in_call(declared, kernel, batch);
-  std::vector<double> values(static_cast<std::size_t>(count(shape)));
-  each_element(declared, kernel, batch,
-               [&](std::size_t problem, std::size_t i, std::size_t at) { values[at] = of(problem).values[i]; });
-  return encoded(name, dtype_of(declared, profile), shape, values);
-}
-
-/// Name in the call, and the declaration it is shaped by.
-std::vector<std::pair<std::string, const TensorDeclaration*>> results_of(const Kernel& kernel, const Problem& problem) {
-  std::vector<std::pair<std::string, const TensorDeclaration*>> results;
-  if (kernel.info.reading == "gradient") {
-    for (const auto& name : kernel.spec->gradient)
-      if (problem.inputs.count(name)) results.emplace_back(golden::gradient_of(name), kernel.spec->input(name));
-  } else {
-    for (const auto& output : kernel.spec->outputs)
-      if (!output.optional || kernel.capabilities.gives(output.name)) results.emplace_back(output.name, &output);
-  }
-  return results;
-}
-
-/// Why sequences of unequal lengths cannot be packed into the tensors that the kernel may be given; empty where they
-/// can.
-std::string not_packable(const Kernel& kernel) {
-  if (kernel.token_sizes().empty()) return "it has no axis of tokens";
-  for (const auto* tensors : {&kernel.spec->inputs, &kernel.spec->outputs})
-    for (const auto& tensor : *tensors) {
-      if (tensor.optional && !kernel.capabilities.gives(tensor.name)) continue;
-      for (std::size_t axis = 1; axis < tensor.shape.size(); ++axis)
-        if (is_tokens(kernel, tensor.shape[axis]))
-          return fmt::format(
-              "'{}' [{}] has an axis of tokens that is not its first{}", tensor.name, fmt::join(tensor.shape, ", "),
-              tensor.optional ? fmt::format("; a kernel without it says '{} == false'", tensor.name) : "");
-    }
-  return "";
-}
-
-bool is_planted(const std::string& name) { return name.starts_with("fault:") || name.starts_with("order:"); }
+/// Whether a candidate's name means kernels of the mutants' plugin.
+bool is_mutant(const std::string& name) { return name.starts_with("fault:") || name.starts_with("order:"); }
 
 std::filesystem::path library_of(const std::string& name) {
   const auto plugins = plugin_folder();
-  if (is_planted(name)) return plugins / "libattest_planted.so";
+  if (is_mutant(name)) return plugins / "libattest_mutants.so";
   if (std::find(kCandidates.begin(), kCandidates.end(), name) == kCandidates.end()) {
     const bool bare = name.find('/') == std::string::npos && !std::filesystem::exists(name);
     if (const auto near = near_names(name, {kCandidates.begin(), kCandidates.end()}); bare && !near.empty())
@@ -150,18 +36,20 @@ std::filesystem::path library_of(const std::string& name) {
   return library;
 }
 
-/// "fault:ID.NAME@X" plants X times the fault's amplitude; "@X" or nothing.
-std::string multiple_of(const std::string& name) {
+/// "@X" of "fault:ID.NAME@X", which is X times the fault's amplitude; empty where there is none.
+std::string multiple_of(const std::string& name, const Kernel& kernel) {
   const auto at = name.find('@');
   if (at == std::string::npos || !name.starts_with("fault:")) return "";
   char* end = nullptr;
   const double multiple = std::strtod(name.c_str() + at + 1, &end);
   if (end == name.c_str() + at + 1 || *end || !std::isfinite(multiple))
     throw InvalidCandidate(fmt::format("{}: '@' must be followed by a number, as in @0.25", name));
+  if (kernel.spec->fault(kernel.info.form.substr(6))->amplitude == 0)
+    throw InvalidCandidate(fmt::format("{}: that fault has no amplitude; it is there or it is not", name));
   return name.substr(at);
 }
 
-/// Whether "fault:ID.NAME" or "order:NAME" (globs) means that planted kernel.
+/// Whether "fault:ID.NAME" or "order:NAME" (globs) means that mutant or that correct kernel.
 bool is_meant(const std::string& name, const KernelInfo& info) {
   const std::string kind = name.substr(0, 6), pattern = name.substr(6, name.find('@') - 6);
   if (!info.form.starts_with(kind)) return false;
@@ -170,7 +58,7 @@ bool is_meant(const std::string& name, const KernelInfo& info) {
                           : matches(pattern, rest.substr(0, rest.find(':')));
 }
 
-[[noreturn]] void nothing_planted(const std::string& name, const std::vector<KernelInfo>& infos) {
+[[noreturn]] void no_such_mutant(const std::string& name, const std::vector<KernelInfo>& infos) {
   std::vector<std::string> names;
   for (const auto& info : infos) {
     if (!info.form.starts_with(name.substr(0, 6))) continue;
@@ -180,11 +68,36 @@ bool is_meant(const std::string& name, const KernelInfo& info) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const std::string near = near_names(name.substr(6), names);
-  throw InvalidCandidate(fmt::format("{} names nothing that is planted{}", name,
-                                     near.empty() && name.starts_with("order:")
-                                         ? fmt::format("; orders: {}", fmt::join(names, ", "))
-                                     : near.empty() ? "; `attest show ID` lists the faults of an equation"
-                                                    : near));
+  throw InvalidCandidate(
+      fmt::format("{} names no {}{}", name, name.starts_with("fault:") ? "fault" : "order of summation",
+                  near.empty() && name.starts_with("order:") ? fmt::format("; orders: {}", fmt::join(names, ", "))
+                  : near.empty()                             ? "; `attest show ID` lists the faults of an equation"
+                                                             : near));
+}
+
+/// A kernel of the table, with its equation and capabilities; throws InvalidCandidate where they do not fit each other.
+Kernel matched(std::size_t index, const KernelInfo& info, const std::string& candidate) {
+  const auto refuse = [&](const std::string& why) {
+    throw InvalidCandidate(fmt::format("{}: kernel {}: {}", candidate, index, why));
+  };
+  Kernel kernel;
+  kernel.index = index;
+  kernel.info = info;
+  try {
+    kernel.spec = &find_spec(info.equation);
+    kernel.capabilities = Capabilities(*kernel.spec, info.capabilities);
+    check_layout(kernel);
+  } catch (const SpecError& error) {
+    refuse(error.what());
+  } catch (const InvalidCandidate& error) {
+    refuse(error.what());
+  }
+  if (const auto& profile = kernel.profile(); profile.storage != info.dtype)
+    refuse(fmt::format("it says profile == '{}', which is for {}, and its dtype is {}", profile.name,
+                       attest::name(profile.storage), attest::name(info.dtype)));
+  if (kernel.is_gradient() && kernel.spec->gradient.empty())
+    refuse(fmt::format("it is a gradient kernel, and {} has no gradient", info.equation));
+  return kernel;
 }
 
 }  // namespace
@@ -194,126 +107,18 @@ std::filesystem::path plugin_folder() {
   return folder ? folder : ATTEST_PLUGIN_DIR;
 }
 
-std::string Kernel::name() const {
-  return fmt::format("{} {}{} {}", info.equation, info.form.empty() ? "-" : info.form,
-                     info.reading == "gradient" ? " gradient" : "", attest::name(info.dtype));
-}
-
-const golden::Profile& Kernel::profile() const {
-  return capabilities.profile() ? golden::profile(*capabilities.profile()) : golden::default_profile(info.dtype);
-}
-
-std::vector<std::string> Kernel::token_sizes() const {
-  std::vector<std::string> names;
-  for (const auto& size : spec->sizes)
-    if (size.tokens) names.push_back(size.name);
-  return names;
-}
-
-void check_layout(const Kernel& kernel) {
-  if (std::find(kLayouts.begin(), kLayouts.end(), kernel.info.layout) == kLayouts.end())
-    throw InvalidCandidate(
-        fmt::format("layout '{}' is not known; allowed: {}", kernel.info.layout, fmt::join(kLayouts, ", ")));
-  if (!kernel.packed()) return;
-  if (const std::string why = not_packable(kernel); !why.empty())
-    throw InvalidCandidate(fmt::format("{} cannot be packed, as layout 'thd' asks for: {}", kernel.spec->id, why));
-}
-
-Request assemble(const Batch& batch, const Kernel& kernel, const golden::Profile& profile) {
-  const Problem& first = batch.problems[0];
-  Request request;
-  request.equation = kernel.info.equation;
-  request.form = kernel.info.form;
-  for (const auto& input : kernel.spec->inputs)
-    if (first.inputs.count(input.name))
-      request.inputs.push_back(
-          input_tensor(input.name, input, kernel, batch, profile,
-                       [&](std::size_t p) -> const Array& { return batch.problems[p].inputs.at(input.name); }));
-  if (kernel.info.reading == "gradient")
-    for (const auto& output : kernel.spec->outputs)
-      request.inputs.push_back(
-          input_tensor("cotangent." + output.name, output, kernel, batch, profile,
-                       [&](std::size_t p) -> const Array& { return batch.cotangents[p].at(output.name); }));
-  if (kernel.packed())
-    for (const auto& size : kernel.token_sizes()) {
-      const auto offsets = offsets_of(size, batch);
-      request.inputs.push_back(
-          encoded("offsets." + size, DType::i64, {batch.batch + 1}, {offsets.begin(), offsets.end()}));
-    }
-  for (const auto& [name, declared] : results_of(kernel, first))
-    request.outputs.push_back({name, dtype_of(*declared, profile), shape_in_call(*declared, kernel, batch)});
-  for (const auto& declared : kernel.spec->parameters) {
-    ParameterValue parameter;
-    parameter.name = declared.name;
-    const auto value = setting(first, declared.name);
-    parameter.given = value.has_value();
-    if (value) {
-      if (const auto* flag = std::get_if<bool>(&*value)) parameter.integer = *flag;
-      if (const auto* integer = std::get_if<Index>(&*value)) parameter.integer = *integer;
-      if (const auto* real = std::get_if<double>(&*value)) parameter.real = *real;
-      if (const auto* text = std::get_if<std::string>(&*value)) parameter.text = *text;
-      if (const auto* integer = std::get_if<Index>(&*value)) parameter.real = static_cast<double>(*integer);
-    }
-    request.parameters.push_back(parameter);
-  }
-  return request;
-}
-
-std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const Request& request,
-                                const std::vector<std::vector<std::byte>>& outputs) {
-  std::vector<Arrays> results(batch.problems.size());
-  const auto declared = results_of(kernel, batch.problems[0]);
-  for (std::size_t o = 0; o < declared.size(); ++o) {
-    const std::string& name = declared[o].first;
-    const TensorDeclaration* tensor = declared[o].second;
-    std::vector<double> values(static_cast<std::size_t>(count(request.outputs[o].shape)));
-    decode(request.outputs[o].dtype, outputs[o].data(), values);
-    for (std::size_t p = 0; p < results.size(); ++p) {
-      results[p][name].shape = shape_of(*tensor, batch.problems[p].sizes);
-      results[p][name].values.resize(static_cast<std::size_t>(count(results[p][name].shape)));
-    }
-    each_element(*tensor, kernel, batch,
-                 [&](std::size_t p, std::size_t i, std::size_t at) { results[p][name].values[i] = values[at]; });
-    // What heads of a group share is the same for all of them.
-    const std::size_t per_head = static_cast<std::size_t>(batch.heads / heads_of(*tensor, batch));
-    for (std::size_t p = 0; p < results.size(); ++p) results[p][name] = results[p - p % per_head][name];
-  }
-  return results;
-}
-
 Candidate::Candidate(const std::string& name) : Candidate(name, std::make_unique<PluginProcess>(library_of(name))) {}
 
 Candidate::Candidate(const std::string& name, std::unique_ptr<Host> host) : name_(name), host_(std::move(host)) {
   const auto& infos = host_->kernels();
   if (infos.empty()) throw InvalidCandidate(fmt::format("{}: the plugin's table has no kernels", name));
   for (std::size_t i = 0; i < infos.size(); ++i) {
-    if (is_planted(name) && !is_meant(name, infos[i])) continue;
-    Kernel kernel;
-    kernel.index = i;
-    kernel.info = infos[i];
-    try {
-      kernel.spec = &find_spec(kernel.info.equation);
-      kernel.capabilities = Capabilities(*kernel.spec, kernel.info.capabilities);
-      check_layout(kernel);
-    } catch (const SpecError& error) {
-      throw InvalidCandidate(fmt::format("{}: kernel {}: {}", name, i, error.what()));
-    } catch (const InvalidCandidate& error) {
-      throw InvalidCandidate(fmt::format("{}: kernel {}: {}", name, i, error.what()));
-    }
-    if (const auto& profile = kernel.profile(); profile.storage != kernel.info.dtype)
-      throw InvalidCandidate(fmt::format("{}: kernel {}: it says profile == '{}', which is for {}, and its dtype is {}",
-                                         name, i, profile.name, attest::name(profile.storage),
-                                         attest::name(kernel.info.dtype)));
-    if (kernel.info.reading == "gradient" && kernel.spec->gradient.empty())
-      throw InvalidCandidate(fmt::format("{}: kernel {}: {} has no gradient reading", name, i, kernel.info.equation));
-    if (const std::string multiple = is_planted(name) ? multiple_of(name) : ""; !multiple.empty()) {
-      if (kernel.spec->fault(kernel.info.form.substr(6))->amplitude == 0)
-        throw InvalidCandidate(fmt::format("{}: that fault has no amplitude; it is there or it is not", name));
-      kernel.info.form += multiple;
-    }
+    if (is_mutant(name) && !is_meant(name, infos[i])) continue;
+    Kernel kernel = matched(i, infos[i], name);
+    if (is_mutant(name)) kernel.info.form += multiple_of(name, kernel);
     kernels_.push_back(std::move(kernel));
   }
-  if (kernels_.empty()) nothing_planted(name, infos);
+  if (kernels_.empty()) no_such_mutant(name, infos);
 }
 
 }  // namespace attest::judge

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
+#include "attest/judge/capabilities.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cctype>
+#include <functional>
 #include <set>
 
-#include "attest/judge/candidate.hpp"
+#include "attest/golden/profile.hpp"
 
 namespace attest::judge {
 namespace {

@@ -10,7 +10,10 @@
 
 #include "attest/golden/files.hpp"
 #include "attest/golden/store.hpp"
+#include "attest/judge/evaluate.hpp"
+#include "attest/judge/glob.hpp"
 #include "attest/judge/mutants.hpp"
+#include "attest/judge/run_law.hpp"
 
 namespace attest::judge {
 namespace {
@@ -156,7 +159,7 @@ public:
             if (row.at("equation") == spec.id) note(row.at("dtype"), row.at("status") == name(Status::pass));
         } else {
           for (const Row& row : check(plugins.of(backend), check_options).rows)
-            note(row.dtype, row.status == Status::pass);
+            note(row.kernel.dtype, row.status == Status::pass);
         }
         for (const auto& dtype : due)
           if (passes[dtype]) kernels[backend].push_back(dtype);

@@ -13,17 +13,25 @@
 namespace attest::judge {
 namespace {
 
-constexpr double kCertain = 1e-6;  // corrected p above which a fit names nothing
+constexpr double kCertain = 1e-6;        // corrected p above which a fit names nothing: a wrong name in a million runs
+constexpr double kSmallestShare = 0.01;  // of the squared error that a fit must explain to name a fault
 
-/// How far a kernel is from a fault taken as the equation, in expected errors; nothing when it is beyond a bound.
+/// Distance of a kernel from a fault taken as the equation.
 struct Distance {
-  double squares = 0;
+  double squares = 0;                  // sum of (error / bound)^2
   Index elements = 0, told_apart = 0;  // elements where the fault and the truth differ by more than both bounds
 };
 
-/// A magnitude that every order of summation can still store.
+/// A magnitude below which a kernel does not overflow: some powers of two below the largest number of the format.
 double largest_of(DType storage) { return storage == DType::f16 ? 0x1p15 : storage == DType::f64 ? 0x1p1022 : 0x1p126; }
 
+/// Whether a kernel may have overflowed where a value of that size is due.
+bool overflowed(double got, double due, DType storage) {
+  return !std::isfinite(got) && std::isfinite(due) && std::abs(due) > largest_of(storage);
+}
+
+/// Whether every output is what the fault's equation gives, within the bounds of a correct kernel of it; adds to the
+/// distance.
 bool matches_equation(Bank& bank, const Sample& sample, const Fault& fault, Distance& distance) {
   const auto& wrong = bank.as_equation(*sample.c, fault);
   for (const auto& output : bank.spec().outputs) {
@@ -34,18 +42,16 @@ bool matches_equation(Bank& bank, const Sample& sample, const Fault& fault, Dist
     const auto units = bank.profile().units_of(output);
     for (std::size_t i = 0; i < tensor.hi.size(); ++i) {
       const double x = got->second.values[i];
-      if (!std::isfinite(tensor.hi[i])) {
-        if (std::isfinite(x)) return false;
+      if (overflowed(x, tensor.hi[i], bank.profile().storage)) {
         distance.told_apart += std::isfinite(truth.hi[i]);
         continue;
       }
-      if (!std::isfinite(x) &&
-          std::abs(tensor.hi[i]) > largest_of(bank.profile().storage)) {  // overflowed on the way out
+      if (!golden::agrees(tensor, i, x, units)) return false;
+      if (!std::isfinite(tensor.hi[i])) {
         distance.told_apart += std::isfinite(truth.hi[i]);
         continue;
       }
       const double bound = golden::bound_of(tensor, i, units), error = golden::error_of(tensor, i, x);
-      if (!golden::is_within(error, bound)) return false;
       distance.told_apart += !(std::abs(tensor.hi[i] - truth.hi[i]) <= bound + golden::bound_of(truth, i, units));
       if (bound > 0) distance.squares += error * error / (bound * bound), ++distance.elements;
     }
@@ -53,9 +59,10 @@ bool matches_equation(Bank& bank, const Sample& sample, const Fault& fault, Dist
   return true;
 }
 
-/// A fault of the arithmetic has no equation: a planted kernel shows what it does.
-bool matches_planted(Bank& bank, const Sample& sample, const Fault& fault, Distance& distance) {
-  const auto& wrong = bank.planted_outputs(*sample.c, fault);
+/// A fault of the arithmetic has no equation: whether every output is what an emulated kernel with the fault gives, to
+/// half of the fault's effect.
+bool matches_emulation(Bank& bank, const Sample& sample, const Fault& fault, Distance& distance) {
+  const auto& wrong = bank.outputs_of_fault(*sample.c, fault);
   for (const auto& output : bank.spec().outputs) {
     const auto got = sample.got.find(output.name);
     if (got == sample.got.end()) continue;
@@ -78,7 +85,7 @@ bool matches_planted(Bank& bank, const Sample& sample, const Fault& fault, Dista
   return true;
 }
 
-/// "rows 4 to 8 of 9", "column 0 of 3", ...
+/// "rows 4 to 8 of 9", "column 0 of 3"; empty where there is only one.
 std::string extent(const std::string& word, const std::set<Index>& hit, Index size) {
   if (static_cast<Index>(hit.size()) == size) return size == 1 ? "" : fmt::format("every {}", word);
   const bool run = *hit.rbegin() - *hit.begin() + 1 == static_cast<Index>(hit.size());
@@ -135,7 +142,7 @@ std::string where(const Sample& sample, const golden::Profile& profile) {
   return fmt::format("{}", fmt::join(sentences, "; "));
 }
 
-/// Where values are labels, the output says which key was read.
+/// Where values are labels, which key was read instead of the right one: "; 3 is the label of row 2 of v, ...".
 std::string label(const Sample& sample, const Element& element) {
   const auto* group = sample.c->problem.spec->group(sample.c->name.flag);
   if (exact_outputs(sample.c->name).empty() || element.at.empty() || element.at.back() != 0) return "";
@@ -147,6 +154,59 @@ std::string label(const Sample& sample, const Element& element) {
                          input, element.expected - 1);
   }
   return "";
+}
+
+/// A fault whose equation gives what failed.
+struct Match {
+  const Fault* fault;
+  Distance distance;
+  bool whole;  // it gives all other cases, too
+
+  double each() const { return distance.squares / static_cast<double>(distance.elements + 1); }
+};
+
+/// Faults that give every failing case, those that give every case alone where there are such; the nearest first.
+std::vector<Match> matching_faults(Bank& bank, const std::vector<const Sample*>& failing,
+                                   const std::vector<const Sample*>& passing) {
+  std::vector<Match> matches;
+  for (const Fault& fault : bank.spec().faults) {
+    if (!fault.equivalent.empty() || fault.amplitude > 0) continue;
+    Distance distance;
+    const auto all_match = [&](const std::vector<const Sample*>& some) {
+      return std::all_of(some.begin(), some.end(), [&](const Sample* sample) {
+        return fault.numeric ? matches_emulation(bank, *sample, fault, distance)
+                             : matches_equation(bank, *sample, fault, distance);
+      });
+    };
+    if (!all_match(failing)) continue;
+    Match match{&fault, distance, all_match(passing)};
+    if (match.whole) match.distance = distance;
+    if (match.distance.told_apart > 0) matches.push_back(match);
+  }
+  std::sort(matches.begin(), matches.end(),
+            [](const Match& a, const Match& b) { return a.whole != b.whole ? a.whole : a.each() < b.each(); });
+  std::erase_if(matches,
+                [whole = !matches.empty() && matches[0].whole](const Match& one) { return one.whole != whole; });
+  return matches;
+}
+
+/// The fit of that fault; one that may be chance where there is none.
+Fit fit_of(const std::vector<Fit>& fits, const std::string& fault) {
+  const auto fit = std::find_if(fits.begin(), fits.end(), [&](const Fit& one) { return one.fault == fault; });
+  if (fit != fits.end()) return *fit;
+  Fit none;
+  none.fault = fault;
+  return none;
+}
+
+/// The largest share first. Of faults that explain as much, the one that is there as a whole (c = 1) is the likelier.
+std::vector<Fit> by_likelihood(std::vector<Fit> fits) {
+  std::sort(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) {
+    const auto percent = [](const Fit& fit) { return std::round(100 * fit.explained); };
+    const auto oddness = [](const Fit& fit) { return std::abs(std::log(std::max(fit.c, 1e-300))); };
+    return percent(a) != percent(b) ? percent(a) > percent(b) : oddness(a) < oddness(b);
+  });
+  return fits;
 }
 
 }  // namespace
@@ -161,53 +221,16 @@ Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const Statist
     diagnosis.first = comparison.first;
     diagnosis.query = golden::query(sample.c->name, bank.profile().name);
   }
-  const auto fit_of = [&](const std::string& fault) {
-    for (const Fit& fit : statistics.fits)
-      if (fit.fault == fault) return fit;
-    Fit none;
-    none.fault = fault;
-    return none;
-  };
   if (!failing.empty()) {
     diagnosis.where = where(*failing[0], bank.profile()) + label(*failing[0], *diagnosis.first);
-    struct Match {
-      const Fault* fault;
-      Distance distance;
-      bool whole;
-      double each() const { return distance.squares / static_cast<double>(distance.elements + 1); }
-    };
-    std::vector<Match> matches;
-    for (const Fault& fault : bank.spec().faults) {
-      if (!fault.equivalent.empty() || fault.amplitude > 0) continue;
-      Distance distance;
-      const auto all_match = [&](const std::vector<const Sample*>& some) {
-        return std::all_of(some.begin(), some.end(), [&](const Sample* sample) {
-          return fault.numeric ? matches_planted(bank, *sample, fault, distance)
-                               : matches_equation(bank, *sample, fault, distance);
-        });
-      };
-      if (!all_match(failing)) continue;
-      Match match{&fault, distance, all_match(passing)};
-      if (match.whole) match.distance = distance;
-      if (match.distance.told_apart > 0) matches.push_back(match);
-    }
-    std::sort(matches.begin(), matches.end(),
-              [](const Match& a, const Match& b) { return a.whole != b.whole ? a.whole : a.each() < b.each(); });
-    for (const Match& one : matches)
-      if (one.whole == matches[0].whole)
-        diagnosis.names.push_back({one.fault->name, one.whole, true, fit_of(one.fault->name)});
+    for (const Match& match : matching_faults(bank, failing, passing))
+      diagnosis.names.push_back({match.fault->name, match.whole, true, fit_of(statistics.fits, match.fault->name)});
   }
-  std::vector<Fit> fits = failing.empty() ? statistics.rejected : statistics.fits;
-  // Of faults that explain as much, the one that is there as a whole (c = 1) is the likelier.
-  std::sort(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) {
-    const auto percent = [](const Fit& fit) { return std::round(100 * fit.explained); };
-    const auto oddness = [](const Fit& fit) { return std::abs(std::log(std::max(fit.c, 1e-300))); };
-    return percent(a) != percent(b) ? percent(a) > percent(b) : oddness(a) < oddness(b);
-  });
-  for (const Fit& fit : fits) {
+  for (const Fit& fit : by_likelihood(failing.empty() ? statistics.rejected : statistics.fits)) {
     const bool named = std::any_of(diagnosis.names.begin(), diagnosis.names.end(),
                                    [&](const Name& name) { return name.fault == fit.fault; });
-    if (!named && fit.p <= kCertain && fit.explained >= 0.01) diagnosis.names.push_back({fit.fault, false, false, fit});
+    if (!named && fit.p <= kCertain && fit.explained >= kSmallestShare)
+      diagnosis.names.push_back({fit.fault, false, false, fit});
   }
   return diagnosis;
 }

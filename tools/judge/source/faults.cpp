@@ -2,6 +2,7 @@
 #include "attest/judge/faults.hpp"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "attest/reference/certificate.hpp"
@@ -11,6 +12,8 @@ namespace attest::judge {
 namespace {
 
 using namespace reference;
+
+constexpr long kFirstBits = 192, kMostBits = 4096;  // of certificates; four times as many where a branch is undecided
 
 Arrays arrays_of(const Problem& problem, Values<double> values) {
   Arrays arrays;
@@ -23,6 +26,40 @@ auto fault_run(const Problem& problem, const Fault& fault, double amplitude) {
   return [run = all_faults().find(problem.spec->id)->second, &fault, amplitude](Bundle& bundle) {
     run(fault.name, amplitude, bundle);
   };
+}
+
+/// hi + lo of every output, certified.
+golden::CertifiedTensors certified_values(const Problem& problem, const std::function<void(Bundle&)>& run) {
+  golden::CertifiedTensors tensors;
+  for (long bits = kFirstBits;; bits *= 4) {
+    Certificate certificate(bits);
+    try {
+      for (auto& [name, values] : outputs_of(certificate, problem, run)) {
+        auto& tensor = tensors[name];
+        for (Ball& ball : values) {
+          const double hi = approximate(ball);
+          tensor.hi.push_back(hi);
+          arb_sub(ball.get(), ball.get(), Ball(hi).get(), bits);
+          tensor.lo.push_back(std::isfinite(hi) ? static_cast<float>(approximate(ball)) : 0.0f);
+        }
+      }
+      return tensors;
+    } catch (const Undecided&) {
+      if (bits >= kMostBits) throw;
+    }
+  }
+}
+
+/// Bound and rms of one element by channel, as floats; a bound is rounded up, and infinite where there is none.
+void add_error(golden::CertifiedTensor& tensor, const Rounding& error) {
+  for (std::size_t c = 0; c < static_cast<std::size_t>(kChannels); ++c) {
+    const double bound = error.bound[c], rms = std::sqrt(error.variance[c]);
+    float rounded = static_cast<float>(bound);
+    if (!(static_cast<double>(rounded) >= bound))
+      rounded = std::nextafter(rounded, std::numeric_limits<float>::infinity());
+    tensor.bound[c].push_back(bound >= 0 ? rounded : std::numeric_limits<float>::infinity());
+    tensor.rms[c].push_back(static_cast<float>(std::isfinite(rms) ? rms : 0));
+  }
 }
 
 }  // namespace
@@ -39,13 +76,13 @@ Kernel kernel_of(const golden::Profile& profile, Order order, std::uint64_t seed
   return kernel;
 }
 
-Arrays planted(const Problem& problem, const Fault& fault, const Kernel& kernel, double amplitude) {
+Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const Kernel& kernel, double amplitude) {
   Emulation emulation(kernel);
   return arrays_of(problem, outputs_of(emulation, problem, fault_run(problem, fault, amplitude)));
 }
 
-Arrays planted(const Problem& problem, const Fault& fault, const Kernel& kernel) {
-  return planted(problem, fault, kernel, fault.amplitude);
+Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const Kernel& kernel) {
+  return outputs_of_fault(problem, fault, kernel, fault.amplitude);
 }
 
 Arrays emulated(const Problem& problem, const std::string& form, const Kernel& kernel) {
@@ -75,38 +112,16 @@ bool within_range(const Problem& problem, const golden::Profile& profile) {
 
 golden::CertifiedTensors as_equation(const Problem& problem, const Fault& fault, const golden::Profile& profile) {
   const auto run = fault_run(problem, fault, fault.amplitude);
-  golden::CertifiedTensors tensors;
-  for (long bits = 192;; bits *= 4) {
-    Certificate certificate(bits);
-    try {
-      for (auto& [name, values] : outputs_of(certificate, problem, run)) {
-        auto& tensor = tensors[name];
-        for (Ball& ball : values) {
-          const double hi = approximate(ball);
-          tensor.hi.push_back(hi);
-          arb_sub(ball.get(), ball.get(), Ball(hi).get(), bits);
-          tensor.lo.push_back(std::isfinite(hi) ? static_cast<float>(approximate(ball)) : 0.0f);
-        }
-      }
-      break;
-    } catch (const Undecided&) {
-      if (bits >= 4096) throw;
-    }
-  }
+  golden::CertifiedTensors tensors = certified_values(problem, run);
   ErrorModel model(profile.units);
   const auto errors = outputs_of(model, problem, run);
   for (auto& [name, tensor] : tensors) {
     tensor.shape = shape_of(*problem.spec->output(name), problem.sizes);
-    for (const Rounding& error : errors.at(name)) {
-      const Rounding x = std::isfinite(error.value) ? model.stored(error) : Rounding();
-      for (std::size_t c = 0; c < static_cast<std::size_t>(kChannels); ++c) {
-        const double bound = x.bound[c], rms = std::sqrt(x.variance[c]);
-        float rounded = static_cast<float>(bound);
-        if (!(static_cast<double>(rounded) >= bound))
-          rounded = std::nextafter(rounded, std::numeric_limits<float>::infinity());
-        tensor.bound[c].push_back(bound >= 0 ? rounded : std::numeric_limits<float>::infinity());
-        tensor.rms[c].push_back(static_cast<float>(std::isfinite(rms) ? rms : 0));
-      }
+    const auto& roundings = errors.at(name);
+    for (std::size_t i = 0; i < roundings.size(); ++i) {
+      const bool finite = std::isfinite(roundings[i].value);
+      if (!std::isfinite(tensor.hi[i]) && !finite) tensor.hi[i] = roundings[i].value;
+      add_error(tensor, finite ? model.stored(roundings[i]) : Rounding());
     }
   }
   return tensors;

@@ -7,8 +7,11 @@
 #include <cmath>
 #include <exception>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
+
+#include "attest/judge/glob.hpp"
+#include "attest/judge/judge_kernel.hpp"
 
 namespace attest::judge {
 namespace {
@@ -85,6 +88,53 @@ MutantsReport::Orders accused(const Spec& spec, const golden::Profile& profile, 
   return orders;
 }
 
+bool is_wanted(const MutantsOptions& options, const Spec& spec, const Fault& fault) {
+  return matches(options.only, spec.id) || matches(options.only, spec.id + "." + fault.name);
+}
+
+/// Shows how many faults and sets of correct kernels are done of all; called from many threads.
+class Steps {
+public:
+  Steps(const Progress& progress, std::size_t total) : progress_(progress), total_(total) {}
+
+  void next(const std::string& current) {
+#pragma omp critical(attest_mutants_progress)
+    if (progress_) progress_(done_++, total_, current);
+  }
+  void finish() {
+    if (progress_) progress_(total_, total_, "");
+  }
+
+private:
+  const Progress& progress_;
+  std::size_t total_, done_ = 0;
+};
+
+/// Judges the mutants of one equation, and correct kernels of it, in every profile.
+MutantsReport judged(const Spec& spec, Candidate& candidate, const MutantsOptions& options, Steps& steps) {
+  CheckOptions check_options;
+  check_options.golden = options.golden;
+  MutantsReport report;
+  const auto stored = golden::load_golden(spec, options.golden);
+  LawBounds bounds;
+  for (const auto& name : options.profiles) {
+    const golden::Profile& profile = golden::profile(name);
+    const Selection selection = select(spec, "", {}, profile, stored);
+    Bank bank(spec, profile);
+    for (const Kernel& kernel : candidate.kernels()) {
+      if (kernel.spec != &spec || kernel.info.dtype != profile.storage) continue;
+      const Fault& fault = *spec.fault(kernel.info.form.substr(6));
+      if (!is_wanted(options, spec, fault)) continue;
+      steps.next(fmt::format("{}.{} {}", spec.id, fault.name, name));
+      if (fault.equivalent.empty())
+        report.mutants.push_back(judged(candidate, kernel, fault, profile, selection, bank, bounds, check_options));
+    }
+    steps.next(fmt::format("{} correct kernels {}", spec.id, name));
+    if (options.seeds > 0) report.orders.push_back(accused(spec, profile, options.seeds));
+  }
+  return report;
+}
+
 }  // namespace
 
 bool MutantsReport::passed() const {
@@ -102,47 +152,16 @@ bool MutantsReport::passed() const {
 
 MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
   std::vector<const Spec*> chosen;
-  const auto wanted = [&](const Spec& spec, const Fault& fault) {
-    return matches(options.only, spec.id) || matches(options.only, spec.id + "." + fault.name);
-  };
   std::size_t total = 0;
-  for (const auto& entry : specs()) {
-    const Spec& spec = entry.second;
-    const auto faults =
-        std::count_if(spec.faults.begin(), spec.faults.end(), [&](const Fault& fault) { return wanted(spec, fault); });
+  for (const auto& [_, spec] : specs()) {
+    std::size_t faults = 0;
+    for (const Fault& fault : spec.faults) faults += is_wanted(options, spec, fault);
     if (faults == 0) continue;
     chosen.push_back(&spec);
-    total += options.profiles.size() * static_cast<std::size_t>(faults + 1);
+    total += options.profiles.size() * (faults + 1);
   }
   if (chosen.empty()) return {};
-  CheckOptions check_options;
-  check_options.golden = options.golden;
-  std::size_t done = 0;
-  const auto show = [&](const std::string& current) {
-#pragma omp critical(attest_mutants_progress)
-    if (progress) progress(done++, total, current);
-  };
-  const auto planted_in = [&](const Spec& spec, Candidate& candidate) {
-    MutantsReport report;
-    const auto stored = golden::load_golden(spec, options.golden);
-    LawBounds bounds;
-    for (const auto& name : options.profiles) {
-      const golden::Profile& profile = golden::profile(name);
-      const Selection selection = select(spec, "", {}, profile, stored);
-      Bank bank(spec, profile);
-      for (const Kernel& kernel : candidate.kernels()) {
-        if (kernel.spec != &spec || kernel.info.dtype != profile.storage) continue;
-        const Fault& fault = *spec.fault(kernel.info.form.substr(6));
-        if (!wanted(spec, fault)) continue;
-        show(fmt::format("{}.{} {}", spec.id, fault.name, name));
-        if (fault.equivalent.empty())
-          report.mutants.push_back(judged(candidate, kernel, fault, profile, selection, bank, bounds, check_options));
-      }
-      show(fmt::format("{} correct kernels {}", spec.id, name));
-      if (options.seeds > 0) report.orders.push_back(accused(spec, profile, options.seeds));
-    }
-    return report;
-  };
+  Steps steps(progress, total);
   // Equations side by side, each thread with a process of its own; of a single one the correct kernels are.
   std::vector<MutantsReport> parts(chosen.size());
   std::exception_ptr failure;
@@ -153,7 +172,7 @@ MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       try {
         if (!candidate) candidate.emplace("fault:*");
-        parts[i] = planted_in(*chosen[i], *candidate);
+        parts[i] = judged(*chosen[i], *candidate, options, steps);
       } catch (...) {
 #pragma omp critical(attest_mutants)
         if (!failure) failure = std::current_exception();
@@ -166,32 +185,8 @@ MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
     std::move(part.mutants.begin(), part.mutants.end(), std::back_inserter(report.mutants));
     std::move(part.orders.begin(), part.orders.end(), std::back_inserter(report.orders));
   }
-  if (progress) progress(total, total, "");
+  steps.finish();
   return report;
-}
-
-nlohmann::json to_json(const MutantsReport& report) {
-  auto mutants = nlohmann::json::array(), orders = nlohmann::json::array();
-  for (const Mutant& m : report.mutants)
-    mutants.push_back({{"equation", m.equation},
-                       {"fault", m.fault},
-                       {"profile", m.profile},
-                       {"killed", m.killed},
-                       {"tier", m.tier},
-                       {"rank", m.rank},
-                       {"named", m.named},
-                       {"shown", std::isfinite(m.shown) ? nlohmann::json(m.shown) : nlohmann::json("inf")},
-                       {"hidden", m.hidden}});
-  for (const auto& o : report.orders)
-    orders.push_back({{"equation", o.equation},
-                      {"profile", o.profile},
-                      {"cases", o.cases},
-                      {"judged", o.alarms.judged},
-                      {"false_alarms", o.alarms.raised},
-                      {"largest_z", o.alarms.largest_z},
-                      {"rms_z", o.alarms.rms_z()},
-                      {"first", o.alarms.first}});
-  return {{"passed", report.passed()}, {"mutants", mutants}, {"orders", orders}};
 }
 
 }  // namespace attest::judge

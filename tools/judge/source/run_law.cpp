@@ -1,21 +1,106 @@
 // SPDX-License-Identifier: MIT
+#include "attest/judge/run_law.hpp"
+
 #include <fmt/format.h>
 #include <rapidcheck.h>
-#include <rapidcheck/detail/TestListenerAdapter.h>
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <mutex>
-#include <unordered_map>
+#include <exception>
+#include <tuple>
+#include <utility>
+#include <vector>
 
-#include "attest/judge/check.hpp"
+#include "attest/golden/case.hpp"
+#include "attest/golden/certify.hpp"
+#include "attest/judge/faults.hpp"
 
 namespace attest::judge {
 namespace {
 
-/// Quiet: what is to be said is said by the report.
-class NoListener : public rc::detail::TestListenerAdapter {};
+constexpr Index kLargestDrawn = 40;  // of a size: beyond a tile of 32, and a law still takes milliseconds
+constexpr Index kSeeds = 1 << 20;
+constexpr int kDiscards = 50;  // draws per draw that the law judges, before it is given up
+
+/// The numbers that a problem is drawn by: an index of the golden entries, the sizes, the seed of the inputs.
+using Numbers = std::vector<Index>;
+
+struct Range {
+  Index smallest, largest;
+  bool grows;  // from its smallest to its largest, as draw follows draw
+};
+
+/// Problems of an equation that a kernel can do and a law asks for. Parameters and recipes of inputs come from the
+/// equation's golden entries; sizes and seeds are free.
+class Problems {
+public:
+  Problems(const Spec& spec, const std::string& form, const Capabilities& capabilities, const LawClaim& claim)
+      : spec_(spec), wanted_(spec, conditions(spec, form, capabilities, claim)) {
+    for (const auto& group : spec.vectors)
+      for (const auto& entry : group.entries)
+        if (capabilities.takes(group.with)) origins_.push_back({&group, &entry});
+    ranges_.push_back({0, static_cast<Index>(origins_.size()) - 1, false});
+    for (const auto& size : spec.sizes) ranges_.push_back({size.smallest, std::min(size.largest, kLargestDrawn), true});
+    ranges_.push_back({1, kSeeds - 1, false});
+  }
+
+  bool empty() const { return origins_.empty(); }
+
+  /// `size` is RapidCheck's, from 0 to 100: the share of each range that numbers are drawn from.
+  Numbers draw(rc::Random random, int size) const {
+    Numbers numbers;
+    for (const Range& range : ranges_)
+      numbers.push_back(
+          rc::gen::inRange(range.smallest, range.largest + 1)(random.split(), range.grows ? size : rc::kNominalSize)
+              .value());
+    return numbers;
+  }
+
+  /// The numbers with one of them smaller: the smallest possible first, of the first number first.
+  rc::Seq<Numbers> smaller(const Numbers& numbers) const {
+    rc::Seq<Numbers> all;
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      all = rc::seq::concat(std::move(all),
+                            rc::seq::map(rc::shrink::towards(numbers[i], ranges_[i].smallest), [numbers, i](Index x) {
+                              Numbers other = numbers;
+                              other[i] = x;
+                              return other;
+                            }));
+    return all;
+  }
+
+  /// The case of those numbers, its sizes moved to the nearest that are asked for; nothing where there are none.
+  std::optional<golden::Case> of(const Numbers& numbers) const {
+    const auto& [group, entry] = origins_[static_cast<std::size_t>(numbers.front())];
+    golden::Case c{&spec_, {}, entry->parameters, group->flag, group->exact, group->with, 1, {}};
+    for (std::size_t i = 0; i < spec_.sizes.size(); ++i) c.sizes[spec_.sizes[i].name] = numbers[i + 1];
+    c.seed = static_cast<std::uint64_t>(numbers.back());
+    auto adapted = wanted_.adapted(spec_, c.sizes, c.parameters);
+    if (!adapted) return std::nullopt;
+    std::tie(c.sizes, c.parameters) = std::move(*adapted);
+    return c;
+  }
+
+private:
+  struct Origin {
+    const VectorGroup* group;
+    const VectorGroup::Entry* entry;
+  };
+
+  /// What the law and the form ask for joins what the kernel can do: sizes are moved there instead of drawn again.
+  static std::string conditions(const Spec& spec, const std::string& form, const Capabilities& capabilities,
+                                const LawClaim& claim) {
+    std::string conditions = capabilities.text();
+    if (!claim.when.empty()) conditions += ";" + claim.when;
+    if (const auto* declared = spec.form(form); declared && !declared->when.empty()) conditions += ";" + declared->when;
+    return conditions;
+  }
+
+  const Spec& spec_;
+  Capabilities wanted_;
+  std::vector<Origin> origins_;
+  std::vector<Range> ranges_;
+};
 
 /// An element that is NaN although the equation gives a number there, and a kernel's errors cannot have taken it away.
 std::optional<std::string> lost_number(const Problem& problem, const laws::Outcome& outcome) {
@@ -37,113 +122,130 @@ std::optional<std::string> lost_number(const Problem& problem, const laws::Outco
   return std::nullopt;
 }
 
+/// A problem that a law derives from the drawn one lies outside of the capabilities or of the profile's range.
+struct Outside {};
+
+/// The evaluation of a drawn or derived problem gave NaN for a number.
+struct Lost {
+  std::string text;
+};
+
+/// One law on one evaluation.
+class Trial {
+public:
+  struct Result {
+    laws::Finding finding;
+    bool threw = false;  // the kernel died or refused
+  };
+
+  Trial(laws::Law law, const LawClaim& claim, const Capabilities& capabilities, const golden::Profile& profile,
+        const laws::Evaluate& evaluate, bool bitwise)
+      : law_(law),
+        claim_(claim),
+        capabilities_(capabilities),
+        profile_(profile),
+        evaluate_(evaluate),
+        bitwise_(bitwise) {}
+
+  /// Not applicable where the case cannot be drawn, or is not of the profile.
+  Result on(const golden::Case& c) const {
+    Problem problem;
+    try {
+      problem = golden::draw(c);
+    } catch (const SpecError&) {  // the drawn sizes break a constraint on data
+      return {laws::Finding::vacuous()};
+    }
+    if (!golden::exact_in(problem, profile_.storage) || !within_range(problem, profile_))
+      return {laws::Finding::vacuous()};
+    const laws::Evaluate inside = [this](const Problem& derived) { return evaluate_inside(derived); };
+    try {
+      return {law_({claim_, problem, inside, c.seed, dtype_from(c.exact), bitwise_, capabilities_.hidden_nan()})};
+    } catch (const Outside&) {
+      return {laws::Finding::vacuous()};
+    } catch (const Lost& lost) {
+      return {laws::Finding::broken(lost.text)};
+    } catch (const SpecError&) {  // a derived problem that the equation refuses
+      return {laws::Finding::vacuous()};
+    } catch (const std::exception& error) {
+      return {laws::Finding::broken(error.what()), true};
+    }
+  }
+
+private:
+  laws::Outcome evaluate_inside(const Problem& problem) const {
+    for (const auto& [name, _] : problem.inputs)
+      if (!capabilities_.gives(name)) throw Outside{};
+    if (!capabilities_.allow(*problem.spec, problem.sizes, problem.parameters) || !within_range(problem, profile_))
+      throw Outside{};
+    laws::Outcome outcome = evaluate_(problem);
+    if (auto lost = lost_number(problem, outcome)) throw Lost{std::move(*lost)};
+    return outcome;
+  }
+
+  const laws::Law law_;
+  const LawClaim& claim_;
+  const Capabilities& capabilities_;
+  const golden::Profile& profile_;
+  const laws::Evaluate& evaluate_;
+  const bool bitwise_;
+};
+
+/// Takes the first smaller problem that breaks the law, and goes on from there, until none of them breaks it.
+/// Evaluations that throw are not shrunk: each may cost a process or a time limit, and may depend on chance.
+void shrink(const Problems& problems, const Trial& trial, const golden::Profile& profile, Numbers numbers,
+            Trial::Result result, LawRun& run) {
+  auto smaller = problems.smaller(numbers);
+  const auto note = [&](const golden::Case& c) {
+    run.broken = result.finding.text;
+    run.query = golden::query(c, profile.name);
+  };
+  note(*problems.of(numbers));
+  while (!result.threw) {
+    auto next = smaller.next();
+    if (!next) return;
+    const auto c = problems.of(*next);
+    if (!c) continue;
+    auto again = trial.on(*c);
+    if (again.finding.kind != laws::Finding::Kind::broken) continue;
+    result = std::move(again);
+    note(*c);
+    smaller = problems.smaller(*next);
+  }
+}
+
+/// RapidCheck's schedule: sizes grow evenly from 0 to 100 over the draws, and by 1 with every ten that did not apply.
+int size_of_draw(int draw, int draws, int discarded) {
+  return (draws > 1 ? draw * rc::kNominalSize / (draws - 1) : 0) + discarded / 10;
+}
+
 }  // namespace
 
 LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std::string& form,
                const Capabilities& capabilities, const golden::Profile& profile, const laws::Evaluate& evaluate,
                bool bitwise, int draws, std::uint64_t seed) {
-  // Parameters and recipes come from the spec's own cases; sizes and seeds are free.
-  struct Origin {
-    const VectorGroup* group;
-    const VectorGroup::Entry* entry;
-  };
-  std::vector<Origin> origins;
-  for (const auto& group : spec.vectors)
-    for (const auto& entry : group.entries)
-      if (capabilities.takes(group.with)) origins.push_back({&group, &entry});
-
-  // What the law and the form ask for joins what the kernel can do: sizes are moved there instead of drawn again.
-  std::string conditions = capabilities.text();
-  if (!claim.when.empty()) conditions += ";" + claim.when;
-  const auto* declared_form = spec.form(form);
-  if (declared_form && !declared_form->when.empty()) conditions += ";" + declared_form->when;
-  const Capabilities wanted(spec, conditions);
-
   LawRun run;
-  bool died = false;
-  if (origins.empty()) return run;
-  const auto property = [&] {
-    if (died) return;  // dying is not shrunk: it may take a process or a time limit each time, and may depend on chance
-    const Origin origin = origins[static_cast<std::size_t>(
-        *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<int>(0, static_cast<int>(origins.size()))))];
-    golden::Case c{&spec, {}, origin.entry->parameters, origin.group->flag, origin.group->exact, origin.group->with,
-                   1,     {}};
-    for (const auto& size : spec.sizes)
-      c.sizes[size.name] = *rc::gen::inRange<Index>(size.smallest, std::min<Index>(size.largest, 40) + 1);
-    c.seed = static_cast<std::uint64_t>(*rc::gen::resize(rc::kNominalSize, rc::gen::inRange<int>(1, 1 << 20)));
-    const auto adapted = wanted.adapted(spec, c.sizes, c.parameters);
-    RC_PRE(adapted.has_value());
-    std::tie(c.sizes, c.parameters) = *adapted;
-    Problem problem;
-    try {
-      problem = golden::draw(c);
-    } catch (const SpecError&) {
-      RC_DISCARD("the drawn sizes break a constraint on data");
-    }
-    RC_PRE(golden::exact_in(problem, profile.storage) && within_range(problem, profile));
-    // A law that makes the problem longer may leave what the kernel can do.
-    struct Outside {};
-    struct Lost {
-      std::string text;
-    };
-    const laws::Evaluate inside = [&](const Problem& derived) {
-      for (const auto& [name, _] : derived.inputs)
-        if (!capabilities.gives(name)) throw Outside{};
-      if (!capabilities.allow(spec, derived.sizes, derived.parameters) || !within_range(derived, profile))
-        throw Outside{};
-      laws::Outcome outcome = evaluate(derived);
-      if (auto lost = lost_number(derived, outcome)) throw Lost{std::move(*lost)};
-      return outcome;
-    };
-    laws::Finding finding;
-    try {
-      finding = law({claim, problem, inside, c.seed, dtype_from(c.exact), bitwise, capabilities.hidden_nan()});
-    } catch (const Outside&) {
-      finding = laws::Finding::vacuous();
-    } catch (const Lost& lost) {
-      finding = laws::Finding::broken(lost.text);
-    } catch (const SpecError&) {  // a derived problem that the equation refuses
-      finding = laws::Finding::vacuous();
-    } catch (const std::exception& error) {  // the kernel died or refused
-      died = true;
-      finding = laws::Finding::broken(error.what());
-    }
-    if (finding.kind == laws::Finding::Kind::vacuous) {
-      ++run.vacuous;
-      RC_DISCARD("the law has nothing to say here");
+  const Problems problems(spec, form, capabilities, claim);
+  if (problems.empty()) return run;
+  const Trial trial(law, claim, capabilities, profile, evaluate, bitwise);
+  rc::Random random(seed);
+  int discarded = 0, discarded_since = 0;
+  while (run.draws < draws && discarded <= kDiscards * draws) {
+    const Numbers numbers = problems.draw(random.split(), size_of_draw(run.draws, draws, discarded_since));
+    const auto c = problems.of(numbers);
+    const Trial::Result result = c ? trial.on(*c) : Trial::Result{laws::Finding::vacuous()};
+    if (result.finding.kind == laws::Finding::Kind::vacuous) {
+      ++discarded, ++discarded_since;
+      continue;
     }
     ++run.draws;
-    if (finding.kind == laws::Finding::Kind::noted) run.note = finding.text;
-    if (finding.kind == laws::Finding::Kind::broken) {
-      run.broken = finding.text;
-      run.query = golden::query(c, profile.name);  // the last failure that shrinking visits is the smallest
-      RC_FAIL(finding.text);
+    discarded_since = 0;
+    if (result.finding.kind == laws::Finding::Kind::noted) run.note = result.finding.text;
+    if (result.finding.kind == laws::Finding::Kind::broken) {
+      shrink(problems, trial, profile, numbers, result, run);
+      break;
     }
-  };
-  rc::detail::TestMetadata metadata;
-  metadata.id = metadata.description = spec.id + " " + claim.law;
-  rc::detail::TestParams parameters;
-  parameters.seed = seed;
-  parameters.maxSuccess = draws;
-  parameters.maxSize = 100;
-  parameters.maxDiscardRatio = 50;
-  NoListener listener;
-  static std::mutex one_at_a_time;  // RapidCheck keeps what generators depend on in variables of the process
-  const std::lock_guard lock(one_at_a_time);
-  // The outcome is what the property noted; giving up means that the law could not be made to speak often enough.
-  rc::detail::checkTestable(property, metadata, parameters, listener,
-                            std::unordered_map<std::string, rc::detail::Reproduce>{});
+  }
   return run;
-}
-
-laws::Evaluate over_enclosures(const std::string& form, long precision_bits) {
-  return [form, precision_bits](const Problem& problem) {
-    auto enclosure = std::make_shared<golden::Enclosure>(golden::enclose(problem, form, precision_bits));
-    laws::Outcome outcome;
-    outcome.values = enclosure->middle;
-    outcome.bounds = [enclosure]() -> const Arrays& { return enclosure->radius; };
-    return outcome;
-  };
 }
 
 }  // namespace attest::judge

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "attest/judge/select.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -6,18 +8,24 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "attest/golden/agreement.hpp"
-#include "attest/judge/check.hpp"
+#include "attest/judge/faults.hpp"
+#include "attest/judge/verdict.hpp"
 #include "attest/reference/emulation.hpp"
 
 namespace attest::judge {
 namespace {
 
+// Work is the product of a case's sizes; certifying takes about a second of processor time for each million.
 constexpr int kEnough = 12;            // cases: beyond these, only what is cheap or of a new flag is drawn
-constexpr double kLittleWork = 1.0e6;  // of all drawn cases together
-constexpr double kMostWork = 2.0e7;    // product of sizes above which a case is not certified on the fly
-constexpr int kFresh = 3;              // cases with inputs that are in no file
+constexpr double kLittleWork = 1.0e6;  // of all drawn cases together, beyond those of new flags
+constexpr double kMostWork = 2.0e7;    // of one case that is certified on the fly, and of all drawn cases together
+constexpr int kFresh = 3;              // cases with inputs that are in no file: enough to see that files are read
+constexpr std::uint64_t kFreshSeed = 1000003,
+                        kSeedStep = 17;  // beyond the seeds of stored cases; those of a check apart
 
 bool form_applies(const Spec& spec, const std::string& form, const Sizes& sizes, const Parameters& parameters) {
   const auto* declared = spec.form(form);
@@ -68,7 +76,7 @@ void add_fresh(Selection& selection, const golden::Profile& profile, std::uint64
     if (fresh.size() == kFresh) break;
     if (flags.count(c.name.flag) || work(c.name.sizes) == 1) continue;  // a single number shows little
     golden::Case again = c.name;
-    again.seed = 1000003 + seed * 17 + fresh.size();
+    again.seed = kFreshSeed + seed * kSeedStep + fresh.size();
     auto certified = certified_now(again, profile, gradients);
     if (!certified || same_inputs(certified->problem, c.problem)) continue;
     flags.insert(c.name.flag);
@@ -76,6 +84,35 @@ void add_fresh(Selection& selection, const golden::Profile& profile, std::uint64
   }
   selection.drawn += static_cast<int>(fresh.size());
   std::move(fresh.begin(), fresh.end(), std::back_inserter(selection.cases));
+}
+
+/// Moves cases that the kernel cannot do as stored to the nearest sizes and parameters that it can do: first a case of
+/// each flag that is not there yet, so that what is drawn stresses what the stored cases stress.
+void add_moved(Selection& selection, const std::vector<const golden::GoldenCase*>& unfit, const Spec& spec,
+               const std::string& form, const Capabilities& capabilities, const golden::Profile& profile,
+               bool gradients) {
+  std::set<std::string> seen;
+  std::map<std::string, int> of_flag;
+  for (const auto& c : selection.cases) seen.insert(golden::query(c.name, "")), ++of_flag[c.name.flag];
+  std::vector<std::pair<int, const golden::GoldenCase*>> order;
+  for (const auto* c : unfit) order.emplace_back(of_flag[c->name.flag]++, c);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  double spent = 0;
+  for (const auto& [rank, c] : order) {
+    golden::Case moved = c->name;
+    const auto adapted = capabilities.adapted(spec, moved.sizes, moved.parameters);
+    if (!adapted || work(adapted->first) > kMostWork) continue;
+    const bool enough = selection.stored + selection.drawn >= kEnough;
+    if (enough && spent + work(adapted->first) > (rank == 0 ? kMostWork : kLittleWork)) continue;
+    spent += work(adapted->first);
+    std::tie(moved.sizes, moved.parameters) = *adapted;
+    if (!form_applies(spec, form, moved.sizes, moved.parameters) || !seen.insert(golden::query(moved, "")).second)
+      continue;
+    auto certified = certified_now(moved, profile, gradients);
+    if (!certified) continue;
+    selection.cases.push_back(std::move(*certified));
+    ++selection.drawn;
+  }
 }
 
 }  // namespace
@@ -111,48 +148,40 @@ void Selection::keep_if(const std::function<bool(const golden::GoldenCase&)>& ke
   cases = std::move(kept);
 }
 
+void Selection::limit(int most) {
+  std::map<std::string, int> of_flag;
+  std::vector<std::pair<int, std::size_t>> order;
+  for (std::size_t i = 0; i < cases.size(); ++i) order.emplace_back(of_flag[cases[i].name.flag]++, i);
+  std::sort(order.begin(), order.end());
+  std::set<const golden::GoldenCase*> kept;
+  for (std::size_t i = 0; i < order.size() && kept.size() < static_cast<std::size_t>(most); ++i)
+    kept.insert(&cases[order[i].second]);
+  keep_if([&](const golden::GoldenCase& c) { return kept.count(&c) > 0; });
+}
+
+void Selection::drop_vacuous_drawn(Bank& bank) {
+  const auto* first_drawn = cases.data() + stored;
+  keep_if([&](const golden::GoldenCase& c) { return &c < first_drawn || !bank.is_vacuous(c); });
+}
+
 Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities,
                  const golden::Profile& profile, const std::vector<golden::GoldenCase>& stored, std::uint64_t seed,
                  bool gradients) {
   Selection selection;
   std::vector<const golden::GoldenCase*> unfit;
   for (const auto& c : stored) {
-    if (!form_applies(spec, form, c.problem.sizes, c.problem.parameters) ||
-        !golden::exact_in(c.problem, profile.storage) || !capabilities.takes(c.name.with) ||
-        !within_range(c.problem, profile) || (gradients && !has_gradient(c, profile))) {
-      ++selection.skipped[c.name.flag];
-    } else if (capabilities.allow(spec, c.problem.sizes, c.problem.parameters)) {
+    const bool possible = form_applies(spec, form, c.problem.sizes, c.problem.parameters) &&
+                          golden::exact_in(c.problem, profile.storage) && capabilities.takes(c.name.with) &&
+                          within_range(c.problem, profile) && (!gradients || has_gradient(c, profile));
+    if (possible && capabilities.allow(spec, c.problem.sizes, c.problem.parameters)) {
       selection.cases.push_back(c);
       ++selection.stored;
     } else {
       ++selection.skipped[c.name.flag];
-      unfit.push_back(&c);
+      if (possible) unfit.push_back(&c);
     }
   }
-  // What the kernel cannot do as stored is moved to the nearest sizes and parameters that it can do: first a case of
-  // each flag that is not there yet, so that what is drawn stresses what the stored cases stress.
-  std::set<std::string> seen;
-  std::map<std::string, int> of_flag;
-  for (const auto& c : selection.cases) seen.insert(golden::query(c.name, "")), ++of_flag[c.name.flag];
-  std::vector<std::pair<int, const golden::GoldenCase*>> order;
-  for (const auto* c : unfit) order.emplace_back(of_flag[c->name.flag]++, c);
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  double spent = 0;
-  for (const auto& [rank, c] : order) {
-    golden::Case moved = c->name;
-    const auto adapted = capabilities.adapted(spec, moved.sizes, moved.parameters);
-    if (!adapted || work(adapted->first) > kMostWork) continue;
-    const bool enough = selection.stored + selection.drawn >= kEnough;
-    if (enough && spent + work(adapted->first) > (rank == 0 ? kMostWork : kLittleWork)) continue;
-    spent += work(adapted->first);
-    std::tie(moved.sizes, moved.parameters) = *adapted;
-    if (!form_applies(spec, form, moved.sizes, moved.parameters) || !seen.insert(golden::query(moved, "")).second)
-      continue;
-    auto certified = certified_now(moved, profile, gradients);
-    if (!certified) continue;
-    selection.cases.push_back(std::move(*certified));
-    ++selection.drawn;
-  }
+  add_moved(selection, unfit, spec, form, capabilities, profile, gradients);
   add_fresh(selection, profile, seed, gradients);
   for (auto& c : selection.cases) c = judged_by(std::move(c), profile);
   selection.keep_if([&](const golden::GoldenCase& c) { return tells_from_zero(c, profile); });

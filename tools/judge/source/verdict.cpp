@@ -15,6 +15,13 @@ namespace {
 
 using golden::CertifiedTensor;
 
+// A zero of an exact family may be a sum of a few weights of e^-1000, each the smallest normal number at least in
+// kernels whose exponential clamps its argument.
+constexpr float kUnderflowsOfZero = 1024;
+// A kernel that contracts l c - (m c) into one rounding gives the weight of the largest logit as 1 + d, with d some
+// roundings of the accumulator, and its output as a value times that over that.
+constexpr double kRoundingsOfLabel = 8;
+
 Element judge(const std::string& name, const CertifiedTensor& tensor, std::size_t i, double got,
               const reference::PerChannel& units) {
   Element element;
@@ -116,14 +123,11 @@ golden::GoldenCase judged_by(golden::GoldenCase c, const golden::Profile& profil
     auto& tensor = certified.outputs.at(name);
     for (auto* channels : {&tensor.bound, &tensor.rms})
       for (auto& channel : *channels) std::fill(channel.begin(), channel.end(), 0.0f);
-    // A weight of e^-1000 may come out as the smallest normal number: a zero may be a sum of a few of them. And a
-    // kernel that contracts l c - (m c) into one rounding gives the weight of the maximum as 1 + d: a value times that
-    // over that is rounded.
     for (std::size_t i = 0; i < tensor.hi.size(); ++i)
       if (tensor.hi[i] == 0)
-        tensor.bound[reference::kUnderflow][i] = 1024;
+        tensor.bound[reference::kUnderflow][i] = kUnderflowsOfZero;
       else
-        tensor.bound[reference::kAccumulate][i] = static_cast<float>(8 * std::abs(tensor.hi[i]));
+        tensor.bound[reference::kAccumulate][i] = static_cast<float>(kRoundingsOfLabel * std::abs(tensor.hi[i]));
     std::fill(tensor.lo.begin(), tensor.lo.end(), 0.0f);
   }
   certified.units = profile.name;

@@ -4,14 +4,15 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "attest/judge/check.hpp"
+#include "attest/judge/report.hpp"
+#include "attest/spec.hpp"
 
 namespace attest::report {
 
-/// A table of at most 100 columns, with what went wrong and how to reproduce it.
+/// One line per kernel, of at most 100 columns; then each failure with the command that reproduces it, and the verdict.
 std::string table(const judge::Report& report, bool colour = false);
 
-/// What is wrong with one kernel and how precise it is, in words.
+/// Diagnosis of one kernel: how it was found, where it is wrong, how precise it is, which fault it looks like.
 std::string diagnosis(const judge::Row& row);
 
 /// An equation's page as data: formula, tensors, sizes, parameters, forms, constraints, laws, faults, flags.

@@ -22,26 +22,28 @@ using FaultRun = void (*)(std::string_view fault, double amplitude, reference::B
 /// Every equation's faults, by id; generated from specs/ and tests/faults.
 const std::map<std::string, FaultRun, std::less<>>& all_faults();
 
-/// How a kernel of that profile rounds.
+/// Rounding of an emulated kernel of that profile: precision of accumulators, format of operands.
 reference::Kernel kernel_of(const golden::Profile& profile, reference::Order order = reference::Order::ascending,
                             std::uint64_t seed = 1);
 
-/// Outputs of a fault as such a kernel computes them, before they are stored.
-Arrays planted(const Problem& problem, const Fault& fault, const reference::Kernel& kernel, double amplitude);
-Arrays planted(const Problem& problem, const Fault& fault, const reference::Kernel& kernel);
+/// Outputs of a fault as such a kernel computes them, before they are stored; with the fault's own amplitude, or
+/// another one.
+Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const reference::Kernel& kernel);
+Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const reference::Kernel& kernel, double amplitude);
 
 /// Outputs of a form as such a kernel, correct otherwise, computes them, before they are stored.
 Arrays emulated(const Problem& problem, const std::string& form, const reference::Kernel& kernel);
 
-/// What a kernel of the profile writes: the outputs rounded to the formats that they are stored in.
+/// The outputs rounded to the formats that the profile stores them in.
 Arrays stored(const Problem& problem, Arrays outputs, const golden::Profile& profile);
 
-/// False when a correct kernel of the profile may overflow: a factor or an output is beyond half of what its format
-/// holds. Only binary16 is so narrow.
+/// False when a correct kernel of the profile may overflow: in some form, emulated in one order of summation, a factor
+/// or an output is beyond half of what its format holds. Asked of binary16 alone, whose range is 2^16.
 bool within_range(const Problem& problem, const golden::Profile& profile);
 
 /// The fault taken as if it were the equation: its values (hi and lo), and bounds and rms at the profile's units. Where
-/// it is not finite, hi is NaN.
+/// it has no value over the reals, hi is what binary64 gives: an infinity or NaN. Throws reference::Undecided where
+/// 4096 bits do not decide a branch on data.
 golden::CertifiedTensors as_equation(const Problem& problem, const Fault& fault, const golden::Profile& profile);
 
 }  // namespace attest::judge

@@ -13,7 +13,7 @@
 
 namespace attest::laws {
 
-/// What an evaluation gave: values, and how far each may be from the truth (computed when asked for).
+/// Result of an evaluation: values, and how far each may be from the truth (computed when asked for).
 struct Outcome {
   Arrays values;
   std::function<const Arrays&()> bounds;
@@ -28,7 +28,7 @@ public:
 /// Evaluates a problem: a candidate's kernel, or a form of the reference over enclosures.
 using Evaluate = std::function<Outcome(const Problem&)>;
 
-/// What a law gets: the claim, a drawn problem, something that evaluates, and a seed for what it draws itself.
+/// Arguments of a law: the claim, a drawn problem, something that evaluates, and a seed for what it draws itself.
 struct Context {
   const LawClaim& claim;
   const Problem& problem;
@@ -40,8 +40,8 @@ struct Context {
       std::nullopt;  // whether what a mask hides may hold NaN and infinities; nothing: the kernel does not say
 };
 
-/// Holds, is broken (with what was seen), or had nothing to say about this problem. Noted: holds on what the equation
-/// is about, but not beyond, where a kernel may promise more.
+/// A law holds, is broken (with what was seen), or does not apply to this problem (vacuous). Noted: it holds on what
+/// the equation is about, but not beyond, where a kernel may promise more.
 struct Finding {
   enum class Kind { holds, broken, vacuous, noted } kind = Kind::holds;
   std::string text;

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "attest/judge/check.hpp"
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "attest/judge/options.hpp"
+#include "attest/judge/statistics.hpp"
 
 namespace attest::judge {
 
-/// One planted fault in one precision.
+/// A kernel with one fault in one precision, and what the judge made of it.
 struct Mutant {
   std::string equation, fault, profile;
   bool killed = false;
   std::string tier;    // the first that noticed
   int rank = 0;        // place of its own name in the diagnosis, from 1; 0: not named
   std::string named;   // what it was called
-  double shown = 0;    // largest error / bound in the cases of its flag
+  double shown = 0;    // largest error / bound of the fault in the cases of its flag
   std::string hidden;  // why the precision cannot show it; empty when it must be killed
 };
 
-/// What a run over the fault bank found, and what correct kernels were accused of.
+/// Verdicts on the mutants of the fault bank, and what correct kernels were accused of.
 struct MutantsReport {
   std::vector<Mutant> mutants;
   struct Orders {
@@ -27,8 +32,8 @@ struct MutantsReport {
   };
   std::vector<Orders> orders;
 
-  /// Every fault that can show was killed, named first in at least 95 of 100 in binary32 and binary64, and nobody was
-  /// accused falsely.
+  /// Every mutant whose fault the precision can show was killed, 95 of 100 in binary32 and binary64 named first, and no
+  /// correct kernel was accused.
   bool passed() const;
 };
 
@@ -39,10 +44,8 @@ struct MutantsOptions {
   int seeds = 1000;  // drawn cases per equation that correct kernels are judged by
 };
 
-/// Plants every fault in binary32, binary64, bfloat16 and binary16, judges it like any candidate, and asks for its
-/// name; then judges correct kernels of every form and order on drawn cases.
+/// Judges a mutant of every fault in every profile of the options like any candidate, and asks for its name; then
+/// judges correct kernels of every form and order on drawn cases. Empty where the options name no fault.
 MutantsReport mutants(const MutantsOptions& options, const Progress& progress = {});
-
-nlohmann::json to_json(const MutantsReport& report);
 
 }  // namespace attest::judge

@@ -42,9 +42,12 @@ Comparison compare(const Problem& problem, const golden::Certified& certified, c
 /// that its spec lists; a case that was moved to others is judged by its bounds.
 std::vector<std::string> exact_outputs(const golden::Case& c);
 
-/// The case with bounds that hold for the profile: as stored, or from the error model run at its units. Outputs that
-/// every correct kernel gives bit for bit have no room (tier T1) but for eight roundings of the accumulator, and for an
-/// underflow that stands for a zero.
+/// The case with bounds that hold for the profile: as stored, or from the error model run at its units.
+///
+/// Outputs of an exact family (tier T1) have a bound of eight roundings of the accumulator, 8 u |truth|, and where zero
+/// is due 1024 underflows. In a 16-bit format that is less than half a unit in the last place of the output, so that
+/// every other bit pattern is rejected; in binary32 and binary64 neighbouring numbers pass, and any other label is
+/// rejected.
 golden::GoldenCase judged_by(golden::GoldenCase c, const golden::Profile& profile);
 
 }  // namespace attest::judge

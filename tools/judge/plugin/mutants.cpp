@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels that are wrong or right on purpose, behind the interface that every candidate has: each fault of each
-// equation and each correct order of summation, emulated in every precision. Their forms are called "fault:NAME" and
+// Mutants of each equation and correct kernels, emulated in every precision, behind the interface that every candidate
+// has: a mutant per fault, as the form "fault:NAME"; a correct kernel per order of summation and form, as
 // "order:NAME:FORM".
 #include <algorithm>
 #include <deque>
@@ -29,7 +29,7 @@ int run(const attest_call* call) {
       const auto end = std::min(form.find('@'), form.size());
       const Fault& fault = *spec.fault(form.substr(6, end - 6));
       const double multiple = end < form.size() ? std::stod(std::string(form.substr(end + 1))) : 1;
-      return judge::planted(problem, fault, judge::kernel_of(profile), multiple * fault.amplitude);
+      return judge::outputs_of_fault(problem, fault, judge::kernel_of(profile), multiple * fault.amplitude);
     }
     const auto name = form.substr(6, form.rfind(':') - 6);
     const auto order = std::find_if(reference::kOrders.begin(), reference::kOrders.end(),
@@ -60,7 +60,7 @@ extern "C" const attest_plugin* attest_plugin_v1(void) {
     }
     return all;
   }();
-  static const attest_plugin plugin{ATTEST_ABI_VERSION, "attest planted", ATTEST_VERSION, kernels.size(),
+  static const attest_plugin plugin{ATTEST_ABI_VERSION, "attest mutants", ATTEST_VERSION, kernels.size(),
                                     kernels.data()};
   return &plugin;
 }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attest/expression.hpp"
+#include "attest/spec.hpp"
+
+namespace attest::judge {
+
+/// Conditions under which a kernel can be called, over sizes and parameters, and a few words about the call.
+class Capabilities {
+public:
+  Capabilities() = default;
+  /// Throws SpecError when a condition does not parse or names something that the equation does not have.
+  Capabilities(const Spec& spec, const std::string& text);
+
+  /// Whether the kernel can be called with those sizes and parameters.
+  bool allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters) const;
+
+  /// Sizes and parameters that are allowed and keep the equation's constraints, near the given ones; nothing when none
+  /// are found. Each condition is mended by itself, the nearest larger size first.
+  std::optional<std::pair<Sizes, Parameters>> adapted(const Spec& spec, Sizes sizes, Parameters parameters) const;
+
+  std::size_t alignment() const { return alignment_; }       // "align == 64": of every tensor, in bytes
+  bool deterministic() const { return deterministic_; }      // "deterministic == false" waives the repeat test
+  bool gives(const std::string& output) const;               // "lse == false": an optional output it does not have
+  bool takes(const std::vector<std::string>& inputs) const;  // "mask == false": an optional input it cannot be given
+  /// "hidden_nan == true": tensors may hold NaN and infinities where a mask hides them; nothing: not said.
+  std::optional<bool> hidden_nan() const { return hidden_nan_; }
+  /// "profile == 'tf32'": what it is judged by unless told otherwise.
+  const std::optional<std::string>& profile() const { return profile_; }
+  const std::string& text() const { return text_; }
+
+private:
+  std::vector<Expression> conditions_;
+  std::vector<std::string> missing_;     // optional inputs and outputs
+  std::vector<std::string> at_default_;  // "scale == default": parameters that are left at what the equation says
+  std::size_t alignment_ = 0;
+  bool deterministic_ = true;
+  std::optional<bool> hidden_nan_;
+  std::optional<std::string> profile_;
+  std::string text_;
+};
+
+}  // namespace attest::judge

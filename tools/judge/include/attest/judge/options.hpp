@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace attest::judge {
+
+/// Whether a run goes on.
+enum class Stop { no, budget, interrupt };
+
+struct CheckOptions {
+  std::string only = "*";                       // glob over "equation" or "equation.form"
+  std::string flags = "*";                      // glob over the flags of cases
+  std::optional<int> most_cases;                // of one kernel, every flag before a second case of any
+  std::function<Stop()> stop;                   // asked before every case and law
+  std::optional<std::string> profile;           // default: the kernel's dtype
+  std::filesystem::path golden;                 // folder of the golden files
+  int law_draws = 6;                            // problems per law
+  int property_draws = 6;                       // problems per property
+  std::uint64_t seed = 1;                       // of the problems of laws and of the cases that are in no file
+  std::chrono::milliseconds time_limit{20000};  // of one call of a kernel
+};
+
+/// Told before each kernel (or mutant) how many of all are done, and which is next.
+using Progress = std::function<void(std::size_t done, std::size_t total, const std::string& current)>;
+
+}  // namespace attest::judge

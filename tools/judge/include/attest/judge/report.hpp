@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attest/judge/diagnosis.hpp"
+#include "attest/judge/statistics.hpp"
+#include "attest/judge/vacuity.hpp"
+#include "attest/judge/verdict.hpp"
+
+namespace attest::judge {
+
+enum class Status { pass, fail, crashed, invalid };
+
+/// "PASS", "FAIL", "CRASH", "INVALID".
+std::string_view name(Status status);
+
+/// Exit status of a command that ends with this verdict: 0 pass, 1 fail, 3 crashed, hung or invalid.
+int exit_code(Status status);
+
+/// The verdict on one case (or one batch of cases) or one law.
+struct Finding {
+  Status status = Status::pass;
+  std::string query;    // reproduces it
+  std::string message;  // why it did not pass; empty when it passed
+  std::string tier;     // that found it: "T0" contract, "T1" exact, "T2" bound, "T3" statistics, "law", "vacuity"
+  std::string group;    // key in Row::groups
+};
+
+/// Counts of one group of judgements: the cases of one flag, "batch", "laws", "statistics", "contract".
+struct Group {
+  int judged = 0, passed = 0, skipped = 0;
+};
+
+/// The kernel that a row is about, and the profile that it was judged by.
+struct KernelId {
+  std::string equation, form, reading, dtype, profile, layout, capabilities;
+};
+
+struct CaseCounts {
+  int judged = 0, passed = 0;  // batches included
+  int stored = 0, drawn = 0;   // of the cases: from the golden file, or certified on the fly
+  int skipped = 0;             // golden cases outside of the kernel's precision or capabilities, or of the options
+};
+
+struct LawCounts {
+  int judged = 0, held = 0;
+  int not_applicable = 0;  // to any problem that was drawn
+};
+
+/// Errors of all elements that were compared.
+struct Errors {
+  Index elements = 0;
+  Element worst;            // largest error / bound, also when everything passes
+  std::string worst_query;  // of its case; empty when nothing was compared
+
+  void add(const Comparison& comparison, const std::string& query);
+};
+
+/// The end of a run before all was judged.
+struct EarlyEnd {
+  std::string by;   // "budget", "interrupt"; empty when everything was run
+  int not_run = 0;  // cases and laws
+};
+
+/// The verdict on one kernel.
+struct Row {
+  KernelId kernel;
+  CaseCounts cases;
+  LawCounts laws;
+  Errors errors;
+  EarlyEnd early_end;
+  std::map<std::string, Group> groups;
+  std::vector<Finding> failures;
+  std::vector<std::string> notes;  // observations that a user should know and that are no fault
+  Statistics statistics;           // of a value kernel
+  Vacuity vacuity;                 // of a value kernel's cases
+  Diagnosis diagnosis;             // of what failed
+  Status status = Status::pass;
+
+  /// Sets the status: the worst of the failures, crashed before fail before invalid.
+  void conclude();
+};
+
+struct Report {
+  std::string candidate, version;
+  std::vector<Row> rows;
+
+  /// The worst of the rows, crashed before fail before invalid; invalid where there is none.
+  Status status() const;
+};
+
+}  // namespace attest::judge

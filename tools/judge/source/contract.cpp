@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/contract.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+
+namespace attest::judge {
+namespace {
+
+/// The first element that still holds the poison, as "o[3]"; empty when all were written.
+std::string unwritten(const Request& request, const std::vector<std::vector<std::byte>>& outputs,
+                      unsigned char poison) {
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const std::size_t width = size_of(request.outputs[o].dtype);
+    for (std::size_t i = 0; i + width <= outputs[o].size(); i += width) {
+      bool untouched = true;
+      for (std::size_t b = 0; b < width; ++b) untouched = untouched && outputs[o][i + b] == std::byte{poison};
+      if (untouched) return fmt::format("{}[{}]", request.outputs[o].name, i / width);
+    }
+  }
+  return "";
+}
+
+Status status_of(Response::End end) {
+  return end == Response::End::unavailable    ? Status::invalid
+         : end == Response::End::kernel_error ? Status::fail
+                                              : Status::crashed;
+}
+
+struct Call {
+  const char* differs;  // from the first
+  Placement placement;
+  unsigned char poison;
+};
+constexpr Call kCalls[] = {{"", Placement::end_at_guard, kPoison[0]},
+                           {"repeated: ", Placement::end_at_guard, kPoison[1]},
+                           {"at addresses that earlier calls had: ", Placement::start_at_guard, kPoison[0]}};
+
+Answers call_three_times(Candidate& candidate, const Kernel& kernel, const Batch& batch, const golden::Profile& profile,
+                         const CheckOptions& options) {
+  const Request request = assemble(batch, kernel, profile);
+  const bool placed = candidate.host().places_outputs();
+  Answers answers;
+  std::vector<std::vector<std::byte>> before;
+  for (const Call& call : kCalls) {
+    if (!placed && call.placement == Placement::start_at_guard) break;
+    const Response response =
+        candidate.host().call(kernel.index, request, call_options(kernel, options, call.placement, call.poison));
+    if (response.end != Response::End::finished) return {status_of(response.end), response.message, {}};
+    if (!response.violations.empty()) return {Status::fail, response.violations[0], {}};
+    if (const auto place = placed ? unwritten(request, response.outputs, call.poison) : ""; !place.empty())
+      return {Status::fail, fmt::format("{} was not written", place), {}};
+    if (!before.empty() && call.placement == Placement::end_at_guard && kernel.capabilities.deterministic() &&
+        before != response.outputs)
+      return {Status::fail, "the same call gave two different answers", {}};
+    if (before != response.outputs)
+      answers.answers.push_back({call.differs, disassemble(batch, kernel, request, response.outputs)});
+    before = response.outputs;
+  }
+  return answers;
+}
+
+}  // namespace
+
+CallOptions call_options(const Kernel& kernel, const CheckOptions& options, Placement placement, unsigned char poison) {
+  return {placement, kernel.capabilities.alignment(), poison, options.time_limit};
+}
+
+Source calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
+                const CheckOptions& options) {
+  const auto call = [&candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase&) {
+    return call_three_times(candidate, kernel, batch, profile, options);
+  };
+  return {call, kernel.info.layout != "nd"};
+}
+
+}  // namespace attest::judge

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/json.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace attest::judge {
+namespace {
+
+constexpr std::size_t kMostFits = 5;  // of a list: the first are the largest
+
+nlohmann::json number(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(fmt::format("{}", x)); }
+
+nlohmann::json to_json(const Fit& fit) {
+  return {{"fault", fit.fault}, {"c", number(fit.c)}, {"error", number(fit.error)},
+          {"z", number(fit.z)}, {"p", fit.p},         {"explained", number(fit.explained)}};
+}
+
+nlohmann::json to_json(const std::vector<Fit>& fits, std::size_t most) {
+  auto all = nlohmann::json::array();
+  for (std::size_t i = 0; i < fits.size() && i < most; ++i) all.push_back(to_json(fits[i]));
+  return all;
+}
+
+nlohmann::json to_json(const Diagnosis& diagnosis) {
+  auto names = nlohmann::json::array();
+  for (const Name& name : diagnosis.names) {
+    auto one = to_json(name.fit);
+    one["whole"] = name.whole;
+    one["failing"] = name.failing;
+    names.push_back(std::move(one));
+  }
+  return {{"names", names},
+          {"first", diagnosis.first ? diagnosis.first->text() : ""},
+          {"where", diagnosis.where},
+          {"query", diagnosis.query}};
+}
+
+nlohmann::json to_json(const std::map<std::string, Group>& groups) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const auto& [group, count] : groups)
+    all[group] = {{"judged", count.judged}, {"passed", count.passed}, {"skipped", count.skipped}};
+  return all;
+}
+
+nlohmann::json to_json(const Finding& finding) {
+  return {{"status", name(finding.status)},
+          {"tier", finding.tier},
+          {"group", finding.group},
+          {"query", finding.query},
+          {"message", finding.message}};
+}
+
+nlohmann::json to_json(const Errors& errors) {
+  const bool any = !errors.worst_query.empty();
+  return {{"ratio", number(any ? errors.worst.ratio() : 0)},
+          {"query", errors.worst_query},
+          {"text", any ? errors.worst.text() : ""}};
+}
+
+nlohmann::json to_json(const Statistics& statistics) {
+  return {{"elements", statistics.elements},
+          {"rms", statistics.rms},
+          {"bits", statistics.bits},
+          {"claimed_bits", statistics.claimed_bits},
+          {"behaves_like", statistics.behaves_like},
+          {"bias", statistics.bias},
+          {"bias_z", statistics.bias_z},
+          {"scores", to_json(statistics.fits, kMostFits)},
+          {"joint", to_json(statistics.joint, kMostFits)}};
+}
+
+nlohmann::json to_json(const Vacuity& vacuity) {
+  return {{"elements", vacuity.elements},
+          {"distinct", vacuity.distinct},
+          {"nan_share", vacuity.nan_share},
+          {"zeros_differ", vacuity.zeros_differ},
+          {"mean_differs", vacuity.mean_differs},
+          {"faults_shown", vacuity.faults_shown},
+          {"faults", vacuity.faults}};
+}
+
+nlohmann::json to_json(const Row& row) {
+  auto failures = nlohmann::json::array();
+  for (const Finding& failure : row.failures) failures.push_back(to_json(failure));
+  return {{"equation", row.kernel.equation},
+          {"form", row.kernel.form},
+          {"reading", row.kernel.reading},
+          {"dtype", row.kernel.dtype},
+          {"profile", row.kernel.profile},
+          {"layout", row.kernel.layout},
+          {"capabilities", row.kernel.capabilities},
+          {"status", name(row.status)},
+          {"cases",
+           {{"judged", row.cases.judged},
+            {"passed", row.cases.passed},
+            {"stored", row.cases.stored},
+            {"drawn", row.cases.drawn},
+            {"skipped", row.cases.skipped}}},
+          {"not_run", row.early_end.not_run},
+          {"ended_by", row.early_end.by},
+          {"groups", to_json(row.groups)},
+          {"laws", {{"judged", row.laws.judged}, {"held", row.laws.held}, {"vacuous", row.laws.not_applicable}}},
+          {"elements", row.errors.elements},
+          {"worst", to_json(row.errors)},
+          {"statistics", to_json(row.statistics)},
+          {"vacuity", to_json(row.vacuity)},
+          {"diagnosis", to_json(row.diagnosis)},
+          {"notes", row.notes},
+          {"failures", failures}};
+}
+
+}  // namespace
+
+nlohmann::json to_json(const Report& report) {
+  auto rows = nlohmann::json::array();
+  for (const Row& row : report.rows) rows.push_back(to_json(row));
+  return {
+      {"candidate", report.candidate}, {"version", report.version}, {"status", name(report.status())}, {"rows", rows}};
+}
+
+nlohmann::json to_json(const MutantsReport& report) {
+  auto mutants = nlohmann::json::array(), orders = nlohmann::json::array();
+  for (const Mutant& m : report.mutants)
+    mutants.push_back({{"equation", m.equation},
+                       {"fault", m.fault},
+                       {"profile", m.profile},
+                       {"killed", m.killed},
+                       {"tier", m.tier},
+                       {"rank", m.rank},
+                       {"named", m.named},
+                       {"shown", number(m.shown)},
+                       {"hidden", m.hidden}});
+  for (const auto& o : report.orders)
+    orders.push_back({{"equation", o.equation},
+                      {"profile", o.profile},
+                      {"cases", o.cases},
+                      {"judged", o.alarms.judged},
+                      {"false_alarms", o.alarms.raised},
+                      {"largest_z", o.alarms.largest_z},
+                      {"rms_z", o.alarms.rms_z()},
+                      {"first", o.alarms.first}});
+  return {{"passed", report.passed()}, {"mutants", mutants}, {"orders", orders}};
+}
+
+}  // namespace attest::judge

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/judge_statistics.hpp"
+
+#include <fmt/format.h>
+
+#include "attest/judge/diagnosis.hpp"
+
+namespace attest::judge {
+
+void judge_statistics(Bank& bank, const std::vector<Sample>& samples, double tests, Row& row) {
+  if (samples.empty()) return;
+  std::vector<const golden::GoldenCase*> cases;
+  for (const Sample& sample : samples) {
+    cases.push_back(sample.c);
+    if (bank.is_vacuous(*sample.c))
+      row.failures.push_back({Status::invalid, golden::query(sample.c->name, bank.profile().name),
+                              "neither zeros nor any known fault would be beyond a bound in this case", "vacuity",
+                              sample.c->name.flag});
+  }
+  row.vacuity = bank.vacuity(cases);
+  if (!row.vacuity.too_little.empty())
+    row.failures.push_back(
+        {Status::invalid, "", "these cases prove too little: " + row.vacuity.too_little, "vacuity", "contract"});
+  row.statistics = bank.statistics(samples, tests);
+  if (row.failures.empty())
+    for (const Fit& fit : row.statistics.rejected)
+      row.failures.push_back({Status::fail, "",
+                              fmt::format("every element is within its bound, but all together show {} ({}): {}",
+                                          fit.fault, bank.spec().fault(fit.fault)->change, fit.text()),
+                              "T3", "statistics"});
+  row.groups["statistics"].judged = 1;
+  row.groups["statistics"].passed = row.statistics.rejected.empty();
+  if (!row.failures.empty()) row.diagnosis = diagnose(bank, samples, row.statistics);
+}
+
+}  // namespace attest::judge

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/report.hpp"
+
+namespace attest::judge {
+namespace {
+
+/// The status of both together: crashed before fail before invalid before pass.
+Status worse(Status a, Status b) {
+  for (const Status status : {Status::crashed, Status::fail, Status::invalid})
+    if (a == status || b == status) return status;
+  return Status::pass;
+}
+
+}  // namespace
+
+std::string_view name(Status status) {
+  switch (status) {
+    case Status::pass: return "PASS";
+    case Status::fail: return "FAIL";
+    case Status::crashed: return "CRASH";
+    case Status::invalid: return "INVALID";
+  }
+  return "?";
+}
+
+int exit_code(Status status) { return status == Status::pass ? 0 : status == Status::fail ? 1 : 3; }
+
+void Errors::add(const Comparison& comparison, const std::string& query) {
+  elements += comparison.compared;
+  if (comparison.compared > 0 && (worst_query.empty() || comparison.worst.ratio() > worst.ratio())) {
+    worst = comparison.worst;
+    worst_query = query;
+  }
+}
+
+void Row::conclude() {
+  for (const auto& failure : failures) status = worse(status, failure.status);
+}
+
+Status Report::status() const {
+  if (rows.empty()) return Status::invalid;
+  Status worst = Status::pass;
+  for (const auto& row : rows) worst = worse(worst, row.status);
+  return worst;
+}
+
+}  // namespace attest::judge

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/reproduce.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "attest/judge/check.hpp"
+#include "attest/judge/judge_cases.hpp"
+#include "attest/judge/judge_kernel.hpp"
+
+namespace attest::judge {
+namespace {
+
+bool does(const Kernel& kernel, const golden::GoldenCase& c) {
+  const golden::Case& name = c.name;
+  if (!kernel.capabilities.allow(*name.spec, name.sizes, name.parameters) || !kernel.capabilities.takes(name.with))
+    return false;
+  const auto* form = name.spec->form(kernel.info.form);
+  return !form || golden::applies(*form, c.problem);
+}
+
+}  // namespace
+
+Report reproduce(Candidate& candidate, const std::string& query, const CheckOptions& options) {
+  const auto [c, profile_name] = golden::parse_query(query);
+  const golden::Profile& profile = golden::profile(profile_name);
+  const golden::GoldenCase certified = judged_by(golden::certify_case(c), profile);
+  const auto of_equation = [&](const Kernel& kernel) {
+    return kernel.info.equation == c.spec->id && can_claim(kernel, profile);
+  };
+  const auto of_profile = [&](const Kernel& kernel) {
+    return of_equation(kernel) && kernel.profile().name == profile.name;
+  };
+  const bool some = std::any_of(candidate.kernels().begin(), candidate.kernels().end(), of_profile);
+  Report report{candidate.host().name(), candidate.host().version(), {}};
+  for (const auto& kernel : candidate.kernels()) {
+    if (!(some ? of_profile(kernel) : of_equation(kernel)) || !does(kernel, certified)) continue;
+    Row row = row_of(kernel, profile);
+    row.cases.drawn = 1;
+    std::vector<Sample> samples;
+    judge_cases(kernel, profile, {{certified}, 0, 1, {}}, calls_of(candidate, kernel, profile, options), options, row,
+                samples);
+    row.conclude();
+    report.rows.push_back(std::move(row));
+  }
+  settle(candidate, report);
+  return report;
+}
+
+}  // namespace attest::judge
