@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 
+#include "attest/judge/reproduce.hpp"
 #include "commands.hpp"
 
 namespace attest::cli {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attest/golden/files.hpp"
+#include "attest/judge/json.hpp"
 
 namespace attest::cli {
 

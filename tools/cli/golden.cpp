@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "attest/golden/files.hpp"
+#include "attest/judge/glob.hpp"
 #include "commands.hpp"
 
 namespace attest::cli {
