@@ -47,7 +47,7 @@ RowMajor<T> rows(View<const T, 2> x, const std::vector<Index>& some) {
 
 /// phi of every element; below 0 the small features are e^x itself.
 template <class X>
-X features(const std::string& map, X x) {
+X features(const std::string& map, const X& x) {
   using T = typename X::Scalar;
   return x.unaryExpr([&](T t) {
     return map == "relu" ? std::max(t, T(0)) : map == "exp" || t <= 0 ? std::exp(t) : t + 1;
