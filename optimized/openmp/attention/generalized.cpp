@@ -50,7 +50,7 @@ RowMajor<T> rows(View<const T, 2> x, const std::vector<Index>& some) {
 
 /// phi of every element; below 0 the small features are e^x itself.
 template <class X>
-X features(Phi map, X x) {
+X features(Phi map, const X& x) {
   using T = typename X::Scalar;
   return x.unaryExpr([&](T t) {
     return map == Phi::relu ? std::max(t, T(0)) : map == Phi::exp || t <= 0 ? std::exp(t) : t + 1;
