@@ -10,6 +10,7 @@
 #include "attest/attest_kernel.h"
 #include "attest/choice/zero_or_nan.hpp"
 #include "attest/golden/case.hpp"
+#include "attest/reference/binary64.hpp"
 #include "attest/reference/evaluate.hpp"
 #include "attest/spec/attention/scaled_dot_product.hpp"
 #include "attest/spec/linear/causal.hpp"
@@ -53,10 +54,8 @@ TEST(Choice, AnUnknownOneIsAnErrorInAQueryAndInACase) {
   const Sizes sizes{{"n", 3}, {"c", 2}, {"m", 2}};
   EXPECT_THROW(check_sizes(causal, sizes, {{"zero_denominator", std::string("one")}}), SpecError);
   const Problem unchecked{&causal, sizes, {{"zero_denominator", std::string("one")}}, {}};
-  EXPECT_EQ(error_of([&] {
-              const reference::Bundle bundle(unchecked);
-              bundle.choice_parameter<zero_or_nan>("zero_denominator");
-            }),
+  reference::Binary64 arithmetic;
+  EXPECT_EQ(error_of([&] { reference::outputs_of(arithmetic, unchecked, "recurrent"); }),
             "zero_denominator 'one' must be one of: zero, nan");
 }
 

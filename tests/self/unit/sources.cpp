@@ -78,7 +78,7 @@ TEST_F(SourceHash, CommentsAndWhiteSpaceChangeNothing) {
 
 TEST_F(SourceHash, ProseEvidenceLawsFaultsAndBackendsChangeNothing) {
   for (const auto& [find, replacement] : std::initializer_list<std::pair<std::string, std::string>>{
-           {"title   = \"Scaled", "title   = \"Unscaled"},
+           {"title = \"Scaled", "title = \"Unscaled"},
            {"S_i is what", "S_i is that which"},
            {"meaning = \"queries\"", "meaning = \"those who ask\""},
            {"Vaswani et al. 2017", "Vaswani et al. 2018"},

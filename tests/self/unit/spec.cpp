@@ -94,9 +94,9 @@ TEST(Spec, StatementsNeedEvidenceOrAReasonAndTheEvidenceMustStand) {
             "form direct");
   expect_error(with("invariants", "name = \"linear\", meaning = \"y is linear\""), "toy/scale.toml",
                {"invariants[0]", "'shown'", "'reason'"});
-  expect_error(
-      with("invariants", "name = \"linear\", meaning = \"y is linear\", shown = [\"cost\"], reason = \"there is none\""),
-      "toy/scale.toml", {"either"});
+  expect_error(with("invariants",
+                    "name = \"linear\", meaning = \"y is linear\", shown = [\"cost\"], reason = \"there is none\""),
+               "toy/scale.toml", {"either"});
   for (const char* absent : {"law linear", "fault scale_missing", "form other", "vectors tiny", "bits random",
                              "constraint C2", "cost", "gradient", "hearsay x", "property", "test "})
     expect_error(with("claims", "id = \"C01\", claim = \"c\", shown = [\"" + std::string(absent) + "\"]"),
@@ -105,7 +105,8 @@ TEST(Spec, StatementsNeedEvidenceOrAReasonAndTheEvidenceMustStand) {
                {"missing key 'right'"});
   expect_error(replaced(kGood, "[[vectors]]", "errata = [\"a sentence\"]\n[[vectors]]"), "toy/scale.toml",
                {"'errata' must be an array of tables"});
-  expect_error(with("not_taken", "name = \"direct\", reason = \"it is one\""), "toy/scale.toml", {"'direct' is a form"});
+  expect_error(with("not_taken", "name = \"direct\", reason = \"it is one\""), "toy/scale.toml",
+               {"'direct' is a form"});
 }
 
 TEST(Spec, RolesAreOfAClosedSetAndOfOneInputOrParameterEach) {
