@@ -88,7 +88,7 @@ void add_check(CLI::App& app, int& status) {
       ->check(CLI::Range(0.001, 1.0e6));
   command->add_option("--json", line->json, "write the report to this file as well");
   command->add_option("--part", line->part,
-                      "K/N: a part of the kernels, with some of each equation, reading and dtype");
+                      "K/N: a part of the kernels, with value and gradient kernels of each equation and dtype");
   command->add_option("--seed", options.seed, "seed of the drawn laws and the fresh cases");
   command->add_option("--laws", options.law_draws, "cases drawn per law; 0 skips the laws")
       ->check(CLI::Range(0, 100000));

@@ -97,7 +97,7 @@ int coverage(const std::string& only, const std::vector<std::string>& reports,
 }  // namespace
 
 void add_coverage(CLI::App& app, int& status) {
-  auto* command = app.add_subcommand("coverage", "What stands of every operation, by running it");
+  auto* command = app.add_subcommand("coverage", "What every operation of the catalogue has and lacks, by running it");
   struct Line {
     std::string only = "*", json;
     std::vector<std::string> reports;

@@ -124,7 +124,7 @@ int mutants(const std::string& only, int seeds, const std::optional<Part>& part,
 
 void add_mutants(CLI::App& app, int& status) {
   auto* command = app.add_subcommand(
-      "mutants", "Plant every known fault and see it found and named; judge correct kernels of many orders");
+      "mutants", "Judge a kernel with each known fault, and correct kernels that sum in many orders");
   struct Line {
     std::string only = "*", json, part;
     int seeds = 1000;

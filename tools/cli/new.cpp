@@ -6,6 +6,7 @@
 #include <toml++/toml.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <regex>
@@ -198,7 +199,9 @@ void print_next_steps(const Entry& entry, const NewOptions& options) {
       entry.id);
 }
 
-int new_equation(const NewOptions& options) {
+int new_equation(NewOptions options) {
+  std::sort(options.backends.begin(), options.backends.end(), std::greater());  // openmp, which is simpler, first
+  options.backends.erase(std::unique(options.backends.begin(), options.backends.end()), options.backends.end());
   const fs::path project = project_folder(), skeletons = project / "tools/cli/skeleton";
   if (!fs::is_directory(skeletons))
     throw UsageError(

@@ -226,7 +226,7 @@ void add_list(CLI::App& app, int& status) {
 }
 
 void add_show(CLI::App& app, int& status) {
-  auto* command = app.add_subcommand("show", "The page of one equation, or what is wrong and what is claimed in print");
+  auto* command = app.add_subcommand("show", "The page of one equation, or the errata and claims of the literature");
   const auto options = std::make_shared<ShowOptions>();
   auto* id = command->add_option("ID", options->id, "as in linear.causal");
   auto* errata =

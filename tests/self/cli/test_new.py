@@ -31,13 +31,20 @@ def files(copy):
     return {str(path.relative_to(copy)): path.read_bytes() for path in copy.rglob("*") if path.is_file()}
 
 
+CATALOGUE = tomllib.loads((support.PROJECT / "specs/catalogue.toml").read_text())
+PLANNED = {
+    f"{family}.{stem}": row
+    for family, stems in CATALOGUE.items()
+    for stem, row in stems.items()
+    if not (support.PROJECT / f"specs/{family}/{stem}.toml").exists()
+}
+
+
 def planned():
-    """A row of the catalogue that has no spec, with lists of every kind but claims; its id."""
-    catalogue = tomllib.loads((support.PROJECT / "specs/catalogue.toml").read_text())
-    for family, stems in catalogue.items():
-        for stem, row in stems.items():
-            if not (support.PROJECT / f"specs/{family}/{stem}.toml").exists() and len(row.get("forms", [])) > 1:
-                return f"{family}.{stem}", row
+    """An equation of the catalogue that has several forms and no spec yet: its id and its row."""
+    for equation, row in PLANNED.items():
+        if len(row.get("forms", [])) > 1:
+            return equation, row
     raise unittest.SkipTest("every equation of the catalogue has its spec")
 
 
@@ -86,18 +93,23 @@ class New(unittest.TestCase):
         )
         self.assertIn(f'Kernels("{equation}")', (copy / f"optimized/cuda/{equation.replace('.', '/')}.cu").read_text())
 
-    def test_the_spec_can_be_read(self):
-        """By the program that derives the contracts from the specs at build time, beside all other specs."""
+    def test_a_backend_that_is_named_twice_is_written_once(self):
+        self.expect_files(["--backends", "openmp,openmp"], [*ALWAYS, "optimized/openmp/{}.cpp"])
+
+    def test_the_spec_of_every_planned_equation_can_be_read(self):
+        """By the program that derives the contracts from the specs at build time."""
         generator = BUILD / "specs/attest_specgen" if BUILD else None
         if generator is None or not generator.exists():
             self.skipTest("no build folder")
         copy = tree()
-        equation, _ = planned()
-        self.assertEqual(new(copy, equation, "--backends", "cuda,openmp")[0], 0)
+        for equation in PLANNED:
+            status, _, err = new(copy, equation, "--backends", "cuda,openmp")
+            self.assertEqual(status, 0, err)
         result = subprocess.run([generator, copy / "specs", copy / "generated"], capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
-        contract = copy / f"generated/contract/attest/spec/{equation.replace('.', '/')}.hpp"
-        self.assertIn("double factor", contract.read_text())
+        for equation in PLANNED:
+            contract = copy / f"generated/contract/attest/spec/{equation.replace('.', '/')}.hpp"
+            self.assertIn("double factor", contract.read_text())
 
     def expect_refusal(self, copy, words, *parts):
         before = files(copy)
