@@ -89,12 +89,13 @@ judge::Selection read_cases(const Emitted& emitted, const golden::Profile& profi
   judge::Selection selection;
   std::vector<golden::GoldenCase> drawn;
   for (const auto& query : emitted.queries) {
+    const golden::Case c = golden::parse_query(query).first;
+    if (c.spec != &emitted.spec) throw UsageError(fmt::format("'{}' is no case of {}", query, emitted.spec.id));
     if (const auto known = stored.find(query); known != stored.end())
       selection.cases.push_back(judge::judged_by(known->second, profile));
     else
-      drawn.push_back(judge::judged_by(
-          golden::certify_case(golden::parse_query(query).first, {.check_witnesses = false, .gradients = false}),
-          profile));
+      drawn.push_back(
+          judge::judged_by(golden::certify_case(c, {.check_witnesses = false, .gradients = false}), profile));
   }
   selection.stored = static_cast<int>(selection.cases.size());
   selection.drawn = static_cast<int>(drawn.size());

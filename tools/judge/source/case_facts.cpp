@@ -48,7 +48,7 @@ std::vector<Expected> expected_of(const golden::GoldenCase& c, const golden::Pro
   return elements;
 }
 
-/// What the fault changes, evaluated in binary64.
+/// Adds the effect of the fault, evaluated in binary64.
 void add_fault(CaseFacts& facts, const golden::GoldenCase& c, const Fault& fault) {
   const auto values = flatten(c.problem, outputs_of_fault(c.problem, fault, kernel_of(golden::profile("f64"))));
   auto& direction = facts.direction.emplace_back(facts.elements.size(), 0.0);

@@ -87,7 +87,7 @@ private:
     const VectorGroup::Entry* entry;
   };
 
-  /// What the law and the form ask for joins what the kernel can do: sizes are moved there instead of drawn again.
+  /// Conditions of the kernel, the law and the form. Sizes are moved to where all hold instead of drawn again.
   static std::string conditions(const Spec& spec, const std::string& form, const Capabilities& capabilities,
                                 const LawClaim& claim) {
     std::string conditions = capabilities.text();

@@ -11,7 +11,7 @@
 
 namespace attest::judge {
 
-/// What a law (or property) showed over drawn problems.
+/// Outcome of a law (or property) over drawn problems.
 struct LawRun {
   int draws = 0;                      // problems that the law judged; where it did not apply, another one was drawn
   std::optional<std::string> broken;  // what was seen in the smallest problem that breaks it

@@ -6,7 +6,7 @@
 
 #include "attest/golden/store.hpp"
 
-/// What all errors of a kernel show together (tier T3), though each may be within its bound.
+/// Tier T3: statistics over all errors of a kernel, each of which may be within its bound.
 ///
 /// Over all cases, let i run over the elements whose expected error sigma_i is not zero (the root mean square error of
 /// a correct kernel there, from the error model at the profile's units), and
@@ -35,8 +35,8 @@ struct Fit {
   double c = 0;      // S / N: 1 where the whole fault is there; of a fault with an amplitude, in units of it
   double error = 0;  // of c: sqrt(v / N + w), v the kernel's scatter, w the mean square of c among correct kernels. v
                      // is the mean square of r without c d, at least that of most correct kernels
-  double z = 0;          // c / error
-  double p = 1;          // min(1, T erfc(|z| / sqrt 2)) for T score tests in the whole run (Bonferroni's correction)
+  double z = 0;      // c / error
+  double p = 1;      // min(1, T erfc(|z| / sqrt 2)) for T score tests in the whole run (Bonferroni's correction)
   double explained = 0;  // share of sum r^2 that c d takes away: S^2 / (N sum r^2)
 
   /// Whether a correct kernel may well have given this. Where a fault gives NaN there are no numbers to show either.
@@ -67,7 +67,7 @@ struct Statistics {
   std::vector<Fit> rejected;  // faults with an amplitude that are there beyond doubt, the largest share first
 };
 
-/// What correct kernels of many forms and orders were accused of.
+/// False alarms: findings against correct kernels of many forms and orders.
 struct Alarms {
   Index judged = 0;  // kernels x cases
   Index raised = 0;

@@ -23,7 +23,7 @@ struct Element {
   std::string text() const;
 };
 
-/// What the comparison of one case found. It passes when something was compared and nothing failed.
+/// Comparison of one case with its bounds. It passes when something was compared and nothing failed.
 struct Comparison {
   Index compared = 0, failed = 0;
   Element worst;                 // also when everything passes
