@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "attest/golden/files.hpp"
 #include "commands.hpp"
@@ -16,8 +17,11 @@
 namespace attest::cli {
 namespace {
 
+/// "8/9"; "7+1/9" where evidence of one more is declared only.
 std::string text_of(const judge::Share& share) {
-  return share.listed == 0 ? "-" : fmt::format("{}/{}", share.stand, share.listed);
+  if (share.listed == 0) return "-";
+  const std::string declared = share.declared == 0 ? "" : fmt::format("+{}", share.declared);
+  return fmt::format("{}{}/{}", share.stand, declared, share.listed);
 }
 
 std::string text_of(const judge::Coverage& row, const char* backend) {
@@ -55,6 +59,16 @@ std::pair<std::string, nlohmann::json> read_report(const std::string& text) {
   return {backend, std::move(report)};
 }
 
+void list(const char* title, const std::vector<judge::Coverage>& rows,
+          std::vector<std::string> judge::Coverage::* sentences) {
+  bool first = true;
+  for (const auto& row : rows)
+    for (const auto& sentence : row.*sentences) {
+      if (std::exchange(first, false)) fmt::print("\n{}\n", title);
+      fmt::print("  {}: {}\n", row.id, sentence);
+    }
+}
+
 int coverage(const std::string& only, const std::vector<std::string>& reports,
              const std::optional<std::filesystem::path>& json) {
   judge::CoverageOptions options{.project = project_folder(), .only = only};
@@ -71,7 +85,9 @@ int coverage(const std::string& only, const std::vector<std::string>& reports,
   line("operation", "spec", "forms", "golden", "grad", "laws", "faults", backends, widths, "errata", "claims");
   judge::Share forms, laws, faults, errata, claims;
   int golden = 0, gradients = 0, complete = 0;
-  const auto add = [](judge::Share& sum, const judge::Share& one) { sum.stand += one.stand, sum.listed += one.listed; };
+  const auto add = [](judge::Share& sum, const judge::Share& one) {
+    sum.stand += one.stand, sum.listed += one.listed, sum.declared += one.declared;
+  };
   for (const auto& row : rows) {
     std::vector<std::string> kernels;
     for (const judge::Backend& backend : judge::kBackends) kernels.push_back(text_of(row, backend.name));
@@ -84,12 +100,8 @@ int coverage(const std::string& only, const std::vector<std::string>& reports,
   line(fmt::format("{} of {} complete", complete, rows.size()), "", text_of(forms), std::to_string(golden),
        std::to_string(gradients), text_of(laws), text_of(faults), std::vector<std::string>(backends.size()), widths,
        text_of(errata), text_of(claims));
-  bool sound = true;
-  for (const auto& row : rows)
-    for (const auto& open : row.open) {
-      fmt::print("{}  {}: {}\n", sound ? "\nOpen\n" : "", row.id, open);
-      sound = false;
-    }
+  list("Open", rows, &judge::Coverage::open);
+  list("Declared by the spec, not run here (+ in the table)", rows, &judge::Coverage::declared);
   if (json) golden::write_file_atomically(*json, judge::to_json(rows).dump(2) + "\n");
   return 0;
 }

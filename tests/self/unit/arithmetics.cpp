@@ -10,6 +10,7 @@
 #include "attest/golden/certify.hpp"
 #include "attest/golden/rows.hpp"
 #include "attest/golden/store.hpp"
+#include "attest/judge/evidence.hpp"
 #include "attest/reference/binary64.hpp"
 #include "attest/reference/certificate.hpp"
 #include "attest/reference/cost.hpp"
@@ -451,23 +452,12 @@ TEST(EnclosedRows, Binary64ServesBinary32AndArbServesBinary64) {
 // --- Cost: the printed costs ----------------------------------------------------------------------------------------
 
 TEST(Cost, EqualsTheFormulaOfEverySpec) {
-  int compared = 0;
-  for (const auto& [id, spec] : specs())
-    for (const auto& cost : spec.costs)
-      for (const auto& name : golden::stored_cases(spec)) {
-        if (!name.flag.starts_with("random")) continue;  // masks and zero denominators thin the count
-        const Problem problem = golden::draw(name);
-        if (!holds(cost.when, spec, problem.sizes, problem.parameters)) continue;
-        if (!holds(spec.form(cost.form)->when, spec, problem.sizes, problem.parameters)) continue;
-        reference::Cost arithmetic;
-        outputs_of(arithmetic, problem, cost.form);
-        const double expected = cost.count.evaluate(
-            [&](std::string_view variable) { return lookup(spec, problem.sizes, problem.parameters, variable); });
-        EXPECT_EQ(static_cast<double>(arithmetic.counts().by_name().at(cost.operation)), expected)
-            << golden::query(name, "f64") << " " << cost.form << " " << cost.operation;
-        ++compared;
-      }
-  EXPECT_GT(compared, 20);
+  std::size_t compared = 0;
+  for (const auto& [id, spec] : specs()) {
+    EXPECT_EQ(judge::try_costs(spec).why, "") << id;  // each cost on one case or more
+    compared += spec.costs.size();
+  }
+  EXPECT_GT(compared, 20u);
 }
 
 // --- Influence: the causal set

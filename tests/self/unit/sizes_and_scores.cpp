@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What texts say about sizes and scores, computed from the shapes that the specs declare and from the reference.
+// Claims of papers about sizes and scores, computed from the shapes that the specs declare and from the reference.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
+#include <set>
 
 #include "attest/golden/certify.hpp"
+#include "attest/reference/binary64.hpp"
+#include "attest/reference/evaluate.hpp"
 
 namespace attest {
 namespace {
@@ -59,10 +63,28 @@ TEST(Memory, OfInfiniAttentionIsBelowOnePercent) {
   EXPECT_NEAR(static_cast<double>(memorizing) / static_cast<double>(infini), 114, 2);
 }
 
+/// The segments of one head, told from its outputs: with equal logits and a closed gate, token i gives the mean of the
+/// values since the first token of its segment, and with v_j = j that is (first + i) / 2.
 TEST(Memory, ATrainingSequenceIsSixteenSegments) {
-  Index segments = 0;
-  for (Index first = 0; first < 32768; first += 2048) ++segments;
-  EXPECT_EQ(segments, 16);
+  const Index n = 32768, segment = 2048;
+  Array zeros{{n, 1}, std::vector<double>(static_cast<std::size_t>(n))}, v = zeros;
+  std::iota(v.values.begin(), v.values.end(), 0.0);
+  const Problem problem{&find_spec("infini.segment_attention"),
+                        {{"n", n}, {"d", 1}, {"m", 1}},
+                        {{"segment", segment}},
+                        {{"q", zeros}, {"k", zeros}, {"v", v}, {"beta", {{}, {-1000}}}}};  // sigma(-1000) is 0
+  check(problem);
+  reference::WantedRows rows{{"n", {}}};
+  for (Index i = 0; i < n; i += segment / 2) rows["n"].insert(rows["n"].end(), {i, i + segment / 2 - 1});
+  std::set<double> expected;
+  for (int s = 0; s < 16; ++s) expected.insert(2048 * s);
+  for (const char* form : {"loop", "parallel_linear"}) {
+    reference::Binary64 arithmetic;
+    const auto o = reference::outputs_of(arithmetic, problem, form, nullptr, rows).at("o");
+    std::set<double> firsts;
+    for (std::size_t r = 0; r < o.size(); ++r) firsts.insert(std::round(2 * o[r] - static_cast<double>(rows["n"][r])));
+    EXPECT_EQ(firsts, expected) << form;
+  }
 }
 
 /// The row x turned at that position.
@@ -103,20 +125,20 @@ TEST(Rotary, TheScoreNeedsTheTransposeOfTheQueriesWeights) {
   EXPECT_GT(std::abs(score - dot(x_i, times(w_q, moved))), 0.1);  // as printed
 }
 
-/// Turning (1, 0) gives the sinusoid of the position: the same frequencies. But scores of turned rows depend on the
-/// distance alone, and scores of rows that the sinusoid is added to do not.
+/// The row x of that position with its sinusoid added.
+std::vector<double> added(const std::vector<double>& x, Index position) {
+  const auto d = static_cast<Index>(x.size());
+  const Problem problem{
+      &find_spec("positional.sinusoidal"), {{"n", 1}, {"d", d}}, {{"start", position}}, {{"x", Array{{1, d}, x}}}};
+  return golden::evaluate_in_double(problem, problem.spec->forms[0].name, {}).at("y").values;
+}
+
+/// Turning (1, 0) gives (cos, sin) of the position where adding gives (sin, cos): the same frequencies. But scores of
+/// turned rows depend on the distance alone, and scores of rows that the sinusoid is added to do not.
 TEST(Rotary, IsNotTheSinusoidAdded) {
   const std::vector<double> axis{1, 0, 1, 0}, q{0.5, -1, 2, 1}, k{1, 0.25, -0.5, 2};
-  const auto sinusoid = [&](Index p) {
-    const double slow = static_cast<double>(p) / 100, fast = static_cast<double>(p);
-    return std::vector<double>{std::cos(fast), std::sin(fast), std::cos(slow), std::sin(slow)};
-  };
-  const auto added = [&](const std::vector<double>& x, Index p) {
-    auto sum = sinusoid(p);
-    for (std::size_t a = 0; a < x.size(); ++a) sum[a] += x[a];
-    return sum;
-  };
-  for (std::size_t a = 0; a < 4; ++a) EXPECT_NEAR(turned(axis, 7)[a], sinusoid(7)[a], 1e-15);
+  const auto rotation = turned(axis, 7), sinusoid = added({0, 0, 0, 0}, 7);
+  for (std::size_t a = 0; a < 4; ++a) EXPECT_NEAR(rotation[a], sinusoid[a ^ 1], 1e-15);
   EXPECT_NEAR(dot(turned(q, 3), turned(k, 8)), dot(turned(q, 23), turned(k, 28)), 1e-12);
   EXPECT_GT(std::abs(dot(added(q, 3), added(k, 8)) - dot(added(q, 23), added(k, 28))), 0.1);
 }

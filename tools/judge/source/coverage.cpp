@@ -5,7 +5,6 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <regex>
 #include <set>
 
 #include "attest/golden/files.hpp"
@@ -132,41 +131,14 @@ std::map<std::string, std::vector<std::string>> due_kernels(const Spec& spec) {
 /// Everything that coverage runs for one equation, each thing once.
 class Runs {
 public:
-  Runs(const Spec& spec, const CoverageOptions& options, Plugins& plugins, const std::vector<std::string>& tests)
-      : spec_(spec), tests_(tests) {
-    for (const auto& c : golden::stored_cases(spec)) {
-      try {
-        golden::certify_case(c, {.check_witnesses = true, .gradients = false});
-      } catch (const std::exception& error) {
-        open.push_back(fmt::format("forms: {}", error.what()));
-        break;
-      }
-    }
-    CheckOptions check_options;
-    check_options.golden = options.project / "golden";
-    check_options.only = spec.id;
-    check_options.law_draws = check_options.property_draws = 0;
+  Runs(const Spec& spec, const CoverageOptions& options, Plugins& plugins, const UnitTests& tests)
+      : spec_(spec), options_(options), tests_(tests) {
+    try_forms();
     try {
-      golden = static_cast<int>(golden::load_golden(spec, check_options.golden).size());
-      for (const auto& [backend, due] : due_kernels(spec)) {
-        std::map<std::string, bool> passes;
-        const auto note = [&](const std::string& dtype, bool passed) {
-          const auto at = passes.emplace(dtype, true).first;
-          at->second = at->second && passed;
-        };
-        if (const auto report = options.reports.find(backend); report != options.reports.end()) {
-          for (const auto& row : report->second.at("rows"))
-            if (row.at("equation") == spec.id) note(row.at("dtype"), row.at("status") == name(Status::pass));
-        } else {
-          for (const Row& row : check(plugins.of(backend), check_options).rows)
-            note(row.kernel.dtype, row.status == Status::pass);
-        }
-        for (const auto& dtype : due)
-          if (passes[dtype]) kernels[backend].push_back(dtype);
-      }
-      for (const Mutant& mutant :
-           mutants({.only = spec.id, .golden = check_options.golden, .profiles = {"f32", "f64"}, .seeds = 0}).mutants)
-        if (mutant.hidden.empty() && !mutant.killed) alive_.insert(mutant.fault);
+      cases_ = golden::load_golden(spec, options.project / "golden");
+      golden = static_cast<int>(cases_.size());
+      try_kernels(plugins);
+      try_faults();
     } catch (const std::exception& error) {  // a golden file that cannot be read
       open.push_back(error.what());
     }
@@ -176,65 +148,131 @@ public:
     return spec_.fault(fault) && spec_.fault(fault)->equivalent.empty() && !alive_.count(fault);
   }
 
-  /// Whether every evidence of a statement is there and holds; notes what does not.
-  bool shown(const Statement& statement) {
-    if (statement.shown.empty()) return false;
-    bool all = true;
-    for (const auto& missing : missing_evidence(spec_, statement, tests_)) {
-      open.push_back(fmt::format("{}: there is no {}", statement.name, missing));
-      all = false;
-    }
+  /// Whether every evidence of a statement holds. What fails is open; where nothing fails, what could not be run is
+  /// declared.
+  Trial::Result shown(const Statement& statement) {
+    std::vector<std::string> failing, untried;
     for (const auto& text : statement.shown) {
-      const Evidence evidence(spec_, text);
-      std::string wrong;
-      if (evidence.kind == "fault" && !killed(evidence.name)) wrong = fmt::format("fault {} survives", evidence.name);
-      if (evidence.kind ==
-          "law") {  // claimed once or more, of other inputs or along other axes: none may break, one must speak
-        bool spoke = false;
-        for (std::size_t i = 0; i < spec_.laws.size(); ++i) {
-          const LawClaim& claim = spec_.laws[i];
-          if (claim.law != evidence.name) continue;
-          const LawRun& result = run(laws::all_laws().at(claim.law), claim, spec_, fmt::format("law {}", i));
-          spoke |= result.draws > 0;
-          if (result.broken) wrong = fmt::format("law {}: {} ({})", claim.law, *result.broken, result.query);
-        }
-        if (!spoke) wrong = fmt::format("law {} had nothing to say", evidence.name);
-      }
-      if (evidence.kind == "property")
-        if (const auto* property = property_of(evidence)) {
-          const LawRun& result = run(property->check, {}, find_spec(evidence.id), property->name);
-          if (result.broken)
-            wrong = fmt::format("{}: {} ({})", property->name, *result.broken, result.query);
-          else if (result.draws == 0)
-            wrong = fmt::format("{} had nothing to say", property->name);
-        }
-      if (wrong.empty()) continue;
-      open.push_back(fmt::format("{}: {}", statement.name, wrong));
-      all = false;
+      const Trial& trial = tried(text);
+      if (trial.result == Trial::Result::holds) continue;
+      auto& list = trial.result == Trial::Result::fails ? failing : untried;
+      list.push_back(fmt::format("{}: {}: {}", statement.name, text, trial.why));
     }
-    return all;
+    open.insert(open.end(), failing.begin(), failing.end());
+    if (!failing.empty() || statement.shown.empty()) return Trial::Result::fails;
+    declared.insert(declared.end(), untried.begin(), untried.end());
+    return untried.empty() ? Trial::Result::holds : Trial::Result::declared;
+  }
+
+  /// One piece of evidence, run when it is asked for first.
+  const Trial& tried(const std::string& text) {
+    const auto [at, fresh] = trials_.try_emplace(text);
+    if (fresh) at->second = run(Evidence(spec_, text));
+    return at->second;
   }
 
   int golden = 0;
   std::map<std::string, std::vector<std::string>> kernels;  // by backend: dtypes that pass
-  std::vector<std::string> open;
+  std::vector<std::string> open, declared;
 
 private:
-  /// One law on the definition, over enclosures; run once.
-  const LawRun& run(laws::Law law, const LawClaim& claim, const Spec& spec, const std::string& name) {
-    const auto [at, fresh] = runs_.emplace(spec.id + " " + name, LawRun{});
-    if (!fresh) return at->second;
+  void try_forms() {
+    for (const auto& c : golden::stored_cases(spec_)) {
+      try {
+        golden::certify_case(c, {.check_witnesses = true, .gradients = false});
+      } catch (const std::exception& error) {
+        open.push_back(fmt::format("forms: {}", error.what()));
+        return;
+      }
+    }
+  }
+
+  void try_kernels(Plugins& plugins) {
+    CheckOptions check_options;
+    check_options.golden = options_.project / "golden";
+    check_options.only = spec_.id;
+    check_options.law_draws = check_options.property_draws = 0;
+    for (const auto& [backend, due] : due_kernels(spec_)) {
+      std::map<std::string, bool> passes;
+      const auto note = [&](const std::string& dtype, bool passed) {
+        const auto at = passes.emplace(dtype, true).first;
+        at->second = at->second && passed;
+      };
+      if (const auto report = options_.reports.find(backend); report != options_.reports.end()) {
+        for (const auto& row : report->second.at("rows"))
+          if (row.at("equation") == spec_.id) note(row.at("dtype"), row.at("status") == name(Status::pass));
+      } else {
+        for (const Row& row : check(plugins.of(backend), check_options).rows)
+          note(row.kernel.dtype, row.status == Status::pass);
+      }
+      for (const auto& dtype : due)
+        if (passes[dtype]) kernels[backend].push_back(dtype);
+    }
+  }
+
+  void try_faults() {
+    const MutantsOptions planted{
+        .only = spec_.id, .golden = options_.project / "golden", .profiles = {"f32", "f64"}, .seeds = 0};
+    for (const Mutant& mutant : mutants(planted).mutants)
+      if (mutant.hidden.empty() && !mutant.killed) alive_.insert(mutant.fault);
+  }
+
+  Trial run(const Evidence& evidence) {
+    const auto fails_unless = [](bool holds, const char* why) {
+      return holds ? Trial{} : Trial{Trial::Result::fails, why};
+    };
+    if (evidence.kind == "cost") return try_costs(spec_);
+    if (evidence.kind == "gradient") return try_gradients(cases_);
+    if (evidence.kind == "constraint") return try_constraint(spec_, evidence.name);
+    if (evidence.kind == "test") return try_test(tests_, evidence.name, options_.programs);
+    if (evidence.kind == "fault") return fails_unless(killed(evidence.name), "it survives");
+    if (evidence.kind == "law") return try_law(evidence.name);
+    if (evidence.kind == "property") return try_property(evidence);
+    if (evidence.kind == "form")  // try_forms() has compared it with the others
+      return fails_unless(std::any_of(cases_.begin(), cases_.end(),
+                                      [&](const golden::GoldenCase& c) {
+                                        return golden::applies(*spec_.form(evidence.name), c.problem);
+                                      }),
+                          "it applies to no golden case");
+    return fails_unless(std::any_of(cases_.begin(), cases_.end(),
+                                    [&](const golden::GoldenCase& c) { return c.name.flag == evidence.name; }),
+                        "the golden file has no such case");
+  }
+
+  /// A law may be claimed more than once, of other inputs or along other axes: none may be broken, one must apply.
+  Trial try_law(const std::string& law) {
+    Trial trial{Trial::Result::fails, "it applies to nothing that was drawn"};
+    for (const LawClaim& claim : spec_.laws) {
+      if (claim.law != law) continue;
+      const LawRun result = over_enclosures_of(spec_, laws::all_laws().at(law), claim);
+      if (result.broken) return {Trial::Result::fails, fmt::format("{} ({})", *result.broken, result.query)};
+      if (result.draws > 0) trial = {};
+    }
+    return trial;
+  }
+
+  Trial try_property(const Evidence& evidence) {
+    const auto* property = property_of(evidence);
+    if (!property) return {Trial::Result::fails, "there is no such property"};
+    const LawRun result = over_enclosures_of(find_spec(evidence.id), property->check, {});
+    if (result.broken) return {Trial::Result::fails, fmt::format("{} ({})", *result.broken, result.query)};
+    if (result.draws == 0) return {Trial::Result::fails, "it applies to nothing that was drawn"};
+    return {};
+  }
+
+  /// A law on the definition, over certified intervals.
+  static LawRun over_enclosures_of(const Spec& spec, laws::Law law, const LawClaim& claim) {
     const auto& form =
         *std::find_if(spec.forms.begin(), spec.forms.end(), [](const FormDeclaration& one) { return !one.numeric; });
-    at->second =
-        run_law(law, claim, spec, form.name, {}, golden::profile("f64"), over_enclosures(form.name), false, 4, 1);
-    return at->second;
+    return run_law(law, claim, spec, form.name, {}, golden::profile("f64"), over_enclosures(form.name), false, 4, 1);
   }
 
   const Spec& spec_;
-  const std::vector<std::string>& tests_;
+  const CoverageOptions& options_;
+  const UnitTests& tests_;
+  std::vector<golden::GoldenCase> cases_;
   std::set<std::string> alive_;
-  std::map<std::string, LawRun> runs_;
+  std::map<std::string, Trial> trials_;
 };
 
 /// Counts the statements of one kind: those listed that are shown. A name that one list has and the other lacks is
@@ -248,8 +286,12 @@ Share account(const std::vector<std::string>& listed, const std::vector<Statemen
       row.open.push_back(fmt::format("{} {} is not accounted for", what, name));
     else if (!statement->reason.empty())
       row.left_out.push_back(fmt::format("{} {}: {}", what, name, statement->reason));
-    else if (runs.shown(*statement))
-      ++share.stand;
+    else
+      switch (runs.shown(*statement)) {
+        case Trial::Result::holds: ++share.stand; break;
+        case Trial::Result::declared: ++share.declared; break;
+        case Trial::Result::fails: break;
+      }
   }
   for (const auto& statement : statements)
     if (std::find(listed.begin(), listed.end(), statement.name) == listed.end())
@@ -289,14 +331,21 @@ Coverage cover(const Entry& entry, const Spec& spec, Runs& runs) {
   row.errata = account(entry.errata, spec.errata, "erratum", runs, row);
   row.claims = account(entry.claims, spec.claims, "claim", runs, row);
   row.golden = runs.golden;
-  row.gradient = !entry.gradient || !spec.gradient.empty();
-  if (!row.gradient) row.open.push_back("no gradient is certified");
+  row.gradient = !entry.gradient;
+  if (entry.gradient && spec.gradient.empty())
+    row.open.push_back("no gradient is certified");
+  else if (entry.gradient) {
+    const Trial& trial = runs.tried("gradient");
+    row.gradient = trial.result == Trial::Result::holds;
+    if (!row.gradient) row.open.push_back(fmt::format("gradient: {}", trial.why));
+  }
   row.kernels = runs.kernels;
   for (const auto& [backend, due] : due_kernels(spec))
     for (const auto& dtype : due)
       if (const auto& passed = row.kernels[backend]; std::find(passed.begin(), passed.end(), dtype) == passed.end())
         row.open.push_back(fmt::format("no {} kernel in {} that passes", backend, dtype));
   row.open.insert(row.open.end(), runs.open.begin(), runs.open.end());
+  row.declared = runs.declared;
   row.status = row.open.empty() ? Coverage::Status::complete : Coverage::Status::partial;
   return row;
 }
@@ -307,30 +356,7 @@ std::string_view name(Coverage::Status status) {
   return status == Coverage::Status::planned ? "planned" : status == Coverage::Status::partial ? "partial" : "complete";
 }
 
-std::vector<std::string> unit_tests(const std::filesystem::path& folder) {
-  static const std::regex pattern(R"(TEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+)\s*\))");
-  std::vector<std::string> names;
-  for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    if (file.path().extension() != ".cpp") continue;
-    const std::string text = golden::read_file(file.path());
-    for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at)
-      names.push_back((*at)[1].str() + "." + (*at)[2].str());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::vector<std::string> missing_evidence(const Spec& spec, const Statement& statement,
-                                          const std::vector<std::string>& tests) {
-  std::vector<std::string> missing;
-  for (const auto& text : statement.shown) {
-    const Evidence evidence(spec, text);
-    if ((evidence.kind == "property" && !property_of(evidence)) ||
-        (evidence.kind == "test" && !std::binary_search(tests.begin(), tests.end(), evidence.name)))
-      missing.push_back(text);
-  }
-  return missing;
-}
+std::filesystem::path test_programs() { return ATTEST_TEST_PROGRAMS; }
 
 std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& progress) {
   const auto catalogue = read_catalogue(options.project / "specs/catalogue.toml");
@@ -374,7 +400,7 @@ nlohmann::json to_json(const std::vector<Coverage>& rows) {
     one = {{"status", name(row.status)},  {"forms", share(row.forms)},   {"golden", row.golden},
            {"gradient", row.gradient},    {"laws", share(row.laws)},     {"faults", share(row.faults)},
            {"errata", share(row.errata)}, {"claims", share(row.claims)}, {"open", row.open},
-           {"left_out", row.left_out}};
+           {"declared", row.declared},    {"left_out", row.left_out}};
     for (const Backend& backend : kBackends) {
       const auto at = row.kernels.find(backend.name);
       one[backend.name] = at == row.kernels.end() ? std::vector<std::string>{} : at->second;

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "attest/judge/check.hpp"
+#include "attest/judge/evidence.hpp"
 
 namespace attest::judge {
 
-/// Of so many listed, so many stand.
+/// Of so many listed, so many stand: what shows them was run and holds. Of others some of the evidence is declared: it
+/// could not be run here, and nothing else of it fails.
 struct Share {
-  int stand = 0, listed = 0;
+  int stand = 0, listed = 0, declared = 0;
 };
 
 /// What [backends] of a spec may name, and the candidate whose kernels are run for it: CUDA kernels are run without a
@@ -34,33 +36,32 @@ struct Coverage {
   Share forms, laws, faults, errata,
       claims;      // forms that agree, invariants that hold, faults that are killed, errata and claims that are shown
   int golden = 0;  // cases
-  bool gradient = false;                                    // certified, or the operation is one or has none
+  bool gradient = false;                                    // certified and tried, or the operation is one or has none
   std::map<std::string, std::vector<std::string>> kernels;  // by backend: dtypes whose kernels pass
   std::vector<std::string> open;                            // what is missing or wrong; empty for a complete operation
+  std::vector<std::string> declared;                        // evidence that could not be run here, with the reason
   std::vector<std::string> left_out;  // forms, invariants, variants, errata and claims not taken, with the reason
 };
 
+/// Where this build has its unit tests; an installed command has none.
+std::filesystem::path test_programs();
+
 struct CoverageOptions {
-  std::filesystem::path project;  // the source tree: specs/catalogue.toml, golden/, tests/self/unit/
-  std::string only = "*";         // glob over operations
+  std::filesystem::path project;                     // the source tree: specs/catalogue.toml, golden/, tests/self/unit/
+  std::filesystem::path programs = test_programs();  // the folder of the unit tests' programs
+  std::string only = "*";                            // glob over operations
   std::map<std::string, nlohmann::json>
       reports{};  // of attest check, by backend: their verdicts stand, and those kernels are not run again
 };
 
 /// Runs what the specs promise, operation by operation: forms against each other on every golden case, laws and kernels
-/// by a check in binary32 and binary64, every fault by its mutant. Throws SpecError where the catalogue cannot be read.
+/// by a check in binary32 and binary64, every fault by its mutant, gradients against difference quotients, costs by
+/// counting, constraints by inputs that break them, unit tests by their programs. What cannot be run here is declared.
+/// Throws SpecError where the catalogue cannot be read.
 std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& progress = {});
 
 nlohmann::json to_json(const std::vector<Coverage>& rows);
 
 std::string_view name(Coverage::Status status);
-
-/// What shows `statement` of that spec but is nowhere to be found: properties and tests; empty when all stands. `tests`
-/// are the names of the unit tests, as "Suite.Name".
-std::vector<std::string> missing_evidence(const Spec& spec, const Statement& statement,
-                                          const std::vector<std::string>& tests);
-
-/// Names of the tests in a folder of GoogleTest sources.
-std::vector<std::string> unit_tests(const std::filesystem::path& folder);
 
 }  // namespace attest::judge
