@@ -9,6 +9,7 @@
 #include <set>
 
 #include "attest/golden/files.hpp"
+#include "attest/golden/store.hpp"
 #include "attest/judge/evaluate.hpp"
 #include "attest/judge/faults.hpp"
 #include "attest/judge/run_law.hpp"
