@@ -8,7 +8,7 @@ namespace attest::laws {
 /// Changing tokens from j on leaves the outputs of the tokens before j, bit for bit.
 inline Finding causal(const Context& c) {
   const Index n = c.problem.sizes.at(c.claim.along);
-  if (n < 2 || averages_hidden_values(c.problem)) return Finding::vacuous();
+  if (n < 2 || averages_hidden_values(c.problem)) return Finding::not_applicable();
   const Index first = 1 + choose(c, 1, n - 1);
   Problem changed = c.problem;
   for (const auto& name : c.claim.of) {
@@ -37,7 +37,7 @@ inline Finding causal(const Context& c) {
         same(c, output.name, a, a_bound, b, b_bound, "changing tokens from " + std::to_string(first) + " on");
     if (finding.kind == Finding::Kind::broken) return finding;
   }
-  return any ? Finding{} : Finding::vacuous();
+  return any ? Finding{} : Finding::not_applicable();
 }
 
 }  // namespace attest::laws

@@ -32,7 +32,7 @@ inline Finding constant_value(const Context& c) {
     const auto finding = same(c, name, mine, allowed, expected, zero, "constant values");
     if (finding.kind == Finding::Kind::broken && !(mine.values[0] != mine.values[0])) return finding;
   }
-  return any ? Finding{} : Finding::vacuous();
+  return any ? Finding{} : Finding::not_applicable();
 }
 
 }  // namespace attest::laws

@@ -14,7 +14,7 @@ namespace attest::laws {
 inline Finding convex(const Context& c) {
   const Array& values = c.problem.inputs.at(c.claim.of.at(0));
   const Index width = values.shape.back();
-  if (values.size() == 0) return Finding::vacuous();
+  if (values.size() == 0) return Finding::not_applicable();
   const Outcome outcome = c.evaluate(c.problem);
   const std::string& name = c.problem.spec->outputs[0].name;
   const Array& got = outcome.values.at(name);

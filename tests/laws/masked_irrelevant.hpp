@@ -13,7 +13,7 @@ namespace attest::laws {
 /// too (hidden_nan
 /// == true), or that it is never given them (false). Of one that says neither it is noted.
 inline Finding masked_irrelevant(const Context& c) {
-  if (!given(c.problem, Role::mask)) return Finding::vacuous();
+  if (!given(c.problem, Role::mask)) return Finding::not_applicable();
   const auto& declared = *c.problem.spec->input(Role::mask);
   Problem hidden = c.problem, changed = c.problem;
   const Index s = c.problem.sizes.at(c.claim.along);
@@ -24,7 +24,7 @@ inline Finding masked_irrelevant(const Context& c) {
                           : std::copysign(std::numeric_limits<double>::infinity(), finite);
   };
   auto& mask = hidden.inputs.at(declared.name);
-  if (declared.shape.back() != c.claim.along || s < 2) return Finding::vacuous();
+  if (declared.shape.back() != c.claim.along || s < 2) return Finding::not_applicable();
   for (Index i = key; i < mask.size(); i += s) mask.values[static_cast<std::size_t>(i)] = 0;
   changed.inputs.at(declared.name) = mask;
   for (const auto& name : c.claim.of) {
@@ -36,14 +36,14 @@ inline Finding masked_irrelevant(const Context& c) {
       if ((by_row ? i / array.shape[1] : i % s) == key)
         array.values[static_cast<std::size_t>(i)] = stale(64 * fresh.values[static_cast<std::size_t>(i)]);
   }
-  if (averages_hidden_values(hidden)) return Finding::vacuous();
+  if (averages_hidden_values(hidden)) return Finding::not_applicable();
   const Outcome plain = c.evaluate(hidden);
   Outcome other;
   try {
     other = c.evaluate(changed);
   } catch (const Refused&) {
     if (filling == 0) throw;
-    return Finding::vacuous();  // an input that holds NaN or an infinity may be refused
+    return Finding::not_applicable();  // an input that holds NaN or an infinity may be refused
   }
   for (const auto& output : c.problem.spec->outputs) {
     const auto finding = identical(c, output.name, plain, other, "changing what key " + std::to_string(key) + " hides");

@@ -11,7 +11,7 @@ namespace attest::laws {
 /// Permuting every tensor along one size permutes the outputs alike; outputs without that axis stay.
 inline Finding permutation(const Context& c) {
   const Index n = c.problem.sizes.at(c.claim.along);
-  if (n < 2) return Finding::vacuous();
+  if (n < 2) return Finding::not_applicable();
   std::vector<Index> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), Index{0});
   for (Index i = n - 1; i > 0; --i)

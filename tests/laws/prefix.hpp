@@ -10,7 +10,7 @@ namespace attest::laws {
 /// The operation on the first rows gives the first rows of the outputs.
 inline Finding prefix(const Context& c) {
   const Index n = c.problem.sizes.at(c.claim.along);
-  if (n < 2) return Finding::vacuous();
+  if (n < 2) return Finding::not_applicable();
   std::vector<Index> order(static_cast<std::size_t>(1 + choose(c, 1, n - 1)));
   std::iota(order.begin(), order.end(), Index{0});
   const Outcome whole = c.evaluate(c.problem), part = c.evaluate(take_rows(c.problem, c.claim.along, order));

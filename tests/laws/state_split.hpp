@@ -11,14 +11,14 @@ namespace attest::laws {
 /// output is, so they enter the second call as they came.
 inline Finding state_split(const Context& c) {
   const Index n = c.problem.sizes.at(c.claim.along);
-  if (n < 2) return Finding::vacuous();
+  if (n < 2) return Finding::not_applicable();
   Index unit = 1;
   if (c.problem.spec->parameter(Role::segment_length)) {
     const auto segment = setting(c.problem, Role::segment_length);
-    if (!segment) return Finding::vacuous();
+    if (!segment) return Finding::not_applicable();
     unit = std::get<Index>(*segment);
   }
-  if (n <= unit) return Finding::vacuous();
+  if (n <= unit) return Finding::not_applicable();
   const Index parts = (n - 1) / unit;
   const Index split = unit * (1 + choose(c, 1, parts));
   std::vector<Index> first(static_cast<std::size_t>(split)), second(static_cast<std::size_t>(n - split));
@@ -33,11 +33,11 @@ inline Finding state_split(const Context& c) {
   bool carried = false;
   for (const auto& output : c.problem.spec->outputs) {
     if (!output.state || !c.problem.spec->input(output.name)) continue;
-    if (!head.values.count(output.name)) return Finding::vacuous();  // the kernel does not give its state
+    if (!head.values.count(output.name)) return Finding::not_applicable();  // the kernel does not give its state
     rest.inputs[output.name] = head.values.at(output.name);
     carried = true;
   }
-  if (!carried) return Finding::vacuous();
+  if (!carried) return Finding::not_applicable();
   const Outcome tail = c.evaluate(rest);
   for (const auto& output : c.problem.spec->outputs) {
     if (!whole.values.count(output.name)) continue;

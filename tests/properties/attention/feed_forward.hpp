@@ -13,7 +13,7 @@ using laws::Outcome;
 
 /// Without biases twice the tokens give twice the output, unless the activation bends elsewhere than at 0.
 inline Finding homogeneous(const Context& c) {
-  if (std::get<std::string>(*setting(c.problem, "activation")) == "gelu_tanh") return Finding::vacuous();
+  if (std::get<std::string>(*setting(c.problem, "activation")) == "gelu_tanh") return Finding::not_applicable();
   Problem plain = c.problem;
   plain.inputs.erase("b_1");
   plain.inputs.erase("b_2");

@@ -14,7 +14,7 @@ inline std::string similarity(const Context& c) { return std::get<std::string>(*
 /// exp_dot is attention.scaled_dot_product.
 inline Finding exp_is_softmax(const Context& c) {
   if (similarity(c) != "exp_dot" || std::get<std::string>(*setting(c.problem, "zero_denominator")) != "zero")
-    return Finding::vacuous();
+    return Finding::not_applicable();
   Problem attention{&find_spec("attention.scaled_dot_product"), c.problem.sizes, {}, c.problem.inputs};
   for (const char* name : {"scale", "causal"})
     if (const auto value = setting(c.problem, name)) attention.parameters[name] = *value;
@@ -26,7 +26,7 @@ inline Finding exp_is_softmax(const Context& c) {
 
 /// Turning queries and keys by one angle in the plane of two columns changes nothing: no product, no distance.
 inline Finding rotation(const Context& c) {
-  if (c.problem.sizes.at("d") < 2 || similarity(c) == "feature_dot") return Finding::vacuous();
+  if (c.problem.sizes.at("d") < 2 || similarity(c) == "feature_dot") return Finding::not_applicable();
   const auto [plain, other] = scaled_dot_product::turned(c);
   return scaled_dot_product::agree(c, other, plain, "a rotation of queries and keys");
 }
@@ -35,7 +35,7 @@ inline Finding rotation(const Context& c) {
 inline Finding sign_of_even_powers(const Context& c) {
   const bool even = std::get<Index>(*setting(c.problem, "power")) % 2 == 0;
   if (similarity(c) != "polynomial" || !even || std::get<double>(*setting(c.problem, "offset")) != 0)
-    return Finding::vacuous();
+    return Finding::not_applicable();
   Problem negated = c.problem;
   for (double& x : negated.inputs.at("q").values) x = -x;
   const Outcome plain = c.evaluate(c.problem), other = c.evaluate(negated);
@@ -45,7 +45,7 @@ inline Finding sign_of_even_powers(const Context& c) {
 
 /// (q.k)^2 is linear.attention over the features of linear.polynomial_feature_map.
 inline Finding square_is_linear_attention(const Context& c) {
-  if (similarity(c) != "polynomial") return Finding::vacuous();
+  if (similarity(c) != "polynomial") return Finding::not_applicable();
   Problem square = scaled_dot_product::of_integers(c);
   square.inputs.erase("mask");
   square.parameters["power"] = Index{2}, square.parameters["offset"] = 0.0, square.parameters["causal"] = false;
@@ -89,7 +89,7 @@ inline std::pair<double, double> determinant(const Array& x, const Array& bound)
 /// determinant of Vandermonde's matrix of 1, e, e^2, e^3 over the row sums, which no three features give; those of (q.k
 /// + 1)^2, three features, have 0.
 inline Finding the_exponential_has_no_finite_features(const Context& c) {
-  if (similarity(c) != "exp_dot" && similarity(c) != "polynomial") return Finding::vacuous();
+  if (similarity(c) != "exp_dot" && similarity(c) != "polynomial") return Finding::not_applicable();
   Problem four = c.problem;
   four.sizes["n"] = four.sizes["s"] = four.sizes["m"] = 4, four.sizes["d"] = 1;
   const Array tokens{{4, 1}, {0, 1, 2, 3}};

@@ -46,7 +46,7 @@ inline Finding zero_mean(const Context& c) {
 /// Without gamma, beta and eps the squares of a row sum to d.
 inline Finding unit_variance(const Context& c) {
   Problem problem = bare(c);
-  if (problem.sizes.at("d") < 4) return Finding::vacuous();  // rows of equal entries are 0/0
+  if (problem.sizes.at("d") < 4) return Finding::not_applicable();  // rows of equal entries are 0/0
   problem.parameters["eps"] = 0.0;
   const Outcome outcome = c.evaluate(problem);
   const Array sums = row_sums(problem, outcome, [](double y, double) { return y * y; });
@@ -62,7 +62,7 @@ inline Finding unit_variance(const Context& c) {
 inline Finding idempotent(const Context& c) {
   Problem once = bare(c);
   const Index d = once.sizes.at("d");
-  if (d < 4) return Finding::vacuous();  // rows of equal entries are 0/0
+  if (d < 4) return Finding::not_applicable();  // rows of equal entries are 0/0
   once.parameters["eps"] = 0.0;
   const Outcome first = c.evaluate(once);
   Problem twice = once;

@@ -108,7 +108,7 @@ inline Finding identity_projections(const Context& c) {
 /// A block of zeros in W_O leaves what the other heads give.
 inline Finding head_ablation(const Context& c) {
   const Index heads = c.problem.sizes.at("h"), removed = laws::choose(c, 1, heads);
-  if (heads < 2) return Finding::vacuous();
+  if (heads < 2) return Finding::not_applicable();
   Problem zeroed = c.problem;
   auto& w_o = zeroed.inputs.at("w_o");
   const Index block = w_o.size() / heads;

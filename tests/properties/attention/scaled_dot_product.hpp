@@ -76,7 +76,7 @@ inline std::pair<Problem, Problem> turned(const Context& c) {
 
 /// Turning queries and keys together changes nothing: no product changes.
 inline Finding rotation(const Context& c) {
-  if (c.problem.sizes.at("d") < 2) return Finding::vacuous();
+  if (c.problem.sizes.at("d") < 2) return Finding::not_applicable();
   const auto [plain, other] = turned(c);
   return agree(c, other, plain, "a rotation of queries and keys");
 }
@@ -104,7 +104,7 @@ inline Finding qk_rescale(const Context& c) {
 inline Finding prefix(const Context& c) {
   Problem whole = causal_square(c);
   const Index n = whole.sizes.at("n");
-  if (n < 2) return Finding::vacuous();
+  if (n < 2) return Finding::not_applicable();
   whole.parameters["empty_row"] = std::string("zero");  // a mean of all values looks ahead
   const Index count = 1 + laws::choose(c, 1, n - 1);
   const Outcome all = c.evaluate(whole), part = c.evaluate(first_tokens(whole, count));
@@ -153,7 +153,7 @@ inline Finding zero_scale_mean(const Context& c) {
 /// Self-attention without positions is equivariant: tokens in another order give the same rows in that order.
 inline Finding self_equivariance(const Context& c) {
   const Index n = std::min(c.problem.sizes.at("n"), c.problem.sizes.at("s"));
-  if (n < 2) return Finding::vacuous();
+  if (n < 2) return Finding::not_applicable();
   Problem tokens = first_tokens(of_integers(c), n);
   tokens.inputs = {{"q", tokens.inputs.at("q")}, {"k", tokens.inputs.at("q")}, {"v", tokens.inputs.at("q")}};
   tokens.sizes["m"] = tokens.sizes["d"];

@@ -42,7 +42,7 @@ inline Problem forward(const Problem& problem) {
 inline Finding dl_row_sum(const Context& c) {
   const Outcome outcome = c.evaluate(c.problem);
   const auto grad_l = outcome.values.find("grad_bias");
-  if (grad_l == outcome.values.end()) return Finding::vacuous();
+  if (grad_l == outcome.values.end()) return Finding::not_applicable();
   const auto s = static_cast<std::size_t>(c.problem.sizes.at("s"));
   for (std::size_t row = 0; row < grad_l->second.values.size(); row += s) {
     Estimate total;
@@ -165,7 +165,7 @@ inline Finding finite_difference(const Context& c) {
 inline Finding reverse_causality(const Context& c) {
   const Problem plain = scaled_dot_product::causal_square(c);
   const Index n = plain.sizes.at("n");
-  if (n < 2) return Finding::vacuous();
+  if (n < 2) return Finding::not_applicable();
   const Index first = 1 + laws::choose(c, 1, n - 1);
   Problem changed = plain;
   for (const char* name : {"q", "grad_o"}) {

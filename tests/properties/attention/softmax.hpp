@@ -29,7 +29,7 @@ Finding each_row(const Problem& problem, F&& check) {
     const Finding finding = check(seen);
     if (finding.kind == Finding::Kind::broken) return finding;
   }
-  return any ? Finding{} : Finding::vacuous();
+  return any ? Finding{} : Finding::not_applicable();
 }
 
 /// One number that must be within `allowed` of another.
@@ -97,7 +97,7 @@ inline Finding monotone(const Context& c) {
 
 /// A row under a mask is the softmax of what the mask leaves, side by side.
 inline Finding masking_is_removal(const Context& c) {
-  if (!c.problem.inputs.count("mask")) return Finding::vacuous();
+  if (!c.problem.inputs.count("mask")) return Finding::not_applicable();
   const Outcome masked = c.evaluate(c.problem);
   return each_row(c.problem, [&](const Entries& seen) {
     const auto count = static_cast<Index>(seen.size());

@@ -53,7 +53,7 @@ inline std::optional<Stored> stored(const Context& c, const std::string& values 
 /// After linear updates the memory answers as linear attention over all stored tokens does.
 inline Finding equals_linear_attention(const Context& c) {
   const auto s = stored(c);
-  if (!s) return Finding::vacuous();
+  if (!s) return Finding::not_applicable();
   const auto& sizes = s->read.sizes;
   Problem attention{&find_spec("linear.attention"),
                     {{"n", sizes.at("n")}, {"s", s->v.shape[0]}, {"c", sizes.at("d")}, {"m", sizes.at("m")}},
@@ -68,7 +68,7 @@ inline Finding equals_linear_attention(const Context& c) {
 /// After linear updates no answer leaves the range of the stored values.
 inline Finding convex_hull(const Context& c) {
   const auto s = stored(c);
-  if (!s) return Finding::vacuous();
+  if (!s) return Finding::not_applicable();
   const Outcome outcome = c.evaluate(s->read);
   const auto &a = outcome.values.at("a").values, &bound = outcome.bounds().at("a").values, &v = s->v.values;
   const auto m = static_cast<std::size_t>(s->read.sizes.at("m"));
@@ -84,7 +84,7 @@ inline Finding convex_hull(const Context& c) {
 /// After linear updates with one value that value is the answer.
 inline Finding constant_value(const Context& c) {
   const auto s = stored(c, "constant 3");
-  if (!s) return Finding::vacuous();
+  if (!s) return Finding::not_applicable();
   const Outcome outcome = c.evaluate(s->read);
   const Array& a = outcome.values.at("a");
   return laws::same(c, "a", a, outcome.bounds().at("a"), Array{a.shape, std::vector<double>(a.values.size(), 3.0)},
@@ -98,7 +98,7 @@ inline Finding empty_memory(const Context& c) {
     std::fill(empty.inputs.at(state).values.begin(), empty.inputs.at(state).values.end(), 0.0);
   if (std::get<double>(*setting(empty, "eps")) != 0 ||
       std::get<std::string>(*setting(empty, "zero_denominator")) == "nan")
-    return Finding::vacuous();
+    return Finding::not_applicable();
   const Outcome outcome = c.evaluate(empty);
   for (const double x : outcome.values.at("a").values)
     if (x != 0) return Finding::broken("an empty memory answers " + std::to_string(x));

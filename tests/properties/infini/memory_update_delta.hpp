@@ -31,7 +31,7 @@ inline Finding compared(const Context& c, const std::string& state, const Outcom
 inline Finding first_segment_linear(const Context& c) {
   Problem first = c.problem;
   for (const char* state : {"memory", "z"}) first.inputs.erase(state);
-  if (std::get<std::string>(*setting(first, "zero_denominator")) == "nan") return Finding::vacuous();
+  if (std::get<std::string>(*setting(first, "zero_denominator")) == "nan") return Finding::not_applicable();
   const Outcome outcome = c.evaluate(first);
   const auto expected = linear_update(first);
   const auto finding = compared(c, "memory", outcome, expected, "the linear update of an empty memory");
@@ -47,9 +47,9 @@ inline Finding z_equals_linear(const Context& c) {
 
 /// A memory z r^T answers r to every key: storing r again changes nothing of it.
 inline Finding bound_pair_is_noop(const Context& c) {
-  if (std::get<double>(*setting(c.problem, "eps")) != 0) return Finding::vacuous();
+  if (std::get<double>(*setting(c.problem, "eps")) != 0) return Finding::not_applicable();
   if (std::get<std::string>(*setting(c.problem, "feature_map")) == "identity")
-    return Finding::vacuous();  // its denominators may be 0
+    return Finding::not_applicable();  // its denominators may be 0
   const Index d = c.problem.sizes.at("d"), m = c.problem.sizes.at("m"), n = c.problem.sizes.at("n");
   Problem bound = c.problem;
   const Array z = golden::draw_array("integers 1 4", {d}, c.exact, c.seed, "property.z"),
@@ -116,7 +116,7 @@ inline double squared(const std::vector<double>& phi) {
 /// The same key with another value, one token per segment: the new value is bound to it, phi^T memory = |phi|^2 v'.
 inline Finding rebinding(const Context& c) {
   auto one = OneKey::of(c);
-  if (!one) return Finding::vacuous();
+  if (!one) return Finding::not_applicable();
   const Index m = c.problem.sizes.at("m");
   const Array v = golden::draw_array("integers -3 3", {1, m}, c.exact, c.seed, "property.v"),
               other = golden::draw_array("integers -3 3", {1, m}, c.exact, c.seed, "property.w");
@@ -130,7 +130,7 @@ inline Finding rebinding(const Context& c) {
 /// ever, not v.
 inline Finding repeat_shrinks_read(const Context& c) {
   auto one = OneKey::of(c);
-  if (!one) return Finding::vacuous();
+  if (!one) return Finding::not_applicable();
   const Array v = golden::draw_array("integers 1 3", {1, c.problem.sizes.at("m")}, c.exact, c.seed, "property.v");
   for (int r = 1; r <= 4; ++r) {
     one->store(c, v);

@@ -15,7 +15,7 @@ using laws::Outcome;
 
 /// Features that are not negative make z grow, component by component.
 inline Finding positive_z(const Context& c) {
-  if (std::get<std::string>(*setting(c.problem, "feature_map")) == "identity") return Finding::vacuous();
+  if (std::get<std::string>(*setting(c.problem, "feature_map")) == "identity") return Finding::not_applicable();
   const Outcome outcome = c.evaluate(c.problem);
   const Array &z = outcome.values.at("z"), &bound = outcome.bounds().at("z");
   const auto before = c.problem.inputs.find("z");
@@ -28,7 +28,7 @@ inline Finding positive_z(const Context& c) {
 /// The state of all tokens is the sum of the states of two parts of them.
 inline Finding additive(const Context& c) {
   const Index n = c.problem.sizes.at("n");
-  if (n < 2) return Finding::vacuous();
+  if (n < 2) return Finding::not_applicable();
   Problem fresh = c.problem;
   for (const char* state : {"memory", "z"}) fresh.inputs.erase(state);
   const Index split = 1 + laws::choose(c, 1, n - 1);

@@ -15,7 +15,7 @@ using laws::Outcome;
 /// A head whose rows of w_o are zero might as well not be there.
 inline Finding head_ablation(const Context& c) {
   const Index h = c.problem.sizes.at("h");
-  if (h < 2) return Finding::vacuous();
+  if (h < 2) return Finding::not_applicable();
   const Index head = laws::choose(c, 1, h);
   std::vector<Index> others(static_cast<std::size_t>(h));
   std::iota(others.begin(), others.end(), Index{0});
@@ -32,7 +32,7 @@ inline Finding head_ablation(const Context& c) {
 /// A head's state depends on no other head's weights, gate or state.
 inline Finding states_are_independent(const Context& c) {
   const Index h = c.problem.sizes.at("h");
-  if (h < 2) return Finding::vacuous();
+  if (h < 2) return Finding::not_applicable();
   const Index head = laws::choose(c, 1, h);
   Problem changed = c.problem;
   for (auto& [name, array] : changed.inputs) {
@@ -44,7 +44,7 @@ inline Finding states_are_independent(const Context& c) {
   }
   const Outcome plain = c.evaluate(c.problem), other = c.evaluate(changed);
   for (const char* state : {"memory", "z"}) {
-    if (!plain.values.count(state)) return Finding::vacuous();
+    if (!plain.values.count(state)) return Finding::not_applicable();
     const auto& declared = *c.problem.spec->output(state);
     const auto mine = [&](const Array& array) { return laws::take(array, declared, "h", {head}); };
     const auto finding =
@@ -96,7 +96,7 @@ inline Finding one_selecting_head(const Context& c) {
 /// Closed gates leave multi-head causal attention inside each segment.
 inline Finding all_local(const Context& c) {
   Problem closed = c.problem;
-  if (std::get<std::string>(*setting(closed, "position")) != "none") return Finding::vacuous();
+  if (std::get<std::string>(*setting(closed, "position")) != "none") return Finding::not_applicable();
   for (double& beta : closed.inputs.at("beta").values) beta = -256;  // sigma(-256) is 7e-112
   const Outcome outcome = c.evaluate(closed);
   const Index n = closed.sizes.at("n");

@@ -18,9 +18,9 @@ using laws::Outcome;
 /// A gate of beta -> -infinity leaves causal attention inside each segment.
 inline Finding closed_gate_is_local_attention(const Context& c) {
   Problem closed = c.problem;
-  if (std::get<std::string>(*setting(closed, "position")) != "none") return Finding::vacuous();
+  if (std::get<std::string>(*setting(closed, "position")) != "none") return Finding::not_applicable();
   if (std::get<std::string>(*setting(closed, "zero_denominator")) == "nan")
-    return Finding::vacuous();  // NaN times any gate
+    return Finding::not_applicable();  // NaN times any gate
   closed.inputs.at("beta").values[0] = -256;
   const Outcome outcome = c.evaluate(closed);
   const Index n = closed.sizes.at("n");
@@ -86,7 +86,7 @@ struct UnitSegments {
 /// keys and values one token later.
 inline Finding memory_limit_unit(const Context& c) {
   auto unit = UnitSegments::of(c);
-  if (!unit) return Finding::vacuous();
+  if (!unit) return Finding::not_applicable();
   for (const char* name : {"phi_k", "v"}) {
     Array& x = unit->causal.inputs.at(name);
     x.values.insert(x.values.begin(), static_cast<std::size_t>(x.shape[1]), 0.0);
@@ -103,7 +103,7 @@ inline Finding memory_limit_unit(const Context& c) {
 /// divided by and p = phi(q_i) . phi(k_i).
 inline Finding inclusive_relation(const Context& c) {
   const auto unit = UnitSegments::of(c);
-  if (!unit) return Finding::vacuous();
+  if (!unit) return Finding::not_applicable();
   const auto expected = golden::enclose(unit->causal, "recurrent", 128);
   const Outcome outcome = c.evaluate(unit->problem);
   Array o = outcome.values.at("o"), bound = outcome.bounds().at("o");
@@ -129,9 +129,9 @@ inline Finding inclusive_relation(const Context& c) {
 
 /// Linear updates: the final state is that of all keys and values at once, whatever the segments.
 inline Finding final_state(const Context& c) {
-  if (text_of(c.problem, "update") != "linear") return Finding::vacuous();
+  if (text_of(c.problem, "update") != "linear") return Finding::not_applicable();
   const Outcome outcome = c.evaluate(c.problem);
-  if (!outcome.values.count("memory") || !outcome.values.count("z")) return Finding::vacuous();
+  if (!outcome.values.count("memory") || !outcome.values.count("z")) return Finding::not_applicable();
   const auto& sizes = c.problem.sizes;
   Problem update{&find_spec("infini.memory_update_linear"),
                  sizes,
@@ -150,7 +150,7 @@ inline Finding final_state(const Context& c) {
 /// A single segment with an empty memory: (1 - sigma(beta)) times causal attention.
 inline Finding single_segment(const Context& c) {
   if (text_of(c.problem, "position") != "none" || text_of(c.problem, "zero_denominator") == "nan")
-    return Finding::vacuous();
+    return Finding::not_applicable();
   Problem single = c.problem;
   for (const char* state : {"memory", "z"}) single.inputs.erase(state);
   single.parameters.erase("segment");
@@ -175,7 +175,7 @@ inline Finding single_segment(const Context& c) {
 /// What came in an earlier segment is seen through the state only: its tokens have no order for later ones.
 inline Finding past_only_through_state(const Context& c) {
   const Index n = c.problem.sizes.at("n"), segment = segment_of(c.problem);
-  if (text_of(c.problem, "position") != "none" || n <= segment || segment < 2) return Finding::vacuous();
+  if (text_of(c.problem, "position") != "none" || n <= segment || segment < 2) return Finding::not_applicable();
   const Index first = segment * laws::choose(c, 1, (n - 1) / segment);
   std::vector<Index> order(static_cast<std::size_t>(n)), later;
   std::iota(order.begin(), order.end(), Index{0});
@@ -190,10 +190,10 @@ inline Finding past_only_through_state(const Context& c) {
 /// The first token reaches the last one through the memory, however many segments lie between.
 inline Finding reaches_the_first_token(const Context& c) {
   if (text_of(c.problem, "update") != "linear" || text_of(c.problem, "feature_map") != "elu_plus_one")
-    return Finding::vacuous();
+    return Finding::not_applicable();
   Problem open = c.problem, changed;
   const Index n = open.sizes.at("n");
-  if (n <= segment_of(open) || n < 2) return Finding::vacuous();
+  if (n <= segment_of(open) || n < 2) return Finding::not_applicable();
   for (const char* state : {"memory", "z"}) open.inputs.erase(state);
   open.inputs.at("beta").values[0] = 1;
   for (const char* name : {"q", "k"}) {

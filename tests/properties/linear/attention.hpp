@@ -23,7 +23,7 @@ inline Problem with_positive_features(const Context& c) {
 
 /// Features that are not negative average the values: no output leaves their range.
 inline Finding positive_features_average(const Context& c) {
-  if (eps_of(c.problem) != 0) return Finding::vacuous();
+  if (eps_of(c.problem) != 0) return Finding::not_applicable();
   const Problem positive = with_positive_features(c);
   return laws::convex({{"convex", {"v"}, "s", "", ""}, positive, c.evaluate, c.seed, c.exact, c.bitwise});
 }
@@ -47,7 +47,7 @@ inline Finding null_key_is_nothing(const Context& c) {
 /// An orthogonal matrix on all features changes no dot product: half a Hadamard matrix on four of them, small integers
 /// as features, so that the rotated features are exact.
 inline Finding features_may_be_rotated(const Context& c) {
-  if (c.problem.sizes.at("c") < 4) return Finding::vacuous();
+  if (c.problem.sizes.at("c") < 4) return Finding::not_applicable();
   Problem integers = c.problem, rotated;
   for (const char* name : {"phi_q", "phi_k"}) {
     auto& array = integers.inputs.at(name);
@@ -71,7 +71,7 @@ inline Finding features_may_be_rotated(const Context& c) {
 /// The last token of causal attention sees everything: with as many copies of the last query as there are keys, the
 /// last row of linear.causal is this equation's.
 inline Finding equals_the_last_causal_row(const Context& c) {
-  if (c.problem.inputs.count("mask")) return Finding::vacuous();
+  if (c.problem.inputs.count("mask")) return Finding::not_applicable();
   const Index n = c.problem.sizes.at("n"), s = c.problem.sizes.at("s"), m = c.problem.sizes.at("m");
   Problem causal{&find_spec("linear.causal"),
                  {{"n", s}, {"c", c.problem.sizes.at("c")}, {"m", m}},
@@ -91,7 +91,7 @@ inline Finding equals_the_last_causal_row(const Context& c) {
 /// answer of all keys.
 inline Finding shards_add_up(const Context& c) {
   const Index s = c.problem.sizes.at("s"), width = c.problem.sizes.at("c"), m = c.problem.sizes.at("m");
-  if (s < 2 || eps_of(c.problem) != 0 || c.problem.inputs.count("mask")) return Finding::vacuous();
+  if (s < 2 || eps_of(c.problem) != 0 || c.problem.inputs.count("mask")) return Finding::not_applicable();
   const Problem whole = with_positive_features(c);
   const Index split = 1 + laws::choose(c, 1, s - 1);
   std::vector<Index> keys(static_cast<std::size_t>(s));
@@ -113,7 +113,7 @@ inline Finding shards_add_up(const Context& c) {
   Array joined = of_a.values.at("o"), bound = joined;
   for (std::size_t i = 0; i < joined.values.size(); ++i) {
     const std::size_t row = i / static_cast<std::size_t>(m);
-    if (da[row] == 0 || db[row] == 0) return Finding::vacuous();
+    if (da[row] == 0 || db[row] == 0) return Finding::not_applicable();
     const double share = da[row] / (da[row] + db[row]), x = of_a.values.at("o").values[i],
                  y = of_b.values.at("o").values[i];
     joined.values[i] = share * x + (1 - share) * y;
@@ -125,7 +125,7 @@ inline Finding shards_add_up(const Context& c) {
 
 /// It is attention with the similarity phi(q) . phi(k): on features that are not negative relu is no map at all.
 inline Finding equals_generalized(const Context& c) {
-  if (eps_of(c.problem) != 0) return Finding::vacuous();
+  if (eps_of(c.problem) != 0) return Finding::not_applicable();
   const Problem positive = with_positive_features(c);
   const Index n = positive.sizes.at("n"), s = positive.sizes.at("s");
   Problem general{

@@ -24,13 +24,13 @@ inline std::vector<Index> range(Index first, Index last) {
 /// one call: what chunks, calls and tokens are is the caller's affair.
 inline Finding any_split_into_calls(const Context& c) {
   const Index n = c.problem.sizes.at("n");
-  if (n < 3) return Finding::vacuous();
+  if (n < 3) return Finding::not_applicable();
   std::vector<Index> ends;
   for (std::uint64_t call = 0; call < 3; ++call) ends.push_back(1 + laws::choose(c, 10 + call, n));
   ends.push_back(n);
   std::sort(ends.begin(), ends.end());
   const Outcome whole = c.evaluate(c.problem);
-  if (!whole.values.count("S") || !whole.values.count("Z")) return Finding::vacuous();
+  if (!whole.values.count("S") || !whole.values.count("Z")) return Finding::not_applicable();
   Arrays carried;
   Array joined{{0, c.problem.sizes.at("m")}, {}}, bound = joined;
   Index first = 0;
@@ -69,7 +69,7 @@ inline Finding any_split_into_calls(const Context& c) {
 /// grouped, and no state is its identity.
 inline Finding state_is_a_monoid(const Context& c) {
   const Index n = c.problem.sizes.at("n");
-  if (n < 3) return Finding::vacuous();
+  if (n < 3) return Finding::not_applicable();
   Problem plain = c.problem;
   plain.inputs.erase("S");
   plain.inputs.erase("Z");
@@ -86,7 +86,7 @@ inline Finding state_is_a_monoid(const Context& c) {
       with_identity.inputs[input.name] = {shape, std::vector<double>(static_cast<std::size_t>(count(shape)))};
     }
   const Outcome identity = c.evaluate(with_identity);
-  if (!whole.values.count("S") || !whole.values.count("Z")) return Finding::vacuous();
+  if (!whole.values.count("S") || !whole.values.count("Z")) return Finding::not_applicable();
   for (const char* state : {"S", "Z"}) {
     const auto sum = [&](std::initializer_list<const Outcome*> parts, Array& bound) {
       Array total = whole.values.at(state);
@@ -115,7 +115,7 @@ inline Finding state_is_a_monoid(const Context& c) {
 
 /// Folding linear.causal_step over the tokens, over enclosures, gives the same outputs and states.
 inline Finding equals_folded_steps(const Context& c) {
-  if (c.problem.parameters.count("eps")) return Finding::vacuous();
+  if (c.problem.parameters.count("eps")) return Finding::not_applicable();
   const Outcome whole = c.evaluate(c.problem);
   const Index n = c.problem.sizes.at("n"), m = c.problem.sizes.at("m");
   Problem step{&find_spec("linear.causal_step"), {{"c", c.problem.sizes.at("c")}, {"m", m}}, {}, {}};
@@ -164,7 +164,7 @@ inline std::optional<Problem> averaging(const Context& c) {
 /// The first token sees itself alone: o_0 = v_0.
 inline Finding first_row(const Context& c) {
   const auto problem = averaging(c);
-  if (!problem) return Finding::vacuous();
+  if (!problem) return Finding::not_applicable();
   const Outcome outcome = c.evaluate(*problem);
   const auto first = [&](const Array& x) { return laws::take(x, *problem->spec->output("o"), "n", {0}); };
   const Array v = laws::take(problem->inputs.at("v"), *problem->spec->input("v"), "n", {0});
@@ -175,7 +175,7 @@ inline Finding first_row(const Context& c) {
 /// With features above 0 no output leaves the range of the values so far.
 inline Finding convex_hull(const Context& c) {
   const auto problem = averaging(c);
-  if (!problem) return Finding::vacuous();
+  if (!problem) return Finding::not_applicable();
   const Outcome outcome = c.evaluate(*problem);
   const auto &v = problem->inputs.at("v").values, &o = outcome.values.at("o").values,
              &bound = outcome.bounds().at("o").values;
@@ -192,7 +192,7 @@ inline Finding convex_hull(const Context& c) {
 /// If all values are the same row, so is every output.
 inline Finding constant_value(const Context& c) {
   auto problem = averaging(c);
-  if (!problem) return Finding::vacuous();
+  if (!problem) return Finding::not_applicable();
   Array& v = problem->inputs.at("v");
   for (Index i = 0; i < v.size(); ++i) v.values[static_cast<std::size_t>(i)] = static_cast<double>(i % v.shape[1] + 1);
   const Outcome outcome = c.evaluate(*problem);
@@ -203,7 +203,7 @@ inline Finding constant_value(const Context& c) {
 /// The order of keys and values before a token is nothing to it.
 inline Finding past_order_is_free(const Context& c) {
   const Index n = c.problem.sizes.at("n");
-  if (n < 3) return Finding::vacuous();
+  if (n < 3) return Finding::not_applicable();
   const Index i = 2 + laws::choose(c, 1, n - 2);
   auto order = range(0, n);
   std::reverse(order.begin(), order.begin() + i);

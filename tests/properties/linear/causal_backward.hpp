@@ -19,7 +19,7 @@ inline double eps_of(const Problem& problem) { return std::get<double>(*setting(
 /// The output does not change when a query's features grow by a factor, nor when those of all keys do: the gradients
 /// are orthogonal to them.
 inline Finding gains_are_free(const Context& c) {
-  if (eps_of(c.problem) != 0) return Finding::vacuous();
+  if (eps_of(c.problem) != 0) return Finding::not_applicable();
   const Outcome outcome = c.evaluate(c.problem);
   const Array &q = c.problem.inputs.at("phi_q"), &k = c.problem.inputs.at("phi_k");
   const auto width = static_cast<std::size_t>(c.problem.sizes.at("c"));
@@ -39,12 +39,12 @@ inline Finding value_shift(const Context& c) {
               &grad_o = c.problem.inputs.at("grad_o");
   const auto width = static_cast<std::size_t>(c.problem.sizes.at("c")),
              m = static_cast<std::size_t>(c.problem.sizes.at("m"));
-  if (eps_of(c.problem) != 0) return Finding::vacuous();
+  if (eps_of(c.problem) != 0) return Finding::not_applicable();
   std::vector<double> z(width);
   for (std::size_t row = 0; row < q.values.size(); row += width) {
     double d = 0;
     for (std::size_t a = 0; a < width; ++a) z[a] += k.values[row + a], d += q.values[row + a] * z[a];
-    if (d == 0) return Finding::vacuous();
+    if (d == 0) return Finding::not_applicable();
   }
   const Outcome outcome = c.evaluate(c.problem);
   const Array &grad_v = outcome.values.at("grad_v"), &bounds = outcome.bounds().at("grad_v");

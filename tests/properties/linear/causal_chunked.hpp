@@ -25,7 +25,7 @@ inline Finding compared(const Context& c, const Outcome& outcome, const golden::
 
 /// A chunk of one token is linear.causal_step.
 inline Finding one_token_is_a_step(const Context& c) {
-  if (c.problem.sizes.at("n") < 1) return Finding::vacuous();
+  if (c.problem.sizes.at("n") < 1) return Finding::not_applicable();
   const Problem one = laws::take_rows(c.problem, "n", {0});
   Problem step{&find_spec("linear.causal_step"),
                {{"c", one.sizes.at("c")}, {"m", one.sizes.at("m")}},
@@ -40,7 +40,7 @@ inline Finding one_token_is_a_step(const Context& c) {
 
 /// One chunk with an empty state before it is linear.causal of the whole sequence.
 inline Finding single_chunk_is_the_sequence(const Context& c) {
-  if (c.problem.sizes.at("n") < 1) return Finding::vacuous();
+  if (c.problem.sizes.at("n") < 1) return Finding::not_applicable();
   Problem chunk = c.problem;
   for (const char* state : {"S", "Z"})
     std::fill(chunk.inputs.at(state).values.begin(), chunk.inputs.at(state).values.end(), 0.0);
@@ -52,7 +52,7 @@ inline Finding single_chunk_is_the_sequence(const Context& c) {
 /// The new state knows keys and values only, and not their order.
 inline Finding state_of_keys_and_values(const Context& c) {
   const Index n = c.problem.sizes.at("n");
-  if (n < 1) return Finding::vacuous();
+  if (n < 1) return Finding::not_applicable();
   std::vector<Index> order(static_cast<std::size_t>(n));
   std::iota(order.rbegin(), order.rend(), Index{0});
   Problem other = laws::take_rows(c.problem, "n", order);

@@ -108,7 +108,7 @@ inline Finding noncausal_limit(const Context& c) {
 /// reaches no later key's or value's.
 inline Finding both_causalities(const Context& c) {
   const Index n = c.problem.sizes.at("n");
-  if (n < 2) return Finding::vacuous();
+  if (n < 2) return Finding::not_applicable();
   const Index t = 1 + laws::choose(c, 1, n - 1);
   Problem later = c.problem, earlier = c.problem;
   for (auto& [name, array] : later.inputs) {

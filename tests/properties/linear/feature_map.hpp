@@ -24,7 +24,7 @@ inline Problem with_negatives(const Context& c) {
 
 /// elu + 1 is positive: a feature may be 0 only where the bound is as large as the feature.
 inline Finding positive(const Context& c) {
-  if (!is_elu(c)) return Finding::vacuous();
+  if (!is_elu(c)) return Finding::not_applicable();
   const Problem problem = with_negatives(c);
   const Outcome outcome = c.evaluate(problem);
   const Array &x = problem.inputs.at("x"), &phi = outcome.values.at("phi"), &bound = outcome.bounds().at("phi");
@@ -40,7 +40,7 @@ inline double elu_plus_one(double x) { return std::max(x, 0.0) + std::exp(std::m
 
 /// A larger x has the larger feature, below 0 as well: the slope is never 0.
 inline Finding strictly_increasing(const Context& c) {
-  if (!is_elu(c)) return Finding::vacuous();
+  if (!is_elu(c)) return Finding::not_applicable();
   const Problem problem = with_negatives(c);
   const Outcome outcome = c.evaluate(problem);
   const Array &x = problem.inputs.at("x"), &phi = outcome.values.at("phi"), &bound = outcome.bounds().at("phi");
@@ -58,7 +58,7 @@ inline Finding strictly_increasing(const Context& c) {
 
 /// phi(x) >= 1 + x, and equal to it for x >= 0.
 inline Finding at_least_one_plus_x(const Context& c) {
-  if (!is_elu(c)) return Finding::vacuous();
+  if (!is_elu(c)) return Finding::not_applicable();
   const Outcome outcome = c.evaluate(c.problem);
   Array least = c.problem.inputs.at("x"), phi = outcome.values.at("phi"), slack = least;
   for (std::size_t i = 0; i < least.values.size(); ++i) {
@@ -73,7 +73,7 @@ inline Finding at_least_one_plus_x(const Context& c) {
 /// No element sees another: changing all columns but one leaves that one.
 inline Finding elementwise(const Context& c) {
   const Index d = c.problem.sizes.at("d");
-  if (d < 2) return Finding::vacuous();
+  if (d < 2) return Finding::not_applicable();
   const Index column = laws::choose(c, 1, d);
   Problem changed = c.problem;
   auto& x = changed.inputs.at("x");

@@ -100,7 +100,7 @@ inline Finding linear_attention_is_the_kernels(const Context& c) {
       denominator += gram.values.values[static_cast<std::size_t>(i * n + j)];
       error += gram.bound.values[static_cast<std::size_t>(i * n + j)];
     }
-    if (!(denominator > 2 * error)) return Finding::vacuous();
+    if (!(denominator > 2 * error)) return Finding::not_applicable();
     for (Index b = 0; b < m; ++b)
       allowed.values[static_cast<std::size_t>(i * m + b)] += (3 + 3) * error / (denominator - error);
   }
@@ -110,7 +110,7 @@ inline Finding linear_attention_is_the_kernels(const Context& c) {
 
 /// Without a constant phi(factor x) = factor^2 phi(x); factors that every format multiplies by exactly.
 inline Finding homogeneous(const Context& c, double factor) {
-  if (constant_of(c.problem) != 0) return Finding::vacuous();
+  if (constant_of(c.problem) != 0) return Finding::not_applicable();
   Problem scaled = c.problem;
   for (double& x : scaled.inputs.at("x").values) x *= factor;
   const Outcome plain = c.evaluate(c.problem), other = c.evaluate(scaled);

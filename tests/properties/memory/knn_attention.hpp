@@ -24,7 +24,8 @@ inline golden::Enclosure attention(const Problem& problem, const Array& keys, co
 /// With k >= n nothing is left out: the retrieved part is full attention over the memory.
 inline Finding top_of_everything_is_attention(const Context& c) {
   Problem all = c.problem;
-  if (all.sizes.at("r") == 0 || std::get<std::string>(*setting(all, "normalise")) != "none") return Finding::vacuous();
+  if (all.sizes.at("r") == 0 || std::get<std::string>(*setting(all, "normalise")) != "none")
+    return Finding::not_applicable();
   all.parameters["top"] = all.sizes.at("r") + laws::choose(c, 1, 3);
   const Outcome outcome = c.evaluate(all);
   const auto &k = all.inputs.at("k"), &v = all.inputs.at("v"), &memory_k = all.inputs.at("memory_k"),
@@ -46,7 +47,7 @@ inline Finding closed_gate_is_local(const Context& c) {
   Problem closed = c.problem;
   closed.inputs.at("gate_bias").values[0] = -256;
   const Outcome outcome = c.evaluate(closed);
-  if (std::get<std::string>(*setting(closed, "normalise")) != "none") return Finding::vacuous();
+  if (std::get<std::string>(*setting(closed, "normalise")) != "none") return Finding::not_applicable();
   const auto local = attention(closed, closed.inputs.at("k"), closed.inputs.at("v"), true);
   return laws::same(c, "o", outcome.values.at("o"), outcome.bounds().at("o"), local.middle.at("o"),
                     local.radius.at("o"), "gate bias -256");

@@ -62,7 +62,7 @@ Finding weights_fall(const Context& c, const Problem& bare, F&& slope) {
 
 /// Equal products: weights proportional to e^(-a distance), whatever the position.
 inline Finding recency(const Context& c) {
-  if (!c.problem.inputs.count("slopes")) return Finding::vacuous();
+  if (!c.problem.inputs.count("slopes")) return Finding::not_applicable();
   const auto& slopes = c.problem.inputs.at("slopes").values;
   const auto& sizes = c.problem.sizes;
   return weights_fall(c, probe(c.problem, sizes.at("heads"), sizes.at("n"), sizes.at("s")),
@@ -84,7 +84,8 @@ inline Finding slopes_of_powers_of_two(const Context& c) { return slopes_of(c, I
 /// Slopes of 0 are attention.scaled_dot_product, head by head.
 inline Finding zero_slopes_are_plain_attention(const Context& c) {
   const auto& sizes = c.problem.sizes;
-  if (!symmetric(c.problem) && std::get<Index>(*setting(c.problem, "query_offset")) != 0) return Finding::vacuous();
+  if (!symmetric(c.problem) && std::get<Index>(*setting(c.problem, "query_offset")) != 0)
+    return Finding::not_applicable();
   Problem flat = c.problem;
   const Index heads = sizes.at("heads");
   flat.inputs["slopes"] = zeros({heads});
@@ -125,7 +126,7 @@ inline Finding later_keys_change_nothing(const Context& c) {
   const Index n = c.problem.sizes.at("n"), s = c.problem.sizes.at("s");
   const Index rows = 1 + laws::choose(c, 1, n),
               first = first_query(c.problem) + rows;  // the key after what these rows see
-  if (symmetric(c.problem) || first >= s) return Finding::vacuous();
+  if (symmetric(c.problem) || first >= s) return Finding::not_applicable();
   Problem changed = c.problem;
   for (const char* name : {"k", "v"}) {
     auto& array = changed.inputs.at(name);

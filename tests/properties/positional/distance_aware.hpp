@@ -27,7 +27,7 @@ struct Factors {
 
   template <class F>
   Finding everywhere(const char* what, F&& holds) const {
-    if (!given()) return Finding::vacuous();
+    if (!given()) return Finding::not_applicable();
     for (Index i = 0; i < n; ++i)
       for (Index j = 0; j < s; ++j)
         if (!holds(i, j, f(i, j), bound(i, j)))

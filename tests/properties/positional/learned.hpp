@@ -29,7 +29,7 @@ inline Finding other_rows_do_not_matter(const Context& c) {
   auto& table = changed.inputs.at("table");
   const Array fresh = laws::redrawn(c, "table", 2);
   const Index d = c.problem.sizes.at("d"), start = start_of(c.problem), end = start + c.problem.sizes.at("n");
-  if (end - start == table.shape[0]) return Finding::vacuous();
+  if (end - start == table.shape[0]) return Finding::not_applicable();
   for (Index t = 0; t < table.size(); ++t)
     if (t / d < start || t / d >= end)
       table.values[static_cast<std::size_t>(t)] = fresh.values[static_cast<std::size_t>(t)];

@@ -142,7 +142,7 @@ inline Finding entries_lie_in_range(const Context& c) {
 /// A later start: the rows from there on.
 inline Finding start_is_a_slice(const Context& c) {
   const Index n = c.problem.sizes.at("n");
-  if (n < 2) return Finding::vacuous();
+  if (n < 2) return Finding::not_applicable();
   const Index from = 1 + laws::choose(c, 1, n - 1);
   std::vector<Index> order(static_cast<std::size_t>(n - from));
   std::iota(order.begin(), order.end(), from);
@@ -158,7 +158,7 @@ inline Finding start_is_a_slice(const Context& c) {
 /// The last pair turns once in base^(1 - 2/d) 2 pi positions, at the endpoint time scale once in base 2 pi.
 inline Finding longest_wavelength(const Context& c) {
   const Index d = c.problem.sizes.at("d");
-  if (d < 4 || d % 2 == 1) return Finding::vacuous();
+  if (d < 4 || d % 2 == 1) return Finding::not_applicable();
   const bool endpoint = std::get<std::string>(*setting(c.problem, "timescale")) == "endpoint";
   const double w =
       std::pow(std::get<double>(*setting(c.problem, "base")), endpoint ? -1 : 2.0 / static_cast<double>(d) - 1);

@@ -64,7 +64,7 @@ inline Finding translation(const Context& c) {
 /// The first token of the segment belongs to the memory instead: the other rows stay.
 inline Finding memory_offset(const Context& c) {
   const Index n = c.problem.sizes.at("n");
-  if (n < 2) return Finding::vacuous();
+  if (n < 2) return Finding::not_applicable();
   const Index cut = 1 + laws::choose(c, 1, n - 1);
   Problem segment = c.problem;
   auto& x = segment.inputs.at("x_q");
@@ -93,7 +93,7 @@ inline std::pair<Array, Array> share(const Context& c, const char* bias) {
 /// The share of row i + 1, column j + step, where row i has a score in column j.
 inline Finding next_row_repeats(const Context& c, const char* bias, Index step, const std::string& what) {
   const Index n = c.problem.sizes.at("n"), s = c.problem.sizes.at("s");
-  if (n < 2) return Finding::vacuous();
+  if (n < 2) return Finding::not_applicable();
   const auto [added, allowed] = share(c, bias);
   Array here{{0}, {}}, there{{0}, {}}, here_bound{{0}, {}}, there_bound{{0}, {}};
   for (Index i = 0; i + 1 < n; ++i)

@@ -88,7 +88,7 @@ TEST(RunLaw, AnEvaluationThatThrowsIsNotShrunk) {
 }
 
 TEST(RunLaw, ALawThatNeverAppliesIsGivenUp) {
-  const LawRun silent = run([](const laws::Context&) { return laws::Finding::vacuous(); }, nothing);
+  const LawRun silent = run([](const laws::Context&) { return laws::Finding::not_applicable(); }, nothing);
   EXPECT_EQ(silent.draws, 0);
   EXPECT_FALSE(silent.broken);
 }

@@ -100,7 +100,7 @@ Finding same(const Context&, const std::string& output, const Array& a, const Ar
 Finding identical(const Context& context, const std::string& output, const Outcome& a, const Outcome& b,
                   const std::string& what) {
   const auto x = a.values.find(output), y = b.values.find(output);
-  if (x == a.values.end() || y == b.values.end()) return Finding::vacuous();
+  if (x == a.values.end() || y == b.values.end()) return Finding::not_applicable();
   if (!context.bitwise)
     return same(context, output, x->second, a.bounds().at(output), y->second, b.bounds().at(output), what);
   if (x->second.values.size() != y->second.values.size()) return Finding::broken(what + ": sizes differ");

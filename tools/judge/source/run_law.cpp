@@ -153,19 +153,19 @@ public:
     try {
       problem = golden::draw(c);
     } catch (const SpecError&) {  // the drawn sizes break a constraint on data
-      return {laws::Finding::vacuous()};
+      return {laws::Finding::not_applicable()};
     }
     if (!golden::exact_in(problem, profile_.storage) || !within_range(problem, profile_))
-      return {laws::Finding::vacuous()};
+      return {laws::Finding::not_applicable()};
     const laws::Evaluate inside = [this](const Problem& derived) { return evaluate_inside(derived); };
     try {
       return {law_({claim_, problem, inside, c.seed, dtype_from(c.exact), bitwise_, capabilities_.hidden_nan()})};
     } catch (const Outside&) {
-      return {laws::Finding::vacuous()};
+      return {laws::Finding::not_applicable()};
     } catch (const Lost& lost) {
       return {laws::Finding::broken(lost.text)};
     } catch (const SpecError&) {  // a derived problem that the equation refuses
-      return {laws::Finding::vacuous()};
+      return {laws::Finding::not_applicable()};
     } catch (const std::exception& error) {
       return {laws::Finding::broken(error.what()), true};
     }
@@ -232,8 +232,8 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
   while (run.draws < draws && discarded <= kDiscards * draws) {
     const Numbers numbers = problems.draw(random.split(), size_of_draw(run.draws, draws, discarded_since));
     const auto c = problems.of(numbers);
-    const Trial::Result result = c ? trial.on(*c) : Trial::Result{laws::Finding::vacuous()};
-    if (result.finding.kind == laws::Finding::Kind::vacuous) {
+    const Trial::Result result = c ? trial.on(*c) : Trial::Result{laws::Finding::not_applicable()};
+    if (result.finding.kind == laws::Finding::Kind::not_applicable) {
       ++discarded, ++discarded_since;
       continue;
     }

@@ -40,14 +40,14 @@ struct Context {
       std::nullopt;  // whether what a mask hides may hold NaN and infinities; nothing: the kernel does not say
 };
 
-/// A law holds, is broken (with what was seen), or does not apply to this problem (vacuous). Noted: it holds on what
+/// A law holds, is broken (with what was seen), or does not apply to this problem. Noted: it holds on what
 /// the equation is about, but not beyond, where a kernel may promise more.
 struct Finding {
-  enum class Kind { holds, broken, vacuous, noted } kind = Kind::holds;
+  enum class Kind { holds, broken, not_applicable, noted } kind = Kind::holds;
   std::string text;
 
   static Finding broken(std::string text) { return {Kind::broken, std::move(text)}; }
-  static Finding vacuous() { return {Kind::vacuous, {}}; }
+  static Finding not_applicable() { return {Kind::not_applicable, {}}; }
 };
 
 using Law = Finding (*)(const Context&);
