@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // mutants: how well known faults are found and named, and how often a correct kernel is rejected.
-#include "attest/judge/json.hpp"
 #include "attest/judge/mutants.hpp"
+#include "attest/judge/json.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 # Mutants of the judge itself. Each is one replacement in one source file, linked in front of the library that the
-# file belongs to, and the named unit test must report a failure: a judge that is broken like this does not go unnoticed.
+# file belongs to, and the named unit test must report a failure: a judge that is broken like this is noticed.
 
 # attest_mutant(name file "program/Suite.Test" find replacement)
 function(
@@ -32,96 +32,216 @@ function(
 endfunction()
 
 # The comparison of one case.
-attest_mutant(only_the_last_row_counts tools/judge/source/verdict.cpp verdict/Verdict.EveryWrongElementIsCountedNotOnlyTheLastColumn
-  "      std::vector<Element> elements;\n" "      result.failed = 0, result.first.reset();\n      std::vector<Element> elements;\n"
+attest_mutant(
+  only_the_last_row_counts
+  tools/judge/source/verdict.cpp
+  verdict/Verdict.EveryWrongElementIsCountedNotOnlyTheLastColumn
+  "      std::vector<Element> elements;\n"
+  "      result.failed = 0, result.first.reset();\n      std::vector<Element> elements;\n"
 )
-attest_mutant(nan_matches_everything golden/source/agreement.cpp verdict/Verdict.NaNAndInfinityFailWhereverTheyStand
-  "return error <= bound;" "return !(error > bound);"
+attest_mutant(
+  nan_matches_everything
+  golden/source/agreement.cpp
+  verdict/Verdict.NaNAndInfinityFailWhereverTheyStand
+  "return error <= bound;"
+  "return !(error > bound);"
 )
-attest_mutant(one_right_element_is_enough tools/judge/source/verdict.cpp verdict/Verdict.JustInsideTheBoundPassesAndJustOutsideFails
-  "  return result;\n}\n\nstd::vector<std::string> exact_outputs" "  if (result.failed < result.compared) result.failed = 0;\n  return result;\n}\n\nstd::vector<std::string> exact_outputs"
+attest_mutant(
+  one_right_element_is_enough
+  tools/judge/source/verdict.cpp
+  verdict/Verdict.JustInsideTheBoundPassesAndJustOutsideFails
+  "  return result;\n}\n\nstd::vector<std::string> exact_outputs"
+  "  if (result.failed < result.compared) result.failed = 0;
+  return result;
+}
+
+std::vector<std::string> exact_outputs"
 )
-attest_mutant(an_alternative_is_mixed_into_a_row tools/judge/source/verdict.cpp verdict/Verdict.AnAlternativeIsAcceptedByWholeRowsOnly
+attest_mutant(
+  an_alternative_is_mixed_into_a_row
+  tools/judge/source/verdict.cpp
+  verdict/Verdict.AnAlternativeIsAcceptedByWholeRowsOnly
   "if (matches) elements = std::move(alternative);"
-  "for (std::size_t e = 0; e < elements.size(); ++e)\n          if (within(alternative[e])) elements[e] = alternative[e];"
+  "for (std::size_t e = 0; e < elements.size(); ++e)
+          if (within(alternative[e])) elements[e] = alternative[e];"
 )
-attest_mutant(bounds_are_100_times_larger golden/source/agreement.cpp verdict/Verdict.JustInsideTheBoundPassesAndJustOutsideFails
-  "  return bound;" "  return 100 * bound;"
+attest_mutant(
+  bounds_are_100_times_larger
+  golden/source/agreement.cpp
+  verdict/Verdict.JustInsideTheBoundPassesAndJustOutsideFails
+  "  return bound;"
+  "  return 100 * bound;"
 )
 
-attest_mutant(an_exact_family_has_a_bound tools/judge/source/verdict.cpp verdict/Verdict.AnExactFamilyAllowsNotOneUlp
-  "for (const auto& name : exact_outputs(c.name))" "for (const auto& name : std::vector<std::string>{})"
+attest_mutant(
+  an_exact_family_has_a_bound
+  tools/judge/source/verdict.cpp
+  verdict/Verdict.AnExactFamilyAllowsNotOneUlp
+  "for (const auto& name : exact_outputs(c.name))"
+  "for (const auto& name : std::vector<std::string>{})"
 )
 
 # What all elements show together.
-attest_mutant(the_score_test_rejects_nobody tools/judge/source/scores.cpp faults/Attention.AScaleOffByTwoToTheMinus16IsNamedWithItsAmplitude
-  "constexpr double kFamilyWise = 1e-6;" "constexpr double kFamilyWise = -1;"
+attest_mutant(
+  the_score_test_rejects_nobody
+  tools/judge/source/scores.cpp
+  faults/Attention.AScaleOffByTwoToTheMinus16IsNamedWithItsAmplitude
+  "constexpr double kFamilyWise = 1e-6;"
+  "constexpr double kFamilyWise = -1;"
 )
-attest_mutant(a_few_units_reject tools/judge/source/scores.cpp faults/Attention.AnAmplitudeOfAFewUnitsRejectsNobody
-  "constexpr double kFewUnits = 8;" "constexpr double kFewUnits = 0;"
+attest_mutant(
+  a_few_units_reject
+  tools/judge/source/scores.cpp
+  faults/Attention.AnAmplitudeOfAFewUnitsRejectsNobody
+  "constexpr double kFewUnits = 8;"
+  "constexpr double kFewUnits = 0;"
 )
-attest_mutant(digits_of_the_processor_are_shown tools/judge/source/statistics.cpp numbers/Numbers.BeyondDoubtTheProcessorsDigitsAreNotShown
-  "constexpr double kBeyondDoubt = 1e6;" "constexpr double kBeyondDoubt = 1e12;"
+attest_mutant(
+  digits_of_the_processor_are_shown
+  tools/judge/source/statistics.cpp
+  numbers/Numbers.BeyondDoubtTheProcessorsDigitsAreNotShown
+  "constexpr double kBeyondDoubt = 1e6;"
+  "constexpr double kBeyondDoubt = 1e12;"
 )
-attest_mutant(empty_cases_prove_enough tools/judge/source/judge_statistics.cpp faults/Attention.CasesThatProveNothingAreInvalid
-  "if (!row.vacuity.too_little.empty())" "if (false)"
+attest_mutant(
+  empty_cases_prove_enough
+  tools/judge/source/judge_statistics.cpp
+  faults/Attention.CasesThatProveNothingAreInvalid
+  "if (!row.vacuity.too_little.empty())"
+  "if (false)"
 )
-attest_mutant(any_infinity_is_the_nan_of_a_fault tools/judge/source/diagnosis.cpp faults/Attention.AnInfinityIsNotTheNanOfAFault
+attest_mutant(
+  any_infinity_is_the_nan_of_a_fault
+  tools/judge/source/diagnosis.cpp
+  faults/Attention.AnInfinityIsNotTheNanOfAFault
   "if (!golden::agrees(tensor, i, x, units)) return false;"
   "if (std::isfinite(tensor.hi[i]) ? !golden::agrees(tensor, i, x, units) : std::isfinite(x)) return false;"
 )
-attest_mutant(a_survivor_passes tools/judge/source/mutants.cpp faults/Mutants.ASurvivorOrAFalseAlarmFails
-  "if (mutant.hidden.empty() && !mutant.killed) return false;" ""
+attest_mutant(
+  a_survivor_passes
+  tools/judge/source/mutants.cpp
+  faults/Mutants.ASurvivorOrAFalseAlarmFails
+  "if (mutant.hidden.empty() && !mutant.killed) return false;"
+  ""
 )
 
 # From cases and laws to the verdict.
-attest_mutant(right_values_excuse_a_broken_contract tools/judge/source/judge_cases.cpp check/Check.ACaseWhoseValuesAreRightFailsByTheContract
-  "    finding.status = answers.status;\n" ""
+attest_mutant(
+  right_values_excuse_a_broken_contract
+  tools/judge/source/judge_cases.cpp
+  check/Check.ACaseWhoseValuesAreRightFailsByTheContract
+  "    finding.status = answers.status;\n"
+  ""
 )
-attest_mutant(a_law_agrees_with_nan tools/judge/source/run_law.cpp every_equation/*NaNBeyondTheStoredSizesBreaksEveryLaw?attention_softmax
-  "if (std::none_of(" "if (true || std::none_of("
+attest_mutant(
+  a_law_agrees_with_nan
+  tools/judge/source/run_law.cpp
+  every_equation/*NaNBeyondTheStoredSizesBreaksEveryLaw?attention_softmax
+  "if (std::none_of("
+  "if (true || std::none_of("
 )
-attest_mutant(a_broken_law_is_not_shrunk tools/judge/source/run_law.cpp run_law/RunLaw.ABrokenLawIsShrunkToTheSmallestProblemThatBreaksIt
-  "while (!result.threw) {" "while (false) {"
+attest_mutant(
+  a_broken_law_is_not_shrunk
+  tools/judge/source/run_law.cpp
+  run_law/RunLaw.ABrokenLawIsShrunkToTheSmallestProblemThatBreaksIt
+  "while (!result.threw) {"
+  "while (false) {"
 )
-attest_mutant(threads_share_a_generator tools/judge/source/run_law.cpp run_law/RunLaw.ThreadsDrawWhatEachDrawsAlone
-  "  rc::Random random(seed);" "  static rc::Random random(seed);"
+attest_mutant(
+  threads_share_a_generator
+  tools/judge/source/run_law.cpp
+  run_law/RunLaw.ThreadsDrawWhatEachDrawsAlone
+  "  rc::Random random(seed);"
+  "  static rc::Random random(seed);"
 )
-attest_mutant(no_case_is_a_pass tools/judge/source/judge_kernel.cpp check/Check.NothingJudgedIsNotAPass
-  "if (all && few)" "if (false)"
+attest_mutant(
+  no_case_is_a_pass
+  tools/judge/source/judge_kernel.cpp
+  check/Check.NothingJudgedIsNotAPass
+  "if (all && few)"
+  "if (false)"
 )
-attest_mutant(a_law_that_did_not_apply_was_held tools/judge/source/judge_laws.cpp check/Check.ALawThatDidNotApplyWasNotHeld
-  "if (run.draws == 0 && !run.broken)" "if (false)"
+attest_mutant(
+  a_law_that_did_not_apply_was_held
+  tools/judge/source/judge_laws.cpp
+  check/Check.ALawThatDidNotApplyWasNotHeld
+  "if (run.draws == 0 && !run.broken)"
+  "if (false)"
 )
-attest_mutant(sequences_are_packed_alone tools/judge/source/heads.cpp check/Packed.MistakesAcrossSequencesAndHeadsAreFound
-  "all.push_back(std::move(*c));" "continue;"
+attest_mutant(
+  sequences_are_packed_alone
+  tools/judge/source/heads.cpp
+  check/Packed.MistakesAcrossSequencesAndHeadsAreFound
+  "all.push_back(std::move(*c));"
+  "continue;"
 )
-attest_mutant(nothing_lies_around_a_tensor_on_a_device tools/judge/source/process.cpp process/OnDevice.writes_outside_of_a_tensor_are_found
-  "? 0 : device_slack;" "? 0 : 0 * device_slack;"
+attest_mutant(
+  nothing_lies_around_a_tensor_on_a_device
+  tools/judge/source/process.cpp
+  process/OnDevice.writes_outside_of_a_tensor_are_found
+  "? 0 : device_slack;"
+  "? 0 : 0 * device_slack;"
 )
-attest_mutant(every_exit_status_is_0 tools/judge/source/report.cpp check/Check.OnlyAPassHasExitStatusZero
-  "return status == Status::pass ? 0 : status == Status::fail ? 1 : 3;" "return static_cast<int>(status) * 0;"
+attest_mutant(
+  every_exit_status_is_0
+  tools/judge/source/report.cpp
+  check/Check.OnlyAPassHasExitStatusZero
+  "return status == Status::pass ? 0 : status == Status::fail ? 1 : 3;"
+  "return static_cast<int>(status) * 0;"
 )
 
 # What a kernel is judged by.
-attest_mutant(nothing_is_selected tools/judge/source/select.cpp check/Check.ACorrectKernelPasses
-  "  return selection;" "  return {};"
+attest_mutant(
+  nothing_is_selected
+  tools/judge/source/select.cpp
+  check/Check.ACorrectKernelPasses
+  "  return selection;"
+  "  return {};"
 )
-attest_mutant(no_case_is_fresh tools/judge/source/select.cpp check/Selection.HoldsTheStoredCasesThenFreshOnes
-  "  add_fresh(selection, profile, seed, gradients);\n" ""
+attest_mutant(
+  no_case_is_fresh
+  tools/judge/source/select.cpp
+  check/Selection.HoldsTheStoredCasesThenFreshOnes
+  "  add_fresh(selection, profile, seed, gradients);\n"
+  ""
 )
-attest_mutant(a_comment_makes_golden_files_stale golden/source/sources.cpp sources/SourceHash.CommentsAndWhiteSpaceChangeNothing
-  "texts_[key] = canonical(text);" "texts_[key] = text;"
+attest_mutant(
+  a_comment_makes_golden_files_stale
+  golden/source/sources.cpp
+  sources/SourceHash.CommentsAndWhiteSpaceChangeNothing
+  "texts_[key] = canonical(text);"
+  "texts_[key] = text;"
 )
-attest_mutant(a_rounding_rule_makes_no_golden_file_stale golden/source/sources.cpp sources/SourceHash.ARoundingRuleChangesTheHashOfEveryEquation
-  "    for (const auto& source : implemented_by_[key]) follow(source);\n" ""
+attest_mutant(
+  a_rounding_rule_makes_no_golden_file_stale
+  golden/source/sources.cpp
+  sources/SourceHash.ARoundingRuleChangesTheHashOfEveryEquation
+  "    for (const auto& source : implemented_by_[key]) follow(source);\n"
+  ""
 )
-attest_mutant(a_gradient_of_mpfr_is_doubled golden/source/certify.cpp arithmetics/Certificate.GradientsHaveTheSameWitnessesAsOutputs
-  "tape.seed(x, Number::input(adjoint))" "tape.seed(x, Number::input(std::is_same_v<Arithmetic, Witness> ? 2 * adjoint : adjoint))"
+attest_mutant(
+  a_gradient_of_mpfr_is_doubled
+  golden/source/certify.cpp
+  arithmetics/Certificate.GradientsHaveTheSameWitnessesAsOutputs
+  "tape.seed(x, Number::input(adjoint))"
+  "tape.seed(x, Number::input(std::is_same_v<Arithmetic, Witness> ? 2 * adjoint : adjoint))"
 )
-attest_mutant(a_gradient_of_another_form_is_doubled golden/source/certify.cpp arithmetics/Certificate.GradientsHaveTheSameWitnessesAsOutputs
-  "run(elsewhere, problem, form.name, cotangents, &again)" "[&] { auto twice = cotangents; for (auto& [_, c] : twice) for (double& x : c.values) x *= 2; return run(elsewhere, problem, form.name, twice, &again); }()"
+attest_mutant(
+  a_gradient_of_another_form_is_doubled
+  golden/source/certify.cpp
+  arithmetics/Certificate.GradientsHaveTheSameWitnessesAsOutputs
+  "run(elsewhere, problem, form.name, cotangents, &again)"
+  "[&] {
+     auto twice = cotangents;
+     for (auto& [_, c] : twice)
+       for (double& x : c.values) x *= 2;
+     return run(elsewhere, problem, form.name, twice, &again);
+   }()"
 )
-attest_mutant(a_stale_golden_file_is_accepted golden/source/store.cpp store/LoadGolden.RefusesAFileThatIsNotTheManifests
-  "if (sha256(bytes) != entry.sha256)" "if (false)"
+attest_mutant(
+  a_stale_golden_file_is_accepted
+  golden/source/store.cpp
+  store/LoadGolden.RefusesAFileThatIsNotTheManifests
+  "if (sha256(bytes) != entry.sha256)"
+  "if (false)"
 )

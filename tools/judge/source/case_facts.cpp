@@ -106,8 +106,7 @@ void add_correct_kernels(CaseFacts& facts, const golden::GoldenCase& c, const Sp
     const auto kernel = kernel_of(profile, kOrders[o].order, c.name.seed);
     const std::string order(kOrders[o].name);
     for (const auto& form : spec.forms)
-      if (golden::is_modelled(form, c.problem))
-        add(order + " " + form.name, emulated(c.problem, form.name, kernel));
+      if (golden::is_modelled(form, c.problem)) add(order + " " + form.name, emulated(c.problem, form.name, kernel));
     for (const auto& fault : spec.faults)
       if (!fault.equivalent.empty()) add(order + " " + fault.name, outputs_of_fault(c.problem, fault, kernel));
   }

@@ -27,7 +27,9 @@ RUN(copied)
 RUN(past_end)
 RUN(row_past_end)
 RUN(before_start)
-RUN(changed_input) RUN(past_input) RUN(nothing) RUN(reads_past_end) RUN(illegal) RUN(hundred_and_one)
+RUN(changed_input)
+RUN(past_input)
+RUN(nothing) RUN(reads_past_end) RUN(illegal) RUN(hundred_and_one)
 
     static size_t hundred(const attest_call* call) {
   return call->stream != NULL ? 100 : 0;

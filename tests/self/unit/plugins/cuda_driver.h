@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The interface of cuda_driver.c for plugins: it puts a function on the stream where a real one would launch a kernel. */
+/* The interface of cuda_driver.c for plugins: it puts a function on the stream where a real one would launch a kernel.
+ */
 #ifndef ATTEST_TEST_CUDA_DRIVER_H
 #define ATTEST_TEST_CUDA_DRIVER_H
 
