@@ -21,19 +21,20 @@ static int hundred_and_one(const attest_call* call) {
   return copy(call), ((unsigned char*)call->workspace)[100] = 1, 0;
 }
 
-#define RUN(name) \
-  static int run_##name(const attest_call* call) { return launch(call, name); }
-RUN(copied)
-RUN(past_end)
-RUN(row_past_end)
-RUN(before_start)
-RUN(changed_input)
-RUN(past_input)
-RUN(nothing) RUN(reads_past_end) RUN(illegal) RUN(hundred_and_one)
-
-    static size_t hundred(const attest_call* call) {
-  return call->stream != NULL ? 100 : 0;
-}
+#define RUN(name)                                                               \
+  static int run_##name(const attest_call* call) { return launch(call, name); } \
+  static int run_##name(const attest_call* call)
+RUN(copied);
+RUN(past_end);
+RUN(row_past_end);
+RUN(before_start);
+RUN(changed_input);
+RUN(past_input);
+RUN(nothing);
+RUN(reads_past_end);
+RUN(illegal);
+RUN(hundred_and_one);
+static size_t hundred(const attest_call* call) { return call->stream != NULL ? 100 : 0; }
 
 /* A launch that the driver refuses is an error that the kernel reports; the device goes on. */
 static int refuses(const attest_call* call) {
