@@ -5,7 +5,8 @@
 #include <limits>
 #include <regex>
 
-#include "attest/judge/check.hpp"
+#include "attest/judge/evaluate.hpp"
+#include "attest/judge/laws.hpp"
 
 namespace attest {
 namespace {
