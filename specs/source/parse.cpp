@@ -364,12 +364,12 @@ Fault fault(Table at, const Reasons& reasons, const Spec& spec) {
 void parse_faults(Table& at, const Reasons& reasons, Spec& spec) {
   for (auto& fault_at : at.tables("faults")) spec.faults.push_back(fault(fault_at, reasons, spec));
   require_unique(at, names_of(spec.faults), "fault");
-  for (auto& not_planted_at : at.tables("not_planted")) {
-    NotPlanted row{not_planted_at.string("what"), not_planted_at.strings("seen"), ""};
-    row.reason = reason(not_planted_at, "reason", reasons);
-    if (row.reason.empty()) not_planted_at.fail("missing key 'reason'");
-    not_planted_at.finish();
-    spec.not_planted.push_back(std::move(row));
+  for (auto& not_faults_at : at.tables("not_faults")) {
+    NotAFault row{not_faults_at.string("what"), not_faults_at.strings("seen"), ""};
+    row.reason = reason(not_faults_at, "reason", reasons);
+    if (row.reason.empty()) not_faults_at.fail("missing key 'reason'");
+    not_faults_at.finish();
+    spec.not_faults.push_back(std::move(row));
   }
 }
 

@@ -14,7 +14,7 @@ add_test(
 set_tests_properties(check_openmp check_cuda_emulated PROPERTIES TIMEOUT 1800 FIXTURES_SETUP reports)
 set_tests_properties(cli/test_coverage PROPERTIES FIXTURES_REQUIRED reports)
 add_test(NAME check_reference COMMAND attest-cli check reference)
-# What takes another way on a device without products of warpgroups.
+# Kernels that take another path on a device without matrix products of warpgroups.
 add_test(
   NAME check_cuda_emulated/capability_80
   COMMAND attest-cli check cuda-emulated --only attention.scaled_dot_product

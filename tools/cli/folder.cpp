@@ -50,7 +50,7 @@ std::string read_json_string(const json& object, const char* key, const fs::path
   return object[key].get<std::string>();
 }
 
-/// What `attest emit` wrote into a folder.
+/// The contents of a folder that `attest emit` wrote.
 struct Emitted {
   const Spec& spec;
   const golden::Profile& profile;

@@ -26,7 +26,7 @@ struct NewOptions {
   bool properties = false;
 };
 
-/// The entry of the catalogue for the equation: lists of names under "form", "invariant", "variant", "erratum" and
+/// The entry of the catalogue for the equation: lists of names under "form", "invariant", "fault", "erratum" and
 /// "claim".
 struct Entry {
   std::string id, family, stem, title;
@@ -58,11 +58,8 @@ Entry read_entry(const fs::path& project, const std::string& id) {
   entry.title = (*row)["title"].value_or(std::string(id));
   if (!entry.title.empty() && entry.title[0] >= 'a' && entry.title[0] <= 'z') entry.title[0] -= 'a' - 'A';
   entry.gradient = (*row)["gradient"].value_or(true);
-  const std::pair<const char*, const char*> keys[] = {{"form", "forms"},
-                                                      {"invariant", "invariants"},
-                                                      {"variant", "variants"},
-                                                      {"erratum", "errata"},
-                                                      {"claim", "claims"}};
+  const std::pair<const char*, const char*> keys[] = {
+      {"form", "forms"}, {"invariant", "invariants"}, {"fault", "faults"}, {"erratum", "errata"}, {"claim", "claims"}};
   for (const auto& [name, key] : keys)
     if (const auto* list = (*row)[key].as_array())
       for (const auto& one : *list) entry.names[name].push_back(one.value_or(std::string()));

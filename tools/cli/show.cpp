@@ -115,14 +115,14 @@ void show_faults(const Spec& spec) {
   for (const auto& fault : spec.faults)
     if (!fault.equivalent.empty())
       fmt::print("  {:<28} is no fault: {}{}; {}\n", fault.name, fault.change, seen(fault.seen), fault.equivalent);
-  std::map<std::string, std::vector<std::string>> hidden, other_mistakes;  // by their reasons
+  std::map<std::string, std::vector<std::string>> hidden, no_faults;  // by their reasons
   for (const auto& fault : spec.faults)
     for (const auto& [profile, reason] : fault.hidden)
       hidden[fmt::format("{} cannot show: {}", profile, reason)].push_back(fault.name);
-  for (const auto& row : spec.not_planted) other_mistakes[row.reason].push_back(row.what + seen(row.seen));
+  for (const auto& row : spec.not_faults) no_faults[row.reason].push_back(row.what + seen(row.seen));
   for (const auto& [reason, faults] : hidden) fmt::print("  {}\n    {}\n", reason, fmt::join(faults, ", "));
-  for (const auto& [reason, mistakes] : other_mistakes)
-    fmt::print("  not planted: {}\n    {}\n", reason, fmt::join(mistakes, "\n    "));
+  for (const auto& [reason, mistakes] : no_faults)
+    fmt::print("  no fault here: {}\n    {}\n", reason, fmt::join(mistakes, "\n    "));
 }
 
 void show_cases(const Spec& spec) {

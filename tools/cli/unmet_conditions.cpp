@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the program of `attest bench` asks of the command: which kernels can be given a case.
+// Answers the program of `attest bench`: which kernels can be given a case.
 #include "unmet_conditions.hpp"
 
 #include <istream>

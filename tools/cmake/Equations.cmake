@@ -86,7 +86,7 @@ attest_partners(optimized/cuda .cu "CUDA kernels, which its [backends] declare" 
 attest_no_orphans(tests/properties .hpp ${ATTEST_EQUATIONS})
 attest_no_orphans(golden .safetensors ${ATTEST_EQUATIONS})
 
-# What makes golden files is built first: that one is missing is no error yet.
+# The program that writes golden files is built first: a missing golden file is no error yet.
 attest_step("golden regenerate" step)
 foreach(equation ${ATTEST_EQUATIONS})
   if(NOT EXISTS ${PROJECT_SOURCE_DIR}/golden/${equation}.safetensors)

@@ -1,4 +1,4 @@
-# What `cmake --install` puts under a prefix. The headers are installed by specs/.
+# The files that `cmake --install` puts under a prefix. The headers are installed by specs/.
 #   bin/attest                            the command (a Python wheel holds the same tree as its package's folder)
 #   lib/attest/libattest_*.so             the candidates that have a name, as `openmp`, where they were built
 #   share/attest/golden/                  golden vectors, their manifests, the flags
@@ -48,7 +48,7 @@ install(
   PATTERN source EXCLUDE
   PATTERN plugin EXCLUDE
 )
-# What the manifests' hashes are taken of.
+# The sources that the manifests hold hashes of.
 file(
   GLOB rooms
   LIST_DIRECTORIES true

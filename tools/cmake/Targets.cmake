@@ -1,4 +1,4 @@
-# What every target of the project gets: C++20, warnings, no contraction of a*b+c, no fast-math anywhere.
+# Options of every target of the project: C++20, warnings, no contraction of a*b+c, no fast-math anywhere.
 function(attest_setup target)
   target_compile_options(
     ${target}

@@ -1,5 +1,4 @@
-# What a word of the attest command's line needs beside the command: the target for-WORD, which tools/build builds where
-# there is one.
+# A word of the attest command's line may need a target beside the command, called for-WORD: tools/build builds it.
 
 # Of a plugin's name that plugin: cuda-emulated is libattest_cuda_emulated.so.
 get_target_property(all_plugins plugins MANUALLY_ADDED_DEPENDENCIES)

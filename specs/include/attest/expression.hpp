@@ -12,7 +12,7 @@
 
 namespace attest {
 
-/// What a variable of an expression can be: a number (true is 1, false is 0) or the name of a choice.
+/// The value of a variable of an expression: a number (true is 1, false is 0) or the name of a choice.
 using Value = std::variant<double, std::string>;
 
 /// The condition or count that a spec or a kernel states over sizes and parameters, as in
@@ -44,7 +44,7 @@ public:
   /// Names of the variables, each once, in order of appearance.
   std::vector<std::string> variables() const;
 
-  /// What parse() was given.
+  /// The text that parse() was given.
   const std::string& text() const;
 
 private:

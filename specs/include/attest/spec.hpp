@@ -124,7 +124,7 @@ struct Fault {
 };
 
 /// A known mistake of real kernels that is no fault of this equation, and why.
-struct NotPlanted {
+struct NotAFault {
   std::string what;
   std::vector<std::string> seen;
   std::string reason;
@@ -166,7 +166,7 @@ struct Spec {
   std::vector<VectorGroup> vectors;
   std::string no_exact_family;  // why no inputs give every correct kernel the same bits; empty where some do
   std::vector<Fault> faults;
-  std::vector<NotPlanted> not_planted;
+  std::vector<NotAFault> not_faults;
   std::vector<Cost> costs;
   std::map<std::string, std::vector<std::string>> backends;  // "openmp" -> dtypes
   std::vector<NotTaken> not_taken;

@@ -172,7 +172,7 @@ inline Finding single_segment(const Context& c) {
                     "the local share of a single segment");
 }
 
-/// What came in an earlier segment is seen through the state only: its tokens have no order for later ones.
+/// A token sees earlier segments through the state only: the order of their tokens changes nothing.
 inline Finding past_only_through_state(const Context& c) {
   const Index n = c.problem.sizes.at("n"), segment = segment_of(c.problem);
   if (text_of(c.problem, "position") != "none" || n <= segment || segment < 2) return Finding::not_applicable();

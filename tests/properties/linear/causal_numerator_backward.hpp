@@ -104,8 +104,8 @@ inline Finding noncausal_limit(const Context& c) {
   return {};
 }
 
-/// What tokens from t on hold reaches no earlier query's gradient; what the queries and cotangents before t hold
-/// reaches no later key's or value's.
+/// The gradient of a query before t depends on no token from t on; that of a key or value from t on depends on no query
+/// and no cotangent before t.
 inline Finding both_causalities(const Context& c) {
   const Index n = c.problem.sizes.at("n");
   if (n < 2) return Finding::not_applicable();

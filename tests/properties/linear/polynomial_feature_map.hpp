@@ -91,7 +91,7 @@ inline Finding linear_attention_is_the_kernels(const Context& c) {
                  {{"sim", std::string("polynomial")}, {"power", Index{2}}, {"offset", constant_of(c.problem)}},
                  {{"q", x}, {"k", x}, {"v", v}}};
   const auto got = golden::enclose(linear, "quadratic", 192), expected = golden::enclose(kernel, "weights", 192);
-  // What the features' own errors may do to a quotient of sums of weights.
+  // The largest change of a quotient of sums of weights by the errors of the features.
   const Gram gram(outcome);
   Array allowed = got.radius.at("o");
   for (Index i = 0; i < n; ++i) {

@@ -86,8 +86,8 @@ inline Finding position_zero_is_the_identity(const Context& c) {
   return {};
 }
 
-/// What was turned, turned again at the positions second(p), against `expected`, which also sets its bound. The first
-/// error goes no further than its pair: a rotation keeps lengths.
+/// Compares outputs that are rotated again, at the positions second(p), with `expected`, which also sets the bound. The
+/// error of the first rotation stays in its pair: a rotation keeps lengths.
 inline Finding turned_again(const Context& c, const std::function<double(double)>& second,
                             const std::function<Array(Array&)>& expected, const std::string& what) {
   const Outcome once = c.evaluate(c.problem);

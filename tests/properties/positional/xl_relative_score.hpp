@@ -75,8 +75,7 @@ inline Finding memory_offset(const Context& c) {
                     block(whole.bounds().at("a"), cut, n, 0), "tokens moved from the segment to the memory");
 }
 
-/// What the bias of that name adds to the scores, with how far it may be off: the problem with it minus the problem
-/// without.
+/// The share of the bias of that name in the scores, and its bound: the scores with the bias minus those without.
 inline std::pair<Array, Array> share(const Context& c, const char* bias) {
   Problem without = c.problem;
   fill(without.inputs.at(bias), 0);

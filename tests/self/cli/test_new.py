@@ -78,7 +78,7 @@ class New(unittest.TestCase):
         self.assertEqual(spec["id"], equation)
         self.assertEqual([form["name"] for form in spec["forms"]], row["forms"])
         self.assertEqual(list(spec["backends"]), ["openmp"])
-        for name in row.get("invariants", []) + row.get("variants", []):
+        for name in row.get("invariants", []) + row.get("faults", []):
             self.assertIn(f'name = "{name}"', spec_text)
         reference = (copy / f"reference/include/attest/reference/{family}/{stem}.hpp").read_text()
         kernel = (copy / f"optimized/openmp/{family}/{stem}.cpp").read_text()

@@ -1,4 +1,4 @@
-# What a user finds after installation.
+# A project that uses an installed attest.
 add_test(NAME consumer COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/consumer/run.sh ${PROJECT_BINARY_DIR})
 set_tests_properties(consumer PROPERTIES TIMEOUT 600)
 if(CMAKE_BUILD_TYPE STREQUAL "Release") # a folder with debug information is beyond its limit

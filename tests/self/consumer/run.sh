@@ -23,7 +23,7 @@ cmake -S "$here" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_P
   cmake --build "$scratch/build" >>"$scratch/log" || { cat "$scratch/log" >&2; exit 1; }
 ctest --test-dir "$scratch/build" --no-tests=error --output-on-failure
 
-# What does not exist stops configure, and is named.
+# Configure stops at names that do not exist, and prints them.
 for wrong in 'kernel OPERATIONS attention.scaled_dot' 'kernel PROFILES f31' 'nothing' 'kernel OPERATION x'; do
   mkdir "$scratch/wrong"
   sed "s|^attest_add_conformance_test(.*|attest_add_conformance_test($wrong)|" "$here/CMakeLists.txt" \

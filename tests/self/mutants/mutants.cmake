@@ -81,7 +81,7 @@ attest_mutant(
   "for (const auto& name : std::vector<std::string>{})"
 )
 
-# What all elements show together.
+# Statistics over all elements.
 attest_mutant(
   the_score_test_rejects_nobody
   tools/judge/source/scores.cpp
@@ -190,7 +190,7 @@ attest_mutant(
   "return static_cast<int>(status) * 0;"
 )
 
-# What a kernel is judged by.
+# The selection of cases, and the golden files.
 attest_mutant(
   nothing_is_selected
   tools/judge/source/select.cpp

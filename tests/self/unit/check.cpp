@@ -60,7 +60,7 @@ private:
   std::vector<KernelInfo> kernels_;
 };
 
-/// What is said of a kernel that cannot be judged.
+/// The message about a kernel that cannot be judged.
 std::string refusal(const std::string& equation, DType dtype, const std::string& layout,
                     const std::string& capabilities) {
   try {

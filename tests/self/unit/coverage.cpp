@@ -62,12 +62,12 @@ TEST_F(CoverageOf, AFormThatNobodyWroteIsOpen) {
   expect_open("form by_magic is not accounted for");
 }
 TEST_F(CoverageOf, AnInvariantThatNobodyShowsIsOpen) {
-  edit_catalogue("invariants = [", "invariants = [\"eternity\", ");
+  edit_catalogue("infaults = [", "infaults = [\"eternity\", ");
   expect_open("invariant eternity is not accounted for");
 }
-TEST_F(CoverageOf, AVariantThatNobodyPlantedIsOpen) {
-  edit_catalogue("variants = [", "variants = [\"sabotage\", ");
-  expect_open("variant sabotage is not accounted for");
+TEST_F(CoverageOf, AFaultThatNobodyWroteIsOpen) {
+  edit_catalogue("faults = [", "faults = [\"sabotage\", ");
+  expect_open("fault sabotage is not accounted for");
 }
 TEST_F(CoverageOf, ADamagedGoldenFileIsOpen) {
   std::ofstream(project / "golden/linear/causal_step.safetensors", std::ios::binary | std::ios::trunc) << "nothing";
@@ -224,8 +224,7 @@ TEST(Evidence, EachErratumAndClaimBelongsToOneEquation) {
             << statement.name << ": " << id << " and " << owner[statement.name];
 }
 
-/// What is left out is the exception: at most one in twenty of the invariants and variants of the finished operations,
-/// and every reason is given.
+/// At most one in twenty of the invariants and faults of the finished operations is left out, each with a reason.
 TEST(Evidence, WhatIsLeftOutIsTheException) {
   int listed = 0, left_out = 0;
   for (const auto& [id, spec] : specs()) {

@@ -50,7 +50,7 @@ struct Small {
     if (exponent == 0) return std::ldexp(fraction, 1 - bias() - fraction_bits);
     return std::ldexp((1 << fraction_bits) + fraction, exponent - bias() - fraction_bits);
   }
-  /// What a number would be that came after the largest: it is where the rounding to infinity is decided.
+  /// The number that would come after the largest: rounding to infinity is decided halfway to it.
   double beyond() const { return std::ldexp(1.0, bias() + 1); }
 
   /// Finite magnitudes in order; the index is the pattern.

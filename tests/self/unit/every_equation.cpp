@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What must hold for every equation, whichever there are.
+// Tests of every equation, whichever there are.
 #include <gtest/gtest.h>
 #include <toml++/toml.h>
 

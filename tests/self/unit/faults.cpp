@@ -295,7 +295,7 @@ TEST_F(Attention, CasesThatProveNothingAreInvalid) {
   EXPECT_EQ(row.failures[0].tier, "vacuity");
 }
 
-TEST(Planted, AFaultIsACandidate) {
+TEST(Mutant, AFaultIsACandidate) {
   Candidate candidate("fault:linear.causal.state_not_carried");
   EXPECT_EQ(candidate.kernels().size(), 4u);
   CheckOptions options;
@@ -310,7 +310,7 @@ TEST(Planted, AFaultIsACandidate) {
   }
 }
 
-TEST(Planted, AnOrderIsACandidateThatPasses) {
+TEST(Mutant, AnOrderIsACandidateThatPasses) {
   Candidate candidate("order:pairwise");
   CheckOptions options;
   options.golden = kGolden;
@@ -325,7 +325,7 @@ TEST(Planted, AnOrderIsACandidateThatPasses) {
   EXPECT_GE(report.rows.size(), 16u);
 }
 
-TEST(Planted, UnknownNamesAreRefusedWithNearOnes) {
+TEST(Mutant, UnknownNamesAreRefusedWithNearOnes) {
   for (const char* name : {"fault:linear.causal.state_not_caried", "order:pairwize",
                            "fault:linear.causal.state_not_carried@2", "fault:linear.causal.state_decay@x"})
     try {

@@ -134,19 +134,18 @@ TEST(Spec, RolesAreOfAClosedSetAndOfOneInputOrParameterEach) {
 
 TEST(Spec, AReasonIsASentenceOrANameThatHasOne) {
   const auto with = [](const std::string& reason, const std::string& own = "") {
-    return replaced(kGood, "[[vectors]]",
-                    "not_planted = [{ what = \"w\", reason = \"" + reason + "\" }]\n[[vectors]]") +
+    return replaced(kGood, "[[vectors]]", "not_faults = [{ what = \"w\", reason = \"" + reason + "\" }]\n[[vectors]]") +
            own;
   };
   const Reasons shared = parse_reasons("far_away = \"it happens elsewhere\"\n");
   const auto reason_of = [&](const std::string& text) {
-    return parse_spec(text, "toy/scale.toml", shared).not_planted.at(0).reason;
+    return parse_spec(text, "toy/scale.toml", shared).not_faults.at(0).reason;
   };
   EXPECT_EQ(reason_of(with("it is not here")), "it is not here");
   EXPECT_EQ(reason_of(with("far_away")), "it happens elsewhere");
   EXPECT_EQ(reason_of(with("mine", "[reasons]\nmine = \"my own sentence\"\n")), "my own sentence");
   expect_error(with("far_awai"), "toy/scale.toml",
-               {"specs/toy/scale.toml:", "not_planted[0]", "'reason' names the reason 'far_awai'", "reasons.toml"});
+               {"specs/toy/scale.toml:", "not_faults[0]", "'reason' names the reason 'far_awai'", "reasons.toml"});
   EXPECT_THROW(parse_spec(with("far_away", "[reasons]\nfar_away = \"again\"\n"), "toy/scale.toml", shared), SpecError);
   EXPECT_THROW(parse_reasons("Name = \"x\""), SpecError);
 }

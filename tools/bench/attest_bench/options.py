@@ -52,7 +52,7 @@ def tokens(value):
     return numbers
 
 
-# What argparse calls them in a message.
+# The names that argparse prints in messages.
 integers.__name__ = positive.__name__ = "positive integer"
 tokens.__name__ = f"number of tokens (at least {BLOCK})"
 

@@ -20,7 +20,7 @@ namespace {
 /// One operation of specs/catalogue.toml: what is known of it, by name.
 struct Entry {
   std::string id, title;
-  std::vector<std::string> forms, invariants, variants, errata, claims;
+  std::vector<std::string> forms, invariants, faults, errata, claims;
   bool gradient = true;
 };
 
@@ -45,15 +45,15 @@ std::vector<Entry> read_catalogue(const std::filesystem::path& path) {
             names = &entry.forms;
           else if (key.str() == "invariants")
             names = &entry.invariants;
-          else if (key.str() == "variants")
-            names = &entry.variants;
+          else if (key.str() == "faults")
+            names = &entry.faults;
           else if (key.str() == "errata")
             names = &entry.errata;
           else if (key.str() == "claims")
             names = &entry.claims;
           else
             throw SpecError(
-                fmt::format("{}: {}: key '{}' is none of title, forms, invariants, variants, gradient, errata, claims, "
+                fmt::format("{}: {}: key '{}' is none of title, forms, invariants, faults, gradient, errata, claims, "
                             "or of a wrong type",
                             path.string(), entry.id, key.str()));
           if (!names) continue;
@@ -211,9 +211,9 @@ private:
   }
 
   void try_faults() {
-    const MutantsOptions planted{
+    const MutantsOptions options{
         .only = spec_.id, .golden = options_.project / "golden", .profiles = {"f32", "f64"}, .seeds = 0};
-    for (const Mutant& mutant : mutants(planted).mutants)
+    for (const Mutant& mutant : mutants(options).mutants)
       if (mutant.hidden.empty() && !mutant.killed) alive_.insert(mutant.fault);
   }
 
@@ -312,20 +312,20 @@ Coverage cover(const Entry& entry, const Spec& spec, Runs& runs) {
     else
       row.open.push_back(fmt::format("form {} is not accounted for", form));
   }
-  row.faults.listed = static_cast<int>(entry.variants.size());
-  for (const auto& variant : entry.variants) {
-    const auto not_planted = std::find_if(spec.not_planted.begin(), spec.not_planted.end(),
-                                          [&](const NotPlanted& one) { return one.what == variant; });
-    if (const Fault* fault = spec.fault(variant); fault && !fault->equivalent.empty())
-      row.left_out.push_back(fmt::format("variant {}: {}", variant, fault->equivalent));
-    else if (fault && runs.killed(variant))
+  row.faults.listed = static_cast<int>(entry.faults.size());
+  for (const auto& fault_name : entry.faults) {
+    const auto no_fault = std::find_if(spec.not_faults.begin(), spec.not_faults.end(),
+                                       [&](const NotAFault& one) { return one.what == fault_name; });
+    if (const Fault* fault = spec.fault(fault_name); fault && !fault->equivalent.empty())
+      row.left_out.push_back(fmt::format("fault {}: {}", fault_name, fault->equivalent));
+    else if (fault && runs.killed(fault_name))
       ++row.faults.stand;
     else if (fault)
-      row.open.push_back(fmt::format("fault {} survives", variant));
-    else if (not_planted != spec.not_planted.end())
-      row.left_out.push_back(fmt::format("variant {}: {}", variant, not_planted->reason));
+      row.open.push_back(fmt::format("fault {} survives", fault_name));
+    else if (no_fault != spec.not_faults.end())
+      row.left_out.push_back(fmt::format("fault {}: {}", fault_name, no_fault->reason));
     else
-      row.open.push_back(fmt::format("variant {} is not accounted for", variant));
+      row.open.push_back(fmt::format("fault {} is not accounted for", fault_name));
   }
   row.laws = account(entry.invariants, spec.invariants, "invariant", runs, row);
   row.errata = account(entry.errata, spec.errata, "erratum", runs, row);
@@ -380,7 +380,7 @@ std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& p
       };
       row.forms = none_of(entry.forms);
       row.laws = none_of(entry.invariants);
-      row.faults = none_of(entry.variants);
+      row.faults = none_of(entry.faults);
       row.errata = none_of(entry.errata);
       row.claims = none_of(entry.claims);
     }

@@ -179,7 +179,7 @@ UnitTests unit_tests(const std::filesystem::path& sources) {
 
 namespace {
 
-/// What a shell command prints, and its exit status; -1 where it did not exit.
+/// The output of a shell command, and its exit status; -1 where it did not exit.
 std::pair<std::string, int> output_of(const std::string& command) {
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) return {"", -1};

@@ -201,7 +201,7 @@ std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const 
     }
     each_element(*tensor, kernel, batch,
                  [&](std::size_t p, std::size_t i, std::size_t at) { results[p][name].values[i] = values[at]; });
-    // What heads of a group share is the same for all of them.
+    // Tensors that the heads of a group share are the same for all of them.
     const std::size_t per_head = static_cast<std::size_t>(batch.heads / heads_of(*tensor, batch));
     for (std::size_t p = 0; p < results.size(); ++p) results[p][name] = results[p - p % per_head][name];
   }

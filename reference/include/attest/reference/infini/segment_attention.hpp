@@ -38,7 +38,7 @@ inline Matrix positioned(const In& in, View<const Number, 2> x) {
   return turned;
 }
 
-/// What every segment is computed from. The memory sees queries and keys without scale and position, the local branch
+/// The inputs of every segment. The memory sees queries and keys without scale and position, the local branch
 /// with both.
 struct Head {
   const In& in;

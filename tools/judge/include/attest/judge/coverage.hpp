@@ -19,15 +19,15 @@ struct Share {
   int stand = 0, listed = 0, declared = 0;
 };
 
-/// What [backends] of a spec may name, and the candidate whose kernels are run for it: CUDA kernels are run without a
-/// device.
+/// A name that [backends] of a spec may have, and the candidate whose kernels are run for it: CUDA kernels are run
+/// without a device.
 struct Backend {
   const char* name;
   const char* candidate;
 };
 inline constexpr std::array<Backend, 2> kBackends{{{"openmp", "openmp"}, {"cuda", "cuda-emulated"}}};
 
-/// What became of one operation of specs/catalogue.toml.
+/// The state of one operation of specs/catalogue.toml.
 struct Coverage {
   enum class Status { planned, partial, complete };
 
@@ -40,7 +40,7 @@ struct Coverage {
   std::map<std::string, std::vector<std::string>> kernels;  // by backend: dtypes whose kernels pass
   std::vector<std::string> open;                            // what is missing or wrong; empty for a complete operation
   std::vector<std::string> declared;                        // evidence that could not be run here, with the reason
-  std::vector<std::string> left_out;  // forms, invariants, variants, errata and claims not taken, with the reason
+  std::vector<std::string> left_out;  // forms, invariants, faults, errata and claims not taken, with the reason
 };
 
 /// Where this build has its unit tests; an installed command has none.

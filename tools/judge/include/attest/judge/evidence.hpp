@@ -13,7 +13,7 @@
 /// Each kind is run.
 namespace attest::judge {
 
-/// What became of one piece of evidence. It is declared where nothing could be run: the spec says so, and no more.
+/// The outcome of one piece of evidence. It is declared where nothing could be run: the spec says so, and no more.
 struct Trial {
   enum class Result { holds, fails, declared };
   Result result = Result::holds;

@@ -62,7 +62,7 @@ struct Property {
 };
 const std::map<std::string, std::vector<Property>, std::less<>>& all_properties();
 
-// What laws are written with.
+// Functions that laws are written with.
 
 /// The same problem with rows `order` of every tensor's axes of that size (a permutation, a subset, repeats).
 Problem take_rows(const Problem& problem, const std::string& along, const std::vector<Index>& order);
@@ -81,7 +81,8 @@ bool averages_hidden_values(const Problem& problem);
 /// A pseudo-random number below n from the context's seed.
 Index choose(const Context& context, std::uint64_t salt, Index n);
 
-/// What carrying a state from call to call in binary64 may cost an output: four times the error model's bound there.
+/// The error that carrying a state from call to call in binary64 may add to an output: four times the error model's
+/// bound there.
 Array carrying_allowance(const Context& context, const std::string& output);
 
 /// Compares outputs of one name element by element: the same bits, or within the sum of both bounds. `transform`
