@@ -36,11 +36,11 @@ NEEDS = {
     "bench cuda": "cuda",
     "check cuda-emulated": "cuda_emulated",
     "check reference": "reference",
-    "check fault:attention.softmax.base2": "planted",
-    "diagnose order:pairwise": "planted",
-    "mutants --seeds 40": "planted",
+    "check fault:attention.softmax.base2": "mutants",
+    "diagnose order:pairwise": "mutants",
+    "mutants --seeds 40": "mutants",
     "coverage": "openmp cuda_emulated",
-    "portable": "openmp cuda cuda_emulated reference planted",
+    "portable": "openmp cuda cuda_emulated reference mutants",
 }
 
 
@@ -76,7 +76,7 @@ class Needs(unittest.TestCase):
     def test_it_is_what_the_command_asks_for(self):
         """The command, where there are no plugins, says which one it wants."""
         everything = plugins(commands("portable"))
-        candidates = sorted(name.replace("_", "-") for name in everything - {"planted"}) + [
+        candidates = sorted(name.replace("_", "-") for name in everything - {"mutants"}) + [
             "fault:attention.softmax.base2",
             "order:pairwise",
         ]
