@@ -35,7 +35,8 @@ foreach(header ${headers})
     else()
       message(
         FATAL_ERROR
-        "${header}: ATTEST_CUDA_UNIT_${name}(${CMAKE_MATCH_2}) takes neither (T, Factor) nor (T) nor ()"
+        "optimized/cuda/include/${header}: ATTEST_CUDA_UNIT_${name} takes (${CMAKE_MATCH_2}); "
+        "it may take (T, Factor), (T) or ()"
       )
     endif()
     foreach(argument IN LISTS arguments)
