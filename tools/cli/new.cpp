@@ -191,7 +191,7 @@ void print_next_steps(const Entry& entry, const NewOptions& options) {
   for (const auto& backend : options.backends)
     fmt::print("  tools/attest check {}{} --only {}\n", backend, backend == "cuda" ? "-emulated" : "", entry.id);
   fmt::print(
-      "  tools/attest mutants --only '{0}.*'\n"
+      "  tools/attest mutants --only {0}\n"
       "  tools/attest coverage --only {0}\n",
       entry.id);
 }

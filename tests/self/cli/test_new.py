@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tomllib
@@ -12,6 +13,7 @@ import support
 
 BUILD = pathlib.Path(os.environ["ATTEST_BUILD_DIR"]) if os.environ.get("ATTEST_BUILD_DIR") else None
 ROOMS = ("specs", "reference/include/attest/reference", "tests/faults", "tests/properties", "optimized")
+OPTIMIZED = ("optimized/openmp", "optimized/cuda")
 ALWAYS = ["reference/include/attest/reference/{}.hpp", "specs/{}.toml", "tests/faults/{}.hpp"]
 
 
@@ -31,6 +33,8 @@ def files(copy):
     return {str(path.relative_to(copy)): path.read_bytes() for path in copy.rglob("*") if path.is_file()}
 
 
+# The folders that the units of an equation include headers from, beside its generated contract.
+INCLUDED = ("tests", "tools/judge/include", *(f"{one}/include" for one in ("reference", *OPTIMIZED)))
 CATALOGUE = tomllib.loads((support.PROJECT / "specs/catalogue.toml").read_text())
 PLANNED = {
     f"{family}.{stem}": row
@@ -68,6 +72,12 @@ class New(unittest.TestCase):
             self.assertIn("To replace", text)
             for line in text.splitlines():
                 self.assertLessEqual(len(line), 120, f"{name}: {line}")
+            for header in re.findall(r'#include "(.*)"', text):
+                contract = header == f"attest/spec/{equation.replace('.', '/')}.hpp"
+                there = any(one.endswith("/" + header) for one in written) or any(
+                    (support.PROJECT / folder / header).exists() for folder in INCLUDED
+                )
+                self.assertTrue(contract or there, f"{name} includes {header}")
         return copy, equation, row
 
     def test_the_files_of_an_equation(self):
