@@ -120,9 +120,8 @@ void add_sums(Text& text, const judge::Report& report) {
   }
   text.add("\n{} {}: {} of {} kernels pass, {} elements compared\n", clipped(report.candidate, 40),
            clipped(report.version, 12), passed, report.rows.size(), elements);
-  text.add(
-      "{} golden cases are outside a kernel's precision or capabilities, {} laws did not apply\n",
-      skipped, not_applicable);
+  text.add("{} golden cases are outside a kernel's precision or capabilities, {} laws did not apply\n", skipped,
+           not_applicable);
 }
 
 }  // namespace
