@@ -138,7 +138,10 @@ def differences(session, page, text, check):
 
 
 def part_differs(shown, printed):
-    """Each line at the end of what a part of a sweep prints, behind the last empty line, must be one of those shown."""
+    """Each line at the end of what a part of a sweep prints, behind the last empty line and from the first line that is
+    shown on, must be one of those shown."""
     rows = [line.split() for line in shown.splitlines()]
-    missing = [line for line in printed.strip().rpartition("\n\n")[2].splitlines() if line.split() not in rows]
+    tail = printed.strip().rpartition("\n\n")[2].splitlines()
+    first = next((i for i, line in enumerate(tail) if line.split() in rows), 0)
+    missing = [line for line in tail[first:] if line.split() not in rows]
     return f"printed by a part, and not shown: {missing[0]!r}\n" if missing else ""

@@ -155,6 +155,7 @@ class Pages(unittest.TestCase):
             ("attest-cli 3 of 4\n2 of 4\n", "shown:"),
             ("attest-cli 3 of 5\n3 of 4\n", "is of `attest-cli 3 of 5`"),
             ("attest-cli 3 of 4 --part 1/2\nPart 1 of 2\n\n9 of 9\n\n3 of 4\n", ""),
+            ("attest-cli 3 of 4 --part 1/2\nPart 1 of 2\n\na line above\n3 of 4\n", ""),
             (
                 "attest-cli 3 of 4 --part 1/2\nPart 1 of 2\n\n3 of 4\n\n3 of 5\n",
                 "printed by a part, and not shown: '3 of 5'",
