@@ -62,7 +62,7 @@ TEST_F(CoverageOf, AFormThatNobodyWroteIsOpen) {
   expect_open("form by_magic is not accounted for");
 }
 TEST_F(CoverageOf, AnInvariantThatNobodyShowsIsOpen) {
-  edit_catalogue("infaults = [", "infaults = [\"eternity\", ");
+  edit_catalogue("invariants = [", "invariants = [\"eternity\", ");
   expect_open("invariant eternity is not accounted for");
 }
 TEST_F(CoverageOf, AFaultThatNobodyWroteIsOpen) {
