@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 namespace attest::golden {
 namespace {
@@ -40,6 +41,16 @@ ParameterSetting setting_from(const ParameterDeclaration& parameter, std::string
   return std::string(text);  // check_sizes knows the choices
 }
 
+/// The factor of an input: a power of two keeps every number exact.
+double magnitude(std::string_view text, std::string_view key) {
+  constexpr auto allowed = "0, or a power of two from 2^-100 to 2^100";
+  const auto value = number<double>(text, key, allowed);
+  int exponent = 0;
+  if (value != 0 && (std::frexp(value, &exponent) != 0.5 || std::abs(exponent - 1) > 100))
+    throw SpecError(fmt::format("query: {}='{}' must be {}", key, text, allowed));
+  return value;
+}
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> pieces;
   for (std::size_t at = 0; at <= text.size();) {
@@ -50,7 +61,43 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return pieces;
 }
 
+Grid grid_from(std::string_view text) {
+  constexpr Index kMost = 1024;  // entries, and heads
+  const auto extents = split(text, 'x');
+  Grid grid;
+  if (extents.size() == 3)
+    grid = {number<Index>(extents[0], "grid", "an integer"), number<Index>(extents[1], "grid", "an integer"),
+            number<Index>(extents[2], "grid", "an integer")};
+  if (extents.size() != 3 || grid.entries < 1 || grid.entries > kMost || grid.heads < 1 || grid.heads > kMost ||
+      grid.groups < 1 || grid.heads % grid.groups != 0)
+    throw SpecError(fmt::format(
+        "query: grid='{}' must be ENTRIESxHEADSxGROUPS, each from 1 to {}, with groups that divide the heads", text,
+        kMost));
+  return grid;
+}
+
+constexpr std::uint64_t kSeedsOfGrid = 1000;  // of one case: more than a regime has problems
+
 }  // namespace
+
+std::vector<Case> problems_of(const Case& c) {
+  const Grid grid = c.grid.value_or(Grid{});
+  const auto seed = [&](Index number) { return c.seed * kSeedsOfGrid + static_cast<std::uint64_t>(number); };
+  std::vector<Case> problems;
+  for (Index b = 0; b < grid.entries; ++b)
+    for (Index h = 0; h < grid.heads; ++h) {
+      Case problem = c;
+      problem.grid.reset();
+      problem.seed = seed(b * grid.heads + h);
+      for (const auto& input : c.spec->inputs) {
+        const Index group = b * grid.groups + h * grid.groups / grid.heads;
+        if (input.sharing == Sharing::group) problem.seeds[input.name] = seed(group);
+        if (input.sharing == Sharing::batch) problem.seeds[input.name] = seed(b);
+      }
+      problems.push_back(std::move(problem));
+    }
+  return problems;
+}
 
 std::vector<Case> stored_cases(const Spec& spec) {
   std::vector<Case> cases;
@@ -75,6 +122,8 @@ std::string query(const Case& c, std::string_view profile) {
   if (group && c.with != group->with) text += fmt::format(";with={}", fmt::join(c.with, "+"));
   text += fmt::format(";seed={}", c.seed);
   for (const auto& [tensor, seed] : c.seeds) text += fmt::format(";seed.{}={}", tensor, seed);
+  for (const auto& [tensor, factor] : c.magnitudes) text += fmt::format(";magnitude.{}={}", tensor, factor);
+  if (c.grid) text += fmt::format(";grid={}x{}x{}", c.grid->entries, c.grid->heads, c.grid->groups);
   return text;
 }
 
@@ -111,8 +160,13 @@ std::pair<Case, std::string> parse_query(std::string_view text) {
       c.seed = number<std::uint64_t>(value, key, "an integer >= 0");
     } else if (key.starts_with("seed.") && spec.input(key.substr(5))) {
       c.seeds[key.substr(5)] = number<std::uint64_t>(value, key, "an integer >= 0");
+    } else if (const auto* input = key.starts_with("magnitude.") ? spec.input(key.substr(10)) : nullptr;
+               input && input->element == Element::real) {
+      c.magnitudes[input->name] = magnitude(value, key);
+    } else if (key == "grid") {
+      c.grid = grid_from(value);
     } else {
-      std::vector<std::string> names{"flag", "exact", "with", "seed"};
+      std::vector<std::string> names{"flag", "exact", "with", "seed", "grid"};
       for (const auto& size : spec.sizes) names.push_back(size.name);
       for (const auto& known : spec.parameters) names.push_back(known.name);
       throw SpecError(fmt::format("query: unknown key '{}'{}; keys of {}: {}", key, near_names(key, names), spec.id,

@@ -13,7 +13,6 @@
 #include "attest/reference/certificate.hpp"
 #include "attest/reference/error_model.hpp"
 #include "attest/reference/evaluate.hpp"
-#include "attest/reference/tape.hpp"
 #include "attest/reference/witness.hpp"
 #include "model.hpp"
 
@@ -21,47 +20,6 @@ namespace attest::golden {
 namespace {
 
 using namespace reference;
-
-/// Outputs and vector-Jacobian products of one form, recorded on a tape.
-template <class Arithmetic>
-Values<typename Arithmetic::Value> with_gradients(Arithmetic& arithmetic, const Problem& problem,
-                                                  const std::string& form, const Arrays& cotangents,
-                                                  Decisions* decisions) {
-  const Spec& spec = *problem.spec;
-  const Scope scope(arithmetic, decisions);
-  Tape tape;
-  Bundle bundle(problem, [&](const TensorDeclaration& input, Index, double x) {
-    const bool differentiated =
-        std::find(spec.gradient.begin(), spec.gradient.end(), input.name) != spec.gradient.end();
-    return differentiated ? tape.variable(Number::input(x)) : Number::input(x);
-  });
-  evaluate(form, bundle);
-  Values<typename Arithmetic::Value> values;
-  for (const auto& output : spec.outputs) {
-    values[output.name] = values_of(arithmetic, bundle, output.name);
-    auto cotangent = cotangents.at(output.name).values.begin();
-    bundle.each_element(output.name, [&](const Number& x) {
-      const double adjoint = *cotangent++;
-      if (std::isfinite(approximate(x))) tape.seed(x, Number::input(adjoint));
-    });
-  }
-  tape.differentiate();
-  for (const auto& name : spec.gradient) {
-    if (!problem.inputs.count(name)) continue;
-    auto& gradient = values[gradient_of(name)];
-    for (std::size_t i = 0; i < problem.inputs.at(name).values.size(); ++i)
-      gradient.push_back(arithmetic.value(tape.adjoint(bundle.lifted(name)[i])));
-  }
-  return values;
-}
-
-/// All that one form gives: outputs, and gradients when there are cotangents.
-template <class Arithmetic>
-auto run(Arithmetic&& arithmetic, const Problem& problem, const std::string& form, const Arrays& cotangents,
-         Decisions* decisions = nullptr) {
-  if (cotangents.empty()) return outputs_of(arithmetic, problem, form, decisions);
-  return with_gradients(arithmetic, problem, form, cotangents, decisions);
-}
 
 /// The number that both ends of an enclosure round to, if they do.
 struct Decided {

@@ -192,8 +192,12 @@ Problem draw(const Case& c) {
       if (const auto at = group->fill.find(input.name); at != group->fill.end()) recipe = at->second;
     const auto seed = c.seeds.find(input.name);
     const DType exact = input.element == Element::real ? dtype_from(c.exact) : DType::f64;
-    problem.inputs[input.name] =
+    Array& array = problem.inputs[input.name];
+    array =
         draw_array(recipe, shape_of(input, c.sizes), exact, seed == c.seeds.end() ? c.seed : seed->second, input.name);
+    if (const auto factor = c.magnitudes.find(input.name); factor != c.magnitudes.end())
+      for (double& x : array.values)
+        if (std::isfinite(x)) x *= factor->second;
   }
   check(problem);
   return problem;

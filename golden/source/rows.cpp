@@ -35,41 +35,52 @@ constexpr double kEnoughOfBound = 0x1p-20;
 template <class F>
 std::optional<std::string> too_wide(const Problem& problem, const CertifiedTensors& tensors, const Profile& profile,
                                     F&& radius) {
-  for (const auto& output : problem.spec->outputs) {
-    const auto& tensor = tensors.at(output.name);
-    const auto units = profile.units_of(output);
-    for (std::size_t i = 0; i < tensor.bound[0].size(); ++i) {
-      if (!(radius(output.name, tensor, i) <= kEnoughOfBound * bound_of(tensor, i, units)))
-        return fmt::format("{}[{}]", output.name, i);
-    }
+  for (const auto& [name, tensor] : tensors) {
+    const auto units = profile.units_of(declaration_of(*problem.spec, name));
+    for (std::size_t i = 0; i < tensor.bound[0].size(); ++i)
+      if (!(radius(name, tensor, i) <= kEnoughOfBound * bound_of(tensor, i, units)))
+        return fmt::format("{}[{}]", name, i);
   }
   return std::nullopt;
 }
 
+/// What is asked for: rows of outputs, or gradients with all outputs.
+struct Wanted {
+  const Problem& problem;
+  const WantedRows& rows;
+  const Arrays* cotangents;
+
+  template <class Arithmetic>
+  auto by(Arithmetic& arithmetic, const std::string& form, Decisions* decisions) const {
+    return !cotangents ? outputs_of(arithmetic, problem, form, decisions, rows)
+                       : with_gradients(arithmetic, problem, form, *cotangents, decisions);
+  }
+};
+
 /// Bounds and expected sizes by the error model of those forms.
-CertifiedTensors modelled(const Problem& problem, const Profile& profile, const WantedRows& rows,
-                          const std::vector<std::string>& forms) {
+CertifiedTensors modelled(const Wanted& wanted, const PerChannel& units, const std::vector<std::string>& forms) {
+  const auto& [problem, rows, _] = wanted;
   CertifiedTensors tensors;
   for (const auto& form : forms) {
-    ErrorModel model(profile.units);
+    ErrorModel model(units);
     Decisions log;
-    merge_model(tensors, model, problem, outputs_of(model, problem, form, &log, rows));
+    merge_model(tensors, model, problem, wanted.by(model, form, &log));
     for (std::size_t i = 0; i < log.margin.size(); ++i)
       if (log.margin[i] <= log.error[i])
         throw Uncertifiable(
             fmt::format("{}: decision {} is too close to call: certify() has both answers", problem.spec->id, i));
   }
   for (const auto& output : problem.spec->outputs)
-    if (const auto wanted = output.shape.empty() ? rows.end() : rows.find(output.shape[0]); wanted != rows.end())
-      tensors.at(output.name).shape[0] = static_cast<Index>(wanted->second.size());
+    if (const auto some = output.shape.empty() ? rows.end() : rows.find(output.shape[0]); some != rows.end())
+      tensors.at(output.name).shape[0] = static_cast<Index>(some->second.size());
   return tensors;
 }
 
 /// Sets hi to one form's values in binary64 and lo to 0. Returns the first element whose own error is too large.
-std::optional<std::string> by_binary64(CertifiedTensors& tensors, const Problem& problem, const Profile& profile,
-                                       const WantedRows& rows, const std::string& form) {
+std::optional<std::string> by_binary64(CertifiedTensors& tensors, const Wanted& wanted, const Profile& profile,
+                                       const std::string& form) {
   Binary64 plain;
-  for (auto& [name, values] : outputs_of(plain, problem, form, nullptr, rows)) {
+  for (auto& [name, values] : wanted.by(plain, form, nullptr)) {
     auto& tensor = tensors.at(name);
     tensor.lo.assign(values.size(), 0);
     tensor.hi = std::move(values);
@@ -77,16 +88,17 @@ std::optional<std::string> by_binary64(CertifiedTensors& tensors, const Problem&
   // Bounds hold at all units below those that they were taken at, those of binary64 among them. A value that is not
   // finite may be an overflow on the way: no radius is known.
   const auto& of_binary64 = golden::profile("f64").units;
-  return too_wide(problem, tensors, profile, [&](const std::string&, const CertifiedTensor& tensor, std::size_t i) {
-    return std::isfinite(tensor.hi[i]) ? bound_of(tensor, i, of_binary64) : std::numeric_limits<double>::quiet_NaN();
-  });
+  return too_wide(wanted.problem, tensors, profile,
+                  [&](const std::string&, const CertifiedTensor& tensor, std::size_t i) {
+                    return std::isfinite(tensor.hi[i]) ? bound_of(tensor, i, of_binary64)
+                                                       : std::numeric_limits<double>::quiet_NaN();
+                  });
 }
 
 /// Sets hi and lo to the midpoints of the definition's enclosures. Returns the first element whose radius is too large.
-std::optional<std::string> by_arb(CertifiedTensors& tensors, const Problem& problem, const Profile& profile,
-                                  const WantedRows& rows, long bits) {
+std::optional<std::string> by_arb(CertifiedTensors& tensors, const Wanted& wanted, const Profile& profile, long bits) {
   Certificate certificate(bits);
-  const auto balls = outputs_of(certificate, problem, problem.spec->forms[0].name, nullptr, rows);
+  const auto balls = wanted.by(certificate, wanted.problem.spec->forms[0].name, nullptr);
   for (const auto& [name, values] : balls) {
     auto& tensor = tensors.at(name);
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -96,7 +108,7 @@ std::optional<std::string> by_arb(CertifiedTensors& tensors, const Problem& prob
       tensor.lo[i] = static_cast<float>(approximate(rest));
     }
   }
-  return too_wide(problem, tensors, profile,
+  return too_wide(wanted.problem, tensors, profile,
                   [&](const std::string& name, const CertifiedTensor& tensor, std::size_t i) {
                     const Ball& ball = balls.at(name)[i];
                     if (std::isnan(approximate(ball)))
@@ -108,19 +120,22 @@ std::optional<std::string> by_arb(CertifiedTensors& tensors, const Problem& prob
 }  // namespace
 
 EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const WantedRows& rows,
-                          const std::vector<std::string>& forms) {
+                          const EncloseOptions& options) {
+  const auto& forms = options.forms;
+  const Wanted wanted{problem, rows, options.cotangents};
   std::vector<std::string> asked;
   for (const auto& form : problem.spec->forms)
     if (forms.empty() ? is_modelled(form, problem) : std::find(forms.begin(), forms.end(), form.name) != forms.end())
       asked.push_back(form.name);
   if (asked.empty()) throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
-  EnclosedRows result{modelled(problem, profile, rows, asked), "binary64"};
+  EnclosedRows result{modelled(wanted, options.largest_units ? *options.largest_units : profile.units, asked),
+                      "binary64"};
   // The first form only: in binary64 others may leave its range.
-  if (!by_binary64(result.outputs, problem, profile, rows, asked.front())) return result;
+  if (!by_binary64(result.outputs, wanted, profile, asked.front())) return result;
   std::string where = "a branch";
   for (long bits = 128; bits <= CertifyOptions().precision_limit; bits *= 2) {
     try {
-      const auto wide = by_arb(result.outputs, problem, profile, rows, bits);
+      const auto wide = by_arb(result.outputs, wanted, profile, bits);
       result.rung = fmt::format("Arb, {} bits", bits);
       if (!wide) return result;
       where = *wide;

@@ -84,12 +84,17 @@ void add_check(CLI::App& app, int& status) {
       ->add_option("--max-cases", options.most_cases,
                    "at most so many cases per kernel, every flag before a second case of any")
       ->check(CLI::Range(1, 1000000));
-  command->add_option("--budget", line->budget, "seconds after which no further case or law is begun")
+  command->add_option("--budget", line->budget, "seconds after which no further case, regime or law is begun")
       ->check(CLI::Range(0.001, 1.0e6));
   command->add_option("--json", line->json, "write the report to this file as well");
   command->add_option("--part", line->part,
                       "K/N: a part of the kernels, with value and gradient kernels of each equation and dtype");
-  command->add_option("--seed", options.seed, "seed of the drawn laws and the fresh cases");
+  command
+      ->add_option("--strength", options.strength,
+                   "judge in regimes too: every 2 conditions that the kernel allows brought together (3: every 3, and "
+                   "so on; default 0: golden cases and laws alone)")
+      ->check(CLI::Range(0, 4));
+  command->add_option("--seed", options.seed, "seed of the drawn laws, the fresh cases and the regimes");
   command->add_option("--laws", options.law_draws, "cases drawn per law; 0 skips the laws")
       ->check(CLI::Range(0, 100000));
   command->add_option("--time-limit", line->seconds, "seconds per call")->check(CLI::Range(0.01, 3600.0));

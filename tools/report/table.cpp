@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <iterator>
 #include <map>
 #include <string>
@@ -62,14 +64,27 @@ std::string coloured(judge::Status status, bool colour) {
                 : std::string(judge::name(status));
 }
 
+/// What regimes bring together: the title of a column; empty where nothing was judged in regimes.
+std::string combinations(const judge::Report& report) {
+  constexpr std::array names{"single", "pairs", "triples", "quadruples"};
+  for (const auto& row : report.rows)
+    if (row.regimes.strength > 0)
+      return fmt::format(" {:>11}", names[static_cast<std::size_t>(row.regimes.strength - 1)]);
+  return "";
+}
+
 void add_lines(Text& text, const judge::Report& report, bool colour) {
-  constexpr auto line = "{:<46} {:<9} {:>9} {:>7} {:>9} {:>5} {:>8}\n";
-  text.add(line, "kernel", "prof.", "cases", "laws", "err/bound", "bits", "verdict");
+  constexpr auto line = "{:<46} {:<9} {:>9}{} {:>7} {:>9} {:>5} {:>8}\n";
+  const std::string title_of_regimes = combinations(report);
+  text.add(line, "kernel", "prof.", "cases", title_of_regimes, "laws", "err/bound", "bits", "verdict");
   for (const auto& row : report.rows) {
     const std::string ratio = row.errors.worst_query.empty() ? "-" : judge::two_digits(row.errors.worst.ratio());
     const std::string bits = row.statistics.elements > 0 ? fmt::format("{:.1f}", row.statistics.bits) : "-";
+    const std::string visited =
+        row.regimes.judged > 0 ? fmt::format("{}/{}", row.regimes.visited, row.regimes.possible) : "-";
     text.add(line, clipped(title(row, report), 46), row.kernel.profile,
              fmt::format("{}/{}", row.cases.passed, row.cases.judged),
+             title_of_regimes.empty() ? "" : fmt::format(" {:>11}", visited),
              fmt::format("{}/{}", row.laws.held, row.laws.judged), ratio, bits, coloured(row.status, colour));
   }
 }
@@ -85,6 +100,9 @@ void add_failures(Text& text, const judge::Row& row) {
     text.add_wrapped(failure.message);
     if (!failure.query.empty()) text.add("      attest reproduce '{}'\n", failure.query);
   }
+  if (!row.regimes.fails_when.empty())
+    text.add_wrapped(fmt::format("{} of {} regimes fail, and they alone have: {}",
+                                 row.regimes.judged - row.regimes.passed, row.regimes.judged, row.regimes.fails_when));
   if (row.diagnosis.names.empty()) return;
   const auto& first = row.diagnosis.names[0];
   const std::string numbers = first.fit.may_be_chance() ? "" : fmt::format(" ({})", first.fit.text());

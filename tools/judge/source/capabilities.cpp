@@ -16,6 +16,23 @@ namespace {
 
 constexpr Index kLargestSize = 4096;
 
+bool is_grid_name(std::string_view name) {
+  return std::find(kGridNames.begin(), kGridNames.end(), name) != kGridNames.end();
+}
+
+/// Whether a condition holds for one problem; false where it is over a parameter that is left to a default which
+/// depends on the sizes.
+bool holds_for_one(const Expression& condition, const Spec& spec, const Sizes& sizes, const Parameters& parameters) {
+  try {
+    return condition.holds([&](std::string_view name) {
+      return is_grid_name(name) && !spec.size(name) && !spec.parameter(name) ? std::optional<Value>(1.0)
+                                                                             : lookup(spec, sizes, parameters, name);
+    });
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
 std::set<std::string> variables_of(const Expression& expression) {
   const auto names = expression.variables();
   return {names.begin(), names.end()};
@@ -103,14 +120,19 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
       at_default_.push_back(parameter->name);
     } else {
       for (const auto& name : names)
-        if (!spec.size(name) && !spec.parameter(name))
-          throw SpecError(fmt::format(
-              "capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'align', 'deterministic', "
-              "'hidden_nan' nor 'profile'",
-              spec.id, name));
+        if (!spec.size(name) && !spec.parameter(name) && !is_grid_name(name))
+          throw SpecError(
+              fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'batch', "
+                          "'heads', 'groups', "
+                          "'align', 'deterministic', 'hidden_nan' nor 'profile'",
+                          spec.id, name));
       conditions_.push_back(condition);
     }
   }
+}
+
+bool Capabilities::at_default(const std::string& parameter) const {
+  return std::find(at_default_.begin(), at_default_.end(), parameter) != at_default_.end();
 }
 
 bool Capabilities::gives(const std::string& output) const {
@@ -126,24 +148,13 @@ bool Capabilities::allow(const Spec& spec, const Sizes& sizes, const Parameters&
     if (const auto given = parameters.find(name);
         given != parameters.end() && spec.parameter(name)->fallback != given->second)
       return false;
-  return std::all_of(conditions_.begin(), conditions_.end(), [&](const Expression& condition) {
-    try {
-      return condition.holds([&](std::string_view name) { return lookup(spec, sizes, parameters, name); });
-    } catch (const std::invalid_argument&) {
-      return false;  // over a parameter that the case leaves to its size-dependent default
-    }
-  });
+  return std::all_of(conditions_.begin(), conditions_.end(),
+                     [&](const Expression& condition) { return holds_for_one(condition, spec, sizes, parameters); });
 }
 
 std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& spec, Sizes sizes,
                                                                   Parameters parameters) const {
-  const auto valid = [&](const Expression& condition) {
-    try {
-      return condition.holds([&](std::string_view name) { return lookup(spec, sizes, parameters, name); });
-    } catch (const std::invalid_argument&) {
-      return false;
-    }
-  };
+  const auto valid = [&](const Expression& condition) { return holds_for_one(condition, spec, sizes, parameters); };
   for (const auto& name : at_default_) parameters.erase(name);
   // Conditions mostly concern one variable each; a few rounds settle those that tie two together.
   for (int round = 0; round < 4; ++round) {
@@ -155,6 +166,7 @@ std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& sp
       if (valid(condition)) continue;
       bool settled = false;
       for (const auto& name : variables_of(condition)) {
+        if (!spec.size(name) && !spec.parameter(name)) continue;
         if (const auto* parameter = spec.parameter(name)) {
           const auto before = parameters;
           for (const auto& setting : settings_to_try(*parameter, condition)) {

@@ -63,7 +63,7 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
   for (const Kernel* kernel : kernels) tests += static_cast<double>(kernel->spec->faults.size());
   Report report{candidate.host().name(), candidate.host().version(), {}};
   Shared shared(options);
-  LawBounds bounds;
+  Known known;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const Kernel& kernel = *kernels[k];
     if (progress) progress(k, kernels.size(), kernel.name());
@@ -72,7 +72,7 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
                                  shared.cases(*kernel.spec), options.seed, kernel.is_gradient());
     if (options.most_cases) selection.limit(*options.most_cases);
     report.rows.push_back(judge_kernel(candidate, kernel, profile, std::move(selection),
-                                       shared.bank(*kernel.spec, profile), bounds, options, tests));
+                                       shared.bank(*kernel.spec, profile), known, options, tests));
   }
   settle(candidate, report);
   if (progress) progress(kernels.size(), kernels.size(), "");

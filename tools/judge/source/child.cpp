@@ -26,6 +26,7 @@ namespace {
 constexpr std::chrono::seconds shutdown_limit{1};
 
 /// Environment of the child: variables that a library needs to run, and nothing that could tell it what it is run for.
+/// Its idle threads sleep unless the user says otherwise: between calls they would take the cores from the judge.
 std::vector<std::string> worker_environment() {
   static constexpr std::array names{"PATH=", "HOME=", "LD_LIBRARY_PATH=", "TMPDIR=", "OMP_", "CUDA_", "ATTEST_CUDA_"};
   std::vector<std::string> result;
@@ -33,6 +34,9 @@ std::vector<std::string> worker_environment() {
     if (std::any_of(names.begin(), names.end(),
                     [&](std::string_view name) { return std::string_view(*entry).starts_with(name); }))
       result.emplace_back(*entry);
+  constexpr std::string_view policy = "OMP_WAIT_POLICY=";
+  if (std::none_of(result.begin(), result.end(), [&](const std::string& entry) { return entry.starts_with(policy); }))
+    result.push_back(std::string(policy) + "passive");
   return result;
 }
 

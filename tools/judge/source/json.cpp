@@ -86,6 +86,12 @@ nlohmann::json to_json(const Vacuity& vacuity) {
           {"faults", vacuity.faults}};
 }
 
+nlohmann::json to_json(const RegimeCounts& regimes) {
+  return {{"strength", regimes.strength},       {"judged", regimes.judged},        {"passed", regimes.passed},
+          {"visited", regimes.visited},         {"possible", regimes.possible},    {"excluded", regimes.excluded},
+          {"not_visited", regimes.not_visited}, {"fails_when", regimes.fails_when}};
+}
+
 nlohmann::json to_json(const Row& row) {
   auto failures = nlohmann::json::array();
   for (const Finding& failure : row.failures) failures.push_back(to_json(failure));
@@ -103,6 +109,7 @@ nlohmann::json to_json(const Row& row) {
             {"stored", row.cases.stored},
             {"drawn", row.cases.drawn},
             {"skipped", row.cases.skipped}}},
+          {"regimes", to_json(row.regimes)},
           {"not_run", row.early_end.not_run},
           {"ended_by", row.early_end.by},
           {"groups", to_json(row.groups)},

@@ -40,15 +40,6 @@ public:
       row_.failures.push_back(std::move(finding));
   }
 
-  /// Whether further cases would tell nothing more, or cost too much.
-  bool gives_up() const {
-    const auto failed = [&](Status status) {
-      return std::count_if(row_.failures.begin(), row_.failures.end(),
-                           [&](const Finding& finding) { return finding.status == status && finding.tier == "T0"; });
-    };
-    return failed(Status::crashed) >= 2 || failed(Status::invalid) >= 1;
-  }
-
 private:
   Finding find(const Batch& batch, const std::vector<const golden::GoldenCase*>& cases, std::vector<Sample>* samples) {
     Finding finding;
@@ -90,6 +81,14 @@ private:
 
 }  // namespace
 
+bool gives_up(const Row& row) {
+  const auto failed = [&](Status status) {
+    return std::count_if(row.failures.begin(), row.failures.end(),
+                         [&](const Finding& finding) { return finding.status == status && finding.tier == "T0"; });
+  };
+  return failed(Status::crashed) >= 2 || failed(Status::invalid) >= 1;
+}
+
 bool ended(const CheckOptions& options, Row& row) {
   if (row.early_end.by.empty() && options.stop)
     if (const Stop stop = options.stop(); stop != Stop::no)
@@ -108,7 +107,7 @@ bool judge_cases(const Kernel& kernel, const golden::Profile& profile, const Sel
       continue;
     }
     judge.judge({{c.problem}, {c.cotangents}, 1, 1, 1}, {&c}, c.name.flag, &samples);
-    if (judge.gives_up()) return false;
+    if (gives_up(row)) return false;
   }
   if (!source.batches || selection.cases.empty()) return true;
   for (const Grid grid : {Grid::first, Grid::second}) {

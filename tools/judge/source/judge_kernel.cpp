@@ -52,14 +52,16 @@ Row judge_selection(const Kernel& kernel, const golden::Profile& profile, Select
 }
 
 Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, Selection selection,
-                 Bank& bank, LawBounds& bounds, const CheckOptions& options, double tests) {
+                 Bank& bank, Known& known, const CheckOptions& options, double tests) {
   const Source source = calls_of(candidate, kernel, profile, options);
   Row row = judge_selection(kernel, profile, std::move(selection), source, bank, options, tests);
-  if (!kernel.is_gradient() && row.failures.empty()) judge_laws(candidate, kernel, profile, options, bounds, row);
+  if (row.failures.empty()) judge_regimes(kernel, profile, source, known, options, row);
+  if (!kernel.is_gradient() && row.failures.empty())
+    judge_laws(candidate, kernel, profile, options, known.law_bounds, row);
   if (row.early_end.by == "interrupt")
     row.failures.push_back({Status::invalid, "",
-                            fmt::format("interrupted; {} cases and laws were not run", row.early_end.not_run), "T0",
-                            "contract"});
+                            fmt::format("interrupted; {} cases, regimes and laws were not run", row.early_end.not_run),
+                            "T0", "contract"});
   row.conclude();
   return row;
 }

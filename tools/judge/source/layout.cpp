@@ -98,8 +98,10 @@ InputTensor input_tensor(const std::string& name, const TensorDeclaration& decla
                          const std::function<const Array&(std::size_t)>& of) {
   const auto shape = shape_in_call(declared, kernel, batch);
   std::vector<double> values(static_cast<std::size_t>(count(shape)));
+  std::vector<const double*> given;
+  for (std::size_t p = 0; p < batch.problems.size(); ++p) given.push_back(of(p).values.data());
   each_element(declared, kernel, batch,
-               [&](std::size_t problem, std::size_t i, std::size_t at) { values[at] = of(problem).values[i]; });
+               [&](std::size_t problem, std::size_t i, std::size_t at) { values[at] = given[problem][i]; });
   return encoded(name, dtype_of(declared, profile), shape, values);
 }
 
@@ -195,12 +197,14 @@ std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const 
     const TensorDeclaration* tensor = declared[o].second;
     std::vector<double> values(static_cast<std::size_t>(count(request.outputs[o].shape)));
     decode(request.outputs[o].dtype, outputs[o].data(), values);
+    std::vector<double*> of;
     for (std::size_t p = 0; p < results.size(); ++p) {
-      results[p][name].shape = shape_of(*tensor, batch.problems[p].sizes);
-      results[p][name].values.resize(static_cast<std::size_t>(count(results[p][name].shape)));
+      Array& result = results[p][name];
+      result.shape = shape_of(*tensor, batch.problems[p].sizes);
+      result.values.resize(static_cast<std::size_t>(count(result.shape)));
+      of.push_back(result.values.data());
     }
-    each_element(*tensor, kernel, batch,
-                 [&](std::size_t p, std::size_t i, std::size_t at) { results[p][name].values[i] = values[at]; });
+    each_element(*tensor, kernel, batch, [&](std::size_t p, std::size_t i, std::size_t at) { of[p][i] = values[at]; });
     // Tensors that the heads of a group share are the same for all of them.
     const std::size_t per_head = static_cast<std::size_t>(batch.heads / heads_of(*tensor, batch));
     for (std::size_t p = 0; p < results.size(); ++p) results[p][name] = results[p - p % per_head][name];

@@ -19,7 +19,7 @@ namespace {
 constexpr int kCasesOfACheck = 40;  // drawn cases whose scores are taken together, as in one check
 
 Mutant judged(Candidate& candidate, const Kernel& kernel, const Fault& fault, const golden::Profile& profile,
-              const Selection& selection, Bank& bank, LawBounds& bounds, const CheckOptions& options) {
+              const Selection& selection, Bank& bank, Known& known, const CheckOptions& options) {
   Mutant mutant;
   mutant.equation = kernel.info.equation;
   mutant.fault = fault.name;
@@ -27,7 +27,7 @@ Mutant judged(Candidate& candidate, const Kernel& kernel, const Fault& fault, co
   if (const auto at = fault.hidden.find(profile.name); at != fault.hidden.end()) mutant.hidden = at->second;
   for (const auto& c : selection.cases)
     if (c.name.flag == fault.flag) mutant.shown = std::max(mutant.shown, bank.shown(c, fault));
-  const Row row = judge_kernel(candidate, kernel, profile, selection, bank, bounds, options,
+  const Row row = judge_kernel(candidate, kernel, profile, selection, bank, known, options,
                                static_cast<double>(bank.spec().faults.size()));
   mutant.killed = row.status == Status::fail || row.status == Status::crashed;
   for (const char* tier : {"law", "T3", "T2", "T1", "T0"})
@@ -116,7 +116,7 @@ MutantsReport judged(const Spec& spec, Candidate& candidate, const MutantsOption
   check_options.golden = options.golden;
   MutantsReport report;
   const auto stored = golden::load_golden(spec, options.golden);
-  LawBounds bounds;
+  Known known;
   for (const auto& name : options.profiles) {
     const golden::Profile& profile = golden::profile(name);
     const Selection selection = select(spec, "", {}, profile, stored);
@@ -127,7 +127,7 @@ MutantsReport judged(const Spec& spec, Candidate& candidate, const MutantsOption
       if (!is_wanted(options, spec, fault)) continue;
       steps.next(fmt::format("{}.{} {}", spec.id, fault.name, name));
       if (fault.equivalent.empty())
-        report.mutants.push_back(judged(candidate, kernel, fault, profile, selection, bank, bounds, check_options));
+        report.mutants.push_back(judged(candidate, kernel, fault, profile, selection, bank, known, check_options));
     }
     steps.next(fmt::format("{} correct kernels {}", spec.id, name));
     if (options.seeds > 0) report.orders.push_back(accused(spec, profile, options.seeds));

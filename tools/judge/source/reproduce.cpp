@@ -2,22 +2,23 @@
 #include "attest/judge/reproduce.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "attest/judge/check.hpp"
 #include "attest/judge/judge_cases.hpp"
 #include "attest/judge/judge_kernel.hpp"
+#include "attest/judge/judge_regimes.hpp"
 
 namespace attest::judge {
 namespace {
 
-bool does(const Kernel& kernel, const golden::GoldenCase& c) {
-  const golden::Case& name = c.name;
+bool does(const Kernel& kernel, const golden::Case& name) {
   if (!kernel.capabilities.allow(*name.spec, name.sizes, name.parameters) || !kernel.capabilities.takes(name.with))
     return false;
   const auto* form = name.spec->form(kernel.info.form);
-  return !form || golden::applies(*form, c.problem);
+  return !form || holds(form->when, *name.spec, name.sizes, name.parameters);
 }
 
 }  // namespace
@@ -25,7 +26,9 @@ bool does(const Kernel& kernel, const golden::GoldenCase& c) {
 Report reproduce(Candidate& candidate, const std::string& query, const CheckOptions& options) {
   const auto [c, profile_name] = golden::parse_query(query);
   const golden::Profile& profile = golden::profile(profile_name);
-  const golden::GoldenCase certified = judged_by(golden::certify_case(c), profile);
+  std::optional<golden::GoldenCase> certified;
+  if (!c.grid) certified = judged_by(golden::certify_case(c), profile);
+  TrueValues values;
   const auto of_equation = [&](const Kernel& kernel) {
     return kernel.info.equation == c.spec->id && can_claim(kernel, profile);
   };
@@ -35,12 +38,16 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
   const bool some = std::any_of(candidate.kernels().begin(), candidate.kernels().end(), of_profile);
   Report report{candidate.host().name(), candidate.host().version(), {}};
   for (const auto& kernel : candidate.kernels()) {
-    if (!(some ? of_profile(kernel) : of_equation(kernel)) || !does(kernel, certified)) continue;
+    if (!(some ? of_profile(kernel) : of_equation(kernel)) || !does(kernel, c)) continue;
+    if (c.grid && c.grid->entries * c.grid->heads > 1 && kernel.info.layout == "nd") continue;
     Row row = row_of(kernel, profile);
     row.cases.drawn = 1;
     std::vector<Sample> samples;
-    judge_cases(kernel, profile, {{certified}, 0, 1, {}}, calls_of(candidate, kernel, profile, options), options, row,
-                samples);
+    const Source source = calls_of(candidate, kernel, profile, options);
+    if (certified)
+      judge_cases(kernel, profile, {{*certified}, 0, 1, {}}, source, options, row, samples);
+    else
+      judge_grid(c, kernel, profile, source, values, row);
     row.conclude();
     report.rows.push_back(std::move(row));
   }

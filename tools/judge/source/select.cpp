@@ -51,17 +51,6 @@ bool tells_from_zero(const golden::GoldenCase& c, const golden::Profile& profile
   return !any;
 }
 
-/// Where an output is NaN by convention nothing says what its gradient is; and one that binary16 has no number for
-/// cannot be stored.
-bool has_gradient(const golden::GoldenCase& c, const golden::Profile& profile) {
-  for (const auto& [name, tensor] : c.certified.outputs) {
-    const bool is_gradient = golden::is_gradient(name), narrow = is_gradient && profile.storage == DType::f16;
-    for (const double x : tensor.hi)
-      if ((!is_gradient && std::isnan(x)) || (narrow && std::abs(x) > reference::Emulation::kMostOfHalf)) return false;
-  }
-  return true;
-}
-
 bool same_inputs(const Problem& a, const Problem& b) {
   return std::all_of(a.inputs.begin(), a.inputs.end(),
                      [&](const auto& input) { return input.second.values == b.inputs.at(input.first).values; });
@@ -117,11 +106,20 @@ void add_moved(Selection& selection, const std::vector<const golden::GoldenCase*
 
 }  // namespace
 
+bool has_gradient(const golden::CertifiedTensors& results, const golden::Profile& profile) {
+  for (const auto& [name, tensor] : results) {
+    const bool is_gradient = golden::is_gradient(name), narrow = is_gradient && profile.storage == DType::f16;
+    for (const double x : tensor.hi)
+      if ((!is_gradient && std::isnan(x)) || (narrow && std::abs(x) > reference::Emulation::kMostOfHalf)) return false;
+  }
+  return true;
+}
+
 std::optional<golden::GoldenCase> certified_now(const golden::Case& c, const golden::Profile& profile, bool gradients) {
   try {
     auto certified = golden::certify_case(c, {.check_witnesses = false, .gradients = gradients});
     if (golden::exact_in(certified.problem, profile.storage) && within_range(certified.problem, profile) &&
-        (!gradients || has_gradient(certified, profile)))
+        (!gradients || has_gradient(certified.certified.outputs, profile)))
       return certified;
   } catch (const SpecError&) {
   } catch (const golden::Uncertifiable&) {
@@ -172,7 +170,8 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
   for (const auto& c : stored) {
     const bool possible = form_applies(spec, form, c.problem.sizes, c.problem.parameters) &&
                           golden::exact_in(c.problem, profile.storage) && capabilities.takes(c.name.with) &&
-                          within_range(c.problem, profile) && (!gradients || has_gradient(c, profile));
+                          within_range(c.problem, profile) &&
+                          (!gradients || has_gradient(c.certified.outputs, profile));
     if (possible && capabilities.allow(spec, c.problem.sizes, c.problem.parameters)) {
       selection.cases.push_back(c);
       ++selection.stored;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,11 @@
 #include "attest/spec.hpp"
 
 namespace attest::golden {
+
+/// A batch of problems of one shape: entries x heads, the heads of an entry in that many groups.
+struct Grid {
+  Index entries = 1, heads = 1, groups = 1;
+};
 
 /// Names one evaluation of an equation completely: drawing it again gives the same inputs, bit for bit, everywhere.
 struct Case {
@@ -23,6 +29,8 @@ struct Case {
   std::vector<std::string> with;  // optional inputs that are given
   std::uint64_t seed = 1;
   std::map<std::string, std::uint64_t> seeds;  // of tensors that are drawn from another seed than `seed`
+  std::map<std::string, double> magnitudes{};  // factors of real inputs: 0, or a power of two
+  std::optional<Grid> grid{};  // of a batch, whose problems are drawn from seeds that follow from `seed`
 };
 
 /// The cases that an equation's golden file holds, in file order.
@@ -33,6 +41,10 @@ std::string query(const Case& c, std::string_view profile);
 
 /// A case and its profile back from a query; throws SpecError that says which part is wrong and what is allowed.
 std::pair<Case, std::string> parse_query(std::string_view text);
+
+/// The problems that a case with a grid stands for, entry by entry: heads of one group have the same tensors of the
+/// group, heads of one entry the same tensors of the entry; whatever else is drawn differs.
+std::vector<Case> problems_of(const Case& c);
 
 /// The case's inputs, drawn with integer arithmetic on std::mt19937_64; no standard distribution.
 Problem draw(const Case& c);

@@ -14,16 +14,21 @@ namespace attest::golden {
 /// of its bound.
 struct EnclosedRows {
   CertifiedTensors
-      outputs;       // of each output the rows that are wanted, one after the other; lo is 0 where binary64 was enough
+      outputs;       // of each result the rows that are wanted, one after the other; lo is 0 where binary64 was enough
   std::string rung;  // the arithmetic that was enough: "binary64", or "Arb, 128 bits"
 };
 
+struct EncloseOptions {
+  std::vector<std::string> forms{};    // whose error model is taken; none: all that apply
+  const Arrays* cotangents = nullptr;  // gradients for these as well, and everything whole: no rows may be wanted then
+  const reference::PerChannel* largest_units = nullptr;  // at which bounds are taken; null: those of the profile
+};
+
 /// Values, bounds and expected sizes of the wanted rows for kernels of one profile. Binary64 is tried first, its own
-/// error bounded by the same error model at the units of binary64; where that is not enough (profile f64), Arb. `forms`
-/// are those whose error model is taken; none: all that apply. Throws Uncertifiable that names the element where no
-/// precision is enough, or the decision that is too close to call.
+/// error bounded by the same error model at the units of binary64; where that is not enough (profile f64), Arb. Throws
+/// Uncertifiable that names the element where no precision is enough, or the decision that is too close to call.
 EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const reference::WantedRows& rows,
-                          const std::vector<std::string>& forms = {});
+                          const EncloseOptions& options = {});
 
 /// The stages of a form ("weights", "denominator"), found by running it on the small cases of the equation: those of
 /// branches that none of them takes are not known.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -12,12 +13,21 @@
 
 namespace attest::judge {
 
-/// Conditions under which a kernel can be called, over sizes and parameters, and a few words about the call.
+/// Names in conditions for the extents of a batch; 1 in a call with one problem.
+inline constexpr std::array<const char*, 3> kGridNames{"batch", "heads", "groups"};
+
+/// Conditions under which a kernel can be called, over sizes, parameters and the extents of a batch, and a few words
+/// about the call.
 class Capabilities {
 public:
   Capabilities() = default;
   /// Throws SpecError when a condition does not parse or names something that the equation does not have.
   Capabilities(const Spec& spec, const std::string& text);
+
+  /// The conditions over sizes, parameters and `batch`, `heads`, `groups`.
+  const std::vector<Expression>& conditions() const { return conditions_; }
+  /// "scale == default": whether the parameter is left at what the equation says.
+  bool at_default(const std::string& parameter) const;
 
   /// Whether the kernel can be called with those sizes and parameters.
   bool allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters) const;

@@ -19,6 +19,9 @@ namespace attest::judge {
 bool judge_cases(const Kernel& kernel, const golden::Profile& profile, const Selection& selection, const Source& source,
                  const CheckOptions& options, Row& row, std::vector<Sample>& samples);
 
+/// Whether further calls would tell nothing more, or cost too much: after two crashes, or without a device.
+bool gives_up(const Row& row);
+
 /// True when the run is to end; the row says so then.
 bool ended(const CheckOptions& options, Row& row);
 

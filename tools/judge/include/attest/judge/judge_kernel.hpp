@@ -4,7 +4,7 @@
 #include "attest/judge/bank.hpp"
 #include "attest/judge/candidate.hpp"
 #include "attest/judge/contract.hpp"
-#include "attest/judge/evaluate.hpp"
+#include "attest/judge/judge_regimes.hpp"
 #include "attest/judge/options.hpp"
 #include "attest/judge/report.hpp"
 #include "attest/judge/select.hpp"
@@ -23,9 +23,10 @@ Row row_of(const Kernel& kernel, const golden::Profile& profile);
 Row judge_selection(const Kernel& kernel, const golden::Profile& profile, Selection selection, const Source& source,
                     Bank& bank, const CheckOptions& options, double tests);
 
-/// Judges one kernel of a candidate by the selected cases and, where nothing failed, by laws and properties.
+/// Judges one kernel of a candidate by the selected cases and, where nothing failed, in every regime, then by laws and
+/// properties.
 Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, Selection selection,
-                 Bank& bank, LawBounds& bounds, const CheckOptions& options, double tests);
+                 Bank& bank, Known& known, const CheckOptions& options, double tests);
 
 /// Adds to the last row what comes to light after the last call: threads that went on and wrote outside of a tensor.
 void settle(Candidate& candidate, Report& report);

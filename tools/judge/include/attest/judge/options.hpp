@@ -14,15 +14,16 @@ namespace attest::judge {
 enum class Stop { no, budget, interrupt };
 
 struct CheckOptions {
-  std::string only = "*";                       // glob over "equation" or "equation.form"
-  std::string flags = "*";                      // glob over the flags of cases
-  std::optional<int> most_cases;                // of one kernel, every flag before a second case of any
-  std::function<Stop()> stop;                   // asked before every case and law
-  std::optional<std::string> profile;           // default: the kernel's dtype
-  std::filesystem::path golden;                 // folder of the golden files
-  int law_draws = 6;                            // problems per law
-  int property_draws = 6;                       // problems per property
-  std::uint64_t seed = 1;                       // of the problems of laws and of the cases that are in no file
+  std::string only = "*";              // glob over "equation" or "equation.form"
+  std::string flags = "*";             // glob over the flags of cases
+  std::optional<int> most_cases;       // of one kernel, every flag before a second case of any
+  std::function<Stop()> stop;          // asked before every case and law
+  std::optional<std::string> profile;  // default: the kernel's dtype
+  std::filesystem::path golden;        // folder of the golden files
+  int law_draws = 6;                   // problems per law
+  int property_draws = 6;              // problems per property
+  int strength = 0;                    // of regimes: how many conditions are brought together; 0: there are none
+  std::uint64_t seed = 1;              // of the problems of laws and of the cases that are in no file
   std::chrono::milliseconds time_limit{20000};  // of one call of a kernel
 };
 

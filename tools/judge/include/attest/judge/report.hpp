@@ -30,7 +30,7 @@ struct Finding {
   std::string group;    // key in Row::groups
 };
 
-/// Counts of one group of judgements: the cases of one flag, "batch", "laws", "statistics", "contract".
+/// Counts of one group of judgements: the cases of one flag, "batch", "regimes", "laws", "statistics", "contract".
 struct Group {
   int judged = 0, passed = 0, skipped = 0;
 };
@@ -49,6 +49,16 @@ struct CaseCounts {
 struct LawCounts {
   int judged = 0, held = 0;
   int not_applicable = 0;  // to any problem that was drawn
+};
+
+/// Conditions that were brought together, any `strength` axes of them at a time.
+struct RegimeCounts {
+  int strength = 0;
+  int judged = 0, passed = 0;                   // settings, each a call with a batch
+  std::size_t visited = 0, possible = 0;        // combinations
+  std::map<std::string, std::size_t> excluded;  // combinations, by the condition that excludes them
+  std::vector<std::string> not_visited;         // combinations that are possible
+  std::string fails_when;                       // what the settings that failed have in common, and they alone
 };
 
 /// Errors of all elements that were compared.
@@ -71,6 +81,7 @@ struct Row {
   KernelId kernel;
   CaseCounts cases;
   LawCounts laws;
+  RegimeCounts regimes;
   Errors errors;
   EarlyEnd early_end;
   std::map<std::string, Group> groups;

@@ -37,6 +37,10 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
                  const golden::Profile& profile, const std::vector<golden::GoldenCase>& stored, std::uint64_t seed = 1,
                  bool gradients = false);
 
+/// False where an output is NaN by convention, so that nothing says what its gradient is, or where a gradient is beyond
+/// what the profile can store.
+bool has_gradient(const golden::CertifiedTensors& results, const golden::Profile& profile);
+
 /// The case certified without witnesses; nothing where its inputs break a condition on data, are not of the profile, or
 /// give a value that lies midway between two numbers, so that no precision decides how it is stored.
 std::optional<golden::GoldenCase> certified_now(const golden::Case& c, const golden::Profile& profile, bool gradients);

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "attest/judge/contract.hpp"
+#include "attest/judge/evaluate.hpp"
+#include "attest/judge/options.hpp"
+#include "attest/judge/regimes.hpp"
+#include "attest/judge/report.hpp"
+#include "attest/judge/true_values.hpp"
+
+namespace attest::judge {
+
+/// What kernels of one run share: bounds of the problems that laws draw, regimes, and true values of their cases.
+struct Known {
+  LawBounds law_bounds{};
+  KnownRegimes regimes{};
+  TrueValues values{};
+};
+
+/// Judges what a source gives in every regime of the kernel, by contract and bounds; adds counts and failures to the
+/// row, with what the failing regimes have in common.
+void judge_regimes(const Kernel& kernel, const golden::Profile& profile, const Source& source, Known& known,
+                   const CheckOptions& options, Row& row);
+
+/// Judges one case with a grid, as judge_regimes does.
+void judge_grid(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile, const Source& source,
+                TrueValues& values, Row& row);
+
+}  // namespace attest::judge

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attest/golden/case.hpp"
+#include "attest/judge/covering.hpp"
+#include "attest/judge/kernel.hpp"
+
+/// The conditions under which a kernel may be called, and settings that bring every pair of them together.
+namespace attest::judge {
+
+/// The axes of a kernel, from its equation's spec and what it can do: a class of each size (1, a few, one below, at and
+/// above the lengths of tiles, several tiles), which of two token sizes is larger, the values of every parameter,
+/// optional inputs given or not, states of zeros, what masks hide, the magnitude of the inputs; where the layout has
+/// them entries of a batch, heads, and heads that share a group.
+class Regimes {
+public:
+  /// `strength` axes at a time are brought together; 0: there are no settings.
+  Regimes(const Kernel& kernel, const golden::Profile& profile, int strength, std::uint64_t seed);
+
+  Regimes(const Regimes&) = delete;  // its rules refer to it
+  Regimes& operator=(const Regimes&) = delete;
+
+  const std::vector<Axis>& axes() const { return axes_; }
+  const Covering& covering() const { return covering_; }
+
+  /// The case of a setting; its grid is 1 x 1 x 1 where the kernel's layout has none.
+  golden::Case case_of(const Setting& setting, std::uint64_t seed) const;
+
+  /// "heads in {8, 32}", "s >= 128": an axis at some of its levels.
+  std::string text_of(std::size_t axis, const std::vector<int>& levels) const;
+  /// "n = 1 and causal = true".
+  std::string text_of(const Combination& combination) const;
+
+  /// What all settings at `failed` have in common and no other of `judged` has, both numbers of settings: a sentence
+  /// without verb ("s >= 128 and heads in {8, 32}"). Empty where nothing is.
+  std::string condition_of(const std::vector<std::size_t>& judged, const std::vector<std::size_t>& failed) const;
+
+private:
+  enum class Kind { size, parameter, input, order, draw, magnitude, entries, heads, sharing };
+
+  /// What an axis stands for; values are sizes, or numbers of what follows.
+  struct Meaning {
+    Kind kind;
+    std::vector<std::optional<ParameterSetting>> settings{};  // of a parameter; nothing: left at its default
+    std::vector<std::string> flags{};                         // of draws
+  };
+
+  struct Maker;  // of axes and rules
+
+  std::optional<std::size_t> axis_of(std::string_view name) const;
+  std::int64_t value(const Setting& setting, std::size_t axis) const;
+  golden::Grid grid_of(const Setting& setting) const;
+  /// Value of a size, a parameter or an extent of the batch in a condition.
+  std::optional<Value> variable(const Setting& setting, std::string_view name) const;
+  void set_magnitude(golden::Case& c, std::int64_t magnitude) const;
+
+  const Spec* spec_;
+  DType storage_;
+  bool grid_;
+  std::vector<Axis> axes_;
+  std::vector<Meaning> meanings_;
+  std::vector<Rule> rules_;
+  Covering covering_;
+};
+
+/// Regimes by what decides them: kernels of one equation that can do the same share theirs.
+class KnownRegimes {
+public:
+  std::shared_ptr<const Regimes> of(const Kernel& kernel, const golden::Profile& profile, int strength,
+                                    std::uint64_t seed);
+
+private:
+  std::map<std::string, std::shared_ptr<const Regimes>> known_;
+};
+
+}  // namespace attest::judge

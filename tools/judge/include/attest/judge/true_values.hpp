@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attest/golden/case.hpp"
+#include "attest/golden/certify.hpp"
+#include "attest/judge/kernel.hpp"
+#include "attest/judge/layout.hpp"
+#include "attest/reference/evaluate.hpp"
+
+namespace attest::judge {
+
+/// What is true of one problem of a batch: of its outputs some rows, or all.
+struct TrueProblem {
+  std::size_t at = 0;            // in the batch
+  reference::WantedRows rows{};  // of sizes that are not here, all rows
+  golden::Certified certified{};
+
+  /// The judged rows of what a kernel gave.
+  Arrays judged(const Problem& problem, const Arrays& got) const;
+  /// The place of an element of judged rows in the whole output.
+  std::vector<Index> place(const Spec& spec, const std::string& result, std::vector<Index> at_judged) const;
+};
+
+/// A batch that was drawn, and the true values by which it is judged: of every problem while that costs little, then of
+/// the first, the last and others; whole, or of the first, the last and other rows.
+struct TrueBatch {
+  golden::Case name;  // with the seed for which the inputs fulfil what the equation asks of them
+  Batch drawn{};
+  std::vector<TrueProblem> judged{};
+};
+
+/// The cases of a batch, entry by entry; where the kernel packs sequences, entries after the first are shorter, empty
+/// or have one token, as far as the kernel can do that.
+std::vector<golden::Case> problems_of(const golden::Case& c, const Kernel& kernel);
+
+/// True values of batches, kept for the other kernels of an equation and computed on all cores.
+class TrueValues {
+public:
+  /// Computes what is not known yet.
+  void prepare(const std::vector<golden::Case>& cases, const Kernel& kernel, const golden::Profile& profile);
+  /// Null where no inputs could be drawn and certified.
+  std::shared_ptr<const TrueBatch> of(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile);
+
+private:
+  const Spec* spec_ = nullptr;
+  std::map<std::string, std::shared_ptr<const TrueBatch>> known_;
+};
+
+}  // namespace attest::judge

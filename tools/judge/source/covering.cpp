@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/covering.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <random>
+
+namespace attest::judge {
+namespace {
+
+constexpr int kCandidates = 3;     // settings of which the one with the most new combinations is taken
+constexpr int kAttempts = 10;      // at a setting with a given combination
+constexpr int kMembersTried = 24;  // values of a level, where the first ones keep no rule
+
+/// Calls visit(axes) for every ascending choice of so many of the first `axes` axes.
+void each_choice(std::size_t axes, int strength, const std::function<void(const std::vector<std::size_t>&)>& visit) {
+  std::vector<std::size_t> choice(static_cast<std::size_t>(strength));
+  std::iota(choice.begin(), choice.end(), 0u);
+  if (choice.size() > axes) return;
+  for (;;) {
+    visit(choice);
+    std::size_t i = choice.size();
+    while (i > 0 && choice[i - 1] == axes - (choice.size() - i) - 1) --i;
+    if (i == 0) return;
+    ++choice[i - 1];
+    for (; i < choice.size(); ++i) choice[i] = choice[i - 1] + 1;
+  }
+}
+
+/// The same order with every standard library.
+template <class T>
+void shuffle(std::vector<T>& items, std::mt19937_64& random) {
+  for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random() % i]);
+}
+
+class Builder {
+public:
+  Builder(const std::vector<Axis>& axes, const std::vector<Rule>& rules, int strength, std::uint64_t seed)
+      : axes_(axes),
+        rules_(rules),
+        strength_(std::min<int>(strength, static_cast<int>(axes.size()))),
+        random_(seed),
+        rules_of_(axes.size()),
+        blocked_(rules.size(), 0) {
+    for (std::size_t r = 0; r < rules.size(); ++r)
+      for (const std::size_t axis : rules[r].axes) rules_of_[axis].push_back(r);
+  }
+
+  Covering build() {
+    if (axes_.empty()) {
+      covering_.settings.emplace_back();
+      return std::move(covering_);
+    }
+    auto open = combinations_of(axes_, strength_);
+    covering_.combinations = open.size();
+    shuffle(open, random_);
+    for (const auto& combination : open) is_open(combination) = 1;
+    for (const auto& combination : open) {
+      if (is_open(combination) == 0) continue;
+      if (!is_possible(combination)) {
+        covering_.uncovered.push_back({combination, blocking(), true});
+      } else if (const auto setting = best_with(combination)) {
+        covering_.settings.push_back(*setting);
+        mark(*setting);
+        continue;
+      } else {
+        covering_.uncovered.push_back({combination, blocking(), false});
+      }
+      is_open(combination) = 0;
+    }
+    return std::move(covering_);
+  }
+
+private:
+  Setting none() const { return {std::vector<int>(axes_.size(), -1), std::vector<int>(axes_.size(), -1)}; }
+
+  /// Whether the combination has still to be covered.
+  char& is_open(const Combination& combination) {
+    auto& of_axes = open_[combination.axes];
+    if (of_axes.empty()) {
+      std::size_t size = 1;
+      for (const std::size_t axis : combination.axes) size *= axes_[axis].levels.size();
+      of_axes.assign(size, 0);
+    }
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < combination.axes.size(); ++i)
+      at = at * axes_[combination.axes[i]].levels.size() + static_cast<std::size_t>(combination.levels[i]);
+    return of_axes[at];
+  }
+
+  void mark(const Setting& setting) {
+    each_choice(axes_.size(), strength_, [&](const std::vector<std::size_t>& choice) {
+      Combination combination{choice, {}};
+      for (const std::size_t axis : choice) combination.levels.push_back(setting.level[axis]);
+      is_open(combination) = 0;
+    });
+  }
+
+  bool keeps_rules(const Setting& setting, std::size_t axis) {
+    for (const std::size_t r : rules_of_[axis]) {
+      const Rule& rule = rules_[r];
+      const bool asked = rule.limits || std::all_of(rule.axes.begin(), rule.axes.end(),
+                                                    [&](std::size_t other) { return setting.level[other] >= 0; });
+      if (asked && !rule.holds(setting)) {
+        ++blocked_[r];
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Whether the first value of the level keeps the limits; no other does where it does not.
+  bool keeps_limits(Setting& setting, std::size_t axis) {
+    setting.member[axis] = 0;
+    for (const std::size_t r : rules_of_[axis])
+      if (rules_[r].limits && !rules_[r].holds(setting)) {
+        ++blocked_[r];
+        return false;
+      }
+    return true;
+  }
+
+  /// Sets an axis to some value of the level that keeps the rules.
+  bool set(Setting& setting, std::size_t axis, int level) {
+    const auto& members = axes_[axis].levels[static_cast<std::size_t>(level)];
+    const auto size = members.size();
+    const auto first = size == 1 ? 0 : random_() % size;
+    setting.level[axis] = level;
+    const bool open = size == 1 || keeps_limits(setting, axis);
+    for (std::size_t i = 0; open && i < size && i < kMembersTried; ++i) {
+      setting.member[axis] = static_cast<int>((first + i) % size);
+      if (keeps_rules(setting, axis)) return true;
+    }
+    setting.level[axis] = setting.member[axis] = -1;
+    return false;
+  }
+
+  /// Whether some values of those levels keep the rules over these axes alone.
+  bool is_possible(const Combination& combination) {
+    std::fill(blocked_.begin(), blocked_.end(), 0);
+    Setting setting = none();
+    const std::function<bool(std::size_t)> from = [&](std::size_t i) {
+      if (i == combination.axes.size()) return true;
+      const std::size_t axis = combination.axes[i];
+      const auto& members = axes_[axis].levels[static_cast<std::size_t>(combination.levels[i])];
+      setting.level[axis] = combination.levels[i];
+      const bool open = keeps_limits(setting, axis);
+      for (std::size_t m = 0; open && m < members.size(); ++m) {
+        setting.member[axis] = static_cast<int>(m);
+        if (keeps_rules(setting, axis) && from(i + 1)) return true;
+      }
+      setting.level[axis] = setting.member[axis] = -1;
+      return false;
+    };
+    return from(0);
+  }
+
+  /// New combinations that the level would add to what is set.
+  int gain(const Setting& setting, const std::vector<std::size_t>& done, std::size_t axis, int level) {
+    int sum = 0;
+    if (strength_ == 1) return is_open({{axis}, {level}});
+    each_choice(done.size(), std::min<int>(strength_ - 1, static_cast<int>(done.size())),
+                [&](const std::vector<std::size_t>& choice) {
+                  if (static_cast<int>(choice.size()) != strength_ - 1) return;
+                  std::vector<std::pair<std::size_t, int>> parts{{axis, level}};
+                  for (const std::size_t i : choice) parts.emplace_back(done[i], setting.level[done[i]]);
+                  std::sort(parts.begin(), parts.end());
+                  Combination combination;
+                  for (const auto& [a, l] : parts) combination.axes.push_back(a), combination.levels.push_back(l);
+                  sum += is_open(combination);
+                });
+    return sum;
+  }
+
+  std::optional<Setting> with(const Combination& combination, int& gained) {
+    Setting setting = none();
+    std::vector<std::size_t> done;
+    for (std::size_t i = 0; i < combination.axes.size(); ++i) {
+      if (!set(setting, combination.axes[i], combination.levels[i])) return std::nullopt;
+      done.push_back(combination.axes[i]);
+    }
+    std::vector<std::size_t> rest;
+    for (std::size_t axis = 0; axis < axes_.size(); ++axis)
+      if (setting.level[axis] < 0) rest.push_back(axis);
+    shuffle(rest, random_);
+    gained = 1;
+    for (const std::size_t axis : rest) {
+      std::vector<std::pair<int, int>> levels;  // gain, level
+      for (int level = 0; level < static_cast<int>(axes_[axis].levels.size()); ++level)
+        levels.emplace_back(gain(setting, done, axis, level), level);
+      shuffle(levels, random_);
+      std::stable_sort(levels.begin(), levels.end(), [](auto& a, auto& b) { return a.first > b.first; });
+      const auto fits = std::find_if(levels.begin(), levels.end(),
+                                     [&](const auto& level) { return set(setting, axis, level.second); });
+      if (fits == levels.end()) return std::nullopt;
+      gained += fits->first;
+      done.push_back(axis);
+    }
+    return setting;
+  }
+
+  std::optional<Setting> best_with(const Combination& combination) {
+    std::optional<Setting> best;
+    int most = -1, found = 0;
+    std::fill(blocked_.begin(), blocked_.end(), 0);
+    for (int attempt = 0; attempt < kAttempts && found < kCandidates; ++attempt) {
+      int gained = 0;
+      auto setting = with(combination, gained);
+      if (!setting) continue;
+      ++found;
+      if (gained > most) most = gained, best = std::move(setting);
+    }
+    return best;
+  }
+
+  /// The rule that was broken the most since the attempts began.
+  std::string blocking() const {
+    const auto most = std::max_element(blocked_.begin(), blocked_.end());
+    return most == blocked_.end() || *most == 0 ? "" : rules_[static_cast<std::size_t>(most - blocked_.begin())].name;
+  }
+
+  const std::vector<Axis>& axes_;
+  const std::vector<Rule>& rules_;
+  int strength_;
+  std::mt19937_64 random_;
+  std::vector<std::vector<std::size_t>> rules_of_;
+  std::vector<long> blocked_;
+  std::map<std::vector<std::size_t>, std::vector<char>> open_;
+  Covering covering_;
+};
+
+}  // namespace
+
+std::vector<Combination> combinations_of(const std::vector<Axis>& axes, int strength) {
+  std::vector<Combination> all;
+  each_choice(axes.size(), strength, [&](const std::vector<std::size_t>& choice) {
+    std::vector<int> levels(choice.size(), 0);
+    for (;;) {
+      all.push_back({choice, levels});
+      std::size_t i = choice.size();
+      while (i > 0 && levels[i - 1] + 1 == static_cast<int>(axes[choice[i - 1]].levels.size())) levels[--i] = 0;
+      if (i == 0) return;
+      ++levels[i - 1];
+    }
+  });
+  return all;
+}
+
+bool has(const Setting& setting, const Combination& combination) {
+  for (std::size_t i = 0; i < combination.axes.size(); ++i)
+    if (setting.level[combination.axes[i]] != combination.levels[i]) return false;
+  return true;
+}
+
+Covering cover(const std::vector<Axis>& axes, const std::vector<Rule>& rules, int strength, std::uint64_t seed) {
+  return Builder(axes, rules, strength, seed).build();
+}
+
+}  // namespace attest::judge

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/regimes.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "attest/judge/work.hpp"
+
+namespace attest::judge {
+namespace {
+
+std::vector<std::int64_t> range(std::int64_t from, std::int64_t to) {
+  std::vector<std::int64_t> all;
+  for (auto size = from; size <= to; ++size) all.push_back(size);
+  return all;
+}
+
+/// Classes of sizes: kernels go wrong at one, below the length of a vector, and beside the borders of tiles. Of widths,
+/// one class is on both sides of a border.
+std::vector<std::vector<std::int64_t>> classes_of_sizes(bool tokens) {
+  std::vector<std::vector<std::int64_t>> classes{{0}, {1}, range(2, 13), {16, 32}, {64, 128}, range(130, 200)};
+  const std::vector<std::vector<std::int64_t>> beside{{15, 31, 63, 127}, {17, 33, 65, 129}};
+  if (tokens) {
+    classes.insert(classes.end(), beside.begin(), beside.end());
+    classes.push_back(range(257, 400));
+  } else {
+    classes.push_back(beside[0]);
+    classes.back().insert(classes.back().end(), beside[1].begin(), beside[1].end());
+  }
+  return classes;
+}
+
+constexpr std::size_t kFewestSizes = 3;      // that an axis of a size has where the kernel allows so many
+constexpr std::int64_t kLargestSize = 8192;  // that is looked for where the classes have too few
+constexpr std::size_t kMostSettings = 5;     // of a parameter that is a number
+constexpr double kLittleWork = 2.0e4;        // of one case with all of its heads
+constexpr double kRoom = 1.5;                // beyond what any two levels need
+constexpr double kMostOperations = 1.0e6;    // of the error model, for one batch
+constexpr double kSmallest = 8;              // times the smallest case of a kernel that has only large ones
+constexpr auto kSharing = "heads per group";
+
+/// Each distinct number in the text of a condition.
+std::vector<double> numbers_in(const std::string& text) {
+  std::vector<double> numbers;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool starts = std::isdigit(static_cast<unsigned char>(text[at])) &&
+                        (at == 0 || (!std::isalnum(static_cast<unsigned char>(text[at - 1])) && text[at - 1] != '_'));
+    std::size_t used = 1;
+    if (starts) numbers.push_back(std::stod(text.substr(at), &used));
+    at += used;
+  }
+  return numbers;
+}
+
+bool concerns(const Expression& condition, const std::string& name) {
+  const auto names = condition.variables();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string text_of_setting(const std::optional<ParameterSetting>& setting) {
+  if (!setting) return "default";
+  return std::visit([](const auto& value) { return fmt::format("{}", value); }, *setting);
+}
+
+/// A few of many, the first, the last and some between.
+template <class T>
+void thin(std::vector<T>& items, std::size_t most) {
+  if (items.size() <= most) return;
+  std::vector<T> kept;
+  for (std::size_t i = 0; i < most; ++i) kept.push_back(items[i * (items.size() - 1) / (most - 1)]);
+  items = std::move(kept);
+}
+
+}  // namespace
+
+/// Makes the axes and rules of a kernel.
+struct Regimes::Maker {
+  Regimes& regimes;
+  const Kernel& kernel;
+  const Spec& spec = *kernel.spec;
+  std::vector<Expression> conditions{};  // the kernel's and the equation's
+
+  void make() {
+    conditions = kernel.capabilities.conditions();
+    for (const auto& constraint : spec.constraints)
+      if (constraint.require) conditions.push_back(*constraint.require);
+    if (const auto* form = spec.form(kernel.info.form); form && !form->when.empty())
+      conditions.push_back(Expression::parse(form->when));
+    for (const auto& size : spec.sizes) add_size(size);
+    for (const auto& parameter : spec.parameters) add_parameter(parameter);
+    for (const auto& input : spec.inputs) add_input(input);
+    add_draws();
+    add_magnitudes();
+    if (regimes.grid_) add_grid();
+    for (const auto& condition : conditions) add_rule(condition);
+    add_order();
+    add_work();
+  }
+
+  std::size_t add(std::string name, Meaning meaning, std::vector<std::vector<std::int64_t>> levels) {
+    regimes.axes_.push_back({std::move(name), std::move(levels)});
+    regimes.meanings_.push_back(std::move(meaning));
+    return regimes.axes_.size() - 1;
+  }
+
+  /// Whether the conditions on that name alone hold for a value of it.
+  bool alone(const std::string& name, const Value& value) const {
+    return std::all_of(conditions.begin(), conditions.end(), [&](const Expression& condition) {
+      if (condition.variables() != std::vector{name}) return true;
+      return condition.holds([&](std::string_view) { return std::optional(value); });
+    });
+  }
+
+  void add_size(const SizeSpec& size) {
+    const auto allowed = [&](std::int64_t value) {
+      return (value > 0 || size.smallest == 0) && alone(size.name, Value(static_cast<double>(value)));
+    };
+    std::vector<std::vector<std::int64_t>> levels;
+    std::set<std::int64_t> all;
+    const auto add_level = [&](const std::vector<std::int64_t>& members) {
+      std::vector<std::int64_t> kept;
+      for (const auto member : members)
+        if (allowed(member) && all.insert(member).second) kept.push_back(member);
+      if (!kept.empty()) levels.push_back(std::move(kept));
+    };
+    for (const auto& members : classes_of_sizes(size.tokens)) add_level(members);
+    for (const auto& condition : conditions)
+      if (concerns(condition, size.name))
+        for (const double number : numbers_in(condition.text()))
+          if (number <= static_cast<double>(kLargestSize)) add_level({static_cast<std::int64_t>(number)});
+    for (std::int64_t value = 1; value <= kLargestSize && all.size() < kFewestSizes; ++value) add_level({value});
+    if (levels.empty())
+      throw SpecError(fmt::format("{}: '{}' leaves no size {} from 0 to {}", spec.id, kernel.capabilities.text(),
+                                  size.name, kLargestSize));
+    std::sort(levels.begin(), levels.end());
+    add(size.name, {Kind::size}, std::move(levels));
+  }
+
+  void add_parameter(const ParameterDeclaration& parameter) {
+    using Type = ParameterDeclaration::Type;
+    std::vector<std::optional<ParameterSetting>> settings;
+    if (parameter.type == Type::boolean) settings = {false, true};
+    for (const auto& choice : parameter.choices) settings.emplace_back(choice);
+    if (parameter.type == Type::integer || parameter.type == Type::real) settings = numbers_of(parameter);
+    const auto fits = [&](const std::optional<ParameterSetting>& setting) {
+      if (kernel.capabilities.at_default(parameter.name) && setting && setting != parameter.fallback) return false;
+      const auto value =
+          lookup(spec, {}, setting ? Parameters{{parameter.name, *setting}} : Parameters{}, parameter.name);
+      return !value || alone(parameter.name, *value);
+    };
+    std::erase_if(settings, [&](const auto& setting) { return !fits(setting); });
+    if (settings.empty()) settings.emplace_back();  // its default
+    std::vector<std::vector<std::int64_t>> levels;
+    for (std::size_t i = 0; i < settings.size(); ++i) levels.push_back({static_cast<std::int64_t>(i)});
+    add(parameter.name, {Kind::parameter, std::move(settings)}, std::move(levels));
+  }
+
+  /// The default, what the golden cases have, and what conditions name.
+  std::vector<std::optional<ParameterSetting>> numbers_of(const ParameterDeclaration& parameter) const {
+    std::set<double> numbers;
+    for (const auto& group : spec.vectors)
+      for (const auto& entry : group.entries)
+        if (const auto at = entry.parameters.find(parameter.name); at != entry.parameters.end())
+          numbers.insert(std::get<double>(*lookup(spec, {}, entry.parameters, parameter.name)));
+    for (const auto& condition : kernel.capabilities.conditions())
+      if (concerns(condition, parameter.name))
+        for (const double number : numbers_in(condition.text())) numbers.insert(number);
+    std::vector<double> some(numbers.begin(), numbers.end());
+    thin(some, kMostSettings - 1);
+    std::vector<std::optional<ParameterSetting>> settings{std::nullopt};
+    for (const double number : some)
+      settings.emplace_back(parameter.type == ParameterDeclaration::Type::integer
+                                ? ParameterSetting(static_cast<Index>(number))
+                                : ParameterSetting(number));
+    std::erase_if(settings, [&](const auto& setting) { return setting && setting == parameter.fallback; });
+    return settings;
+  }
+
+  void add_input(const TensorDeclaration& input) {
+    std::vector<std::vector<std::int64_t>> levels;  // 0 absent, 1 drawn, 2 zeros
+    if (input.optional) levels.push_back({0});
+    if (!input.optional || kernel.capabilities.gives(input.name)) {
+      levels.push_back({1});
+      if (input.state) levels.push_back({2});
+    }
+    if (levels.size() > 1) add(input.name, {Kind::input}, std::move(levels));
+  }
+
+  /// Inputs that choose what is computed: masks, biases, positions; as the golden cases of each flag draw them.
+  void add_draws() {
+    const auto chooses = [&](const TensorDeclaration& input) {
+      return input.element != Element::real || input.role == Role::bias;
+    };
+    Meaning meaning{Kind::draw};
+    std::set<std::map<std::string, std::string>> seen;
+    std::vector<std::vector<std::int64_t>> levels;
+    for (const auto& group : spec.vectors) {
+      std::map<std::string, std::string> fill;
+      bool only_those = group.same_bits.empty();
+      for (const auto& [name, recipe] : group.fill)
+        if (const auto& input = *spec.input(name); chooses(input))
+          fill[name] = recipe;
+        else
+          only_those = false;
+      const bool given = std::all_of(fill.begin(), fill.end(), [&](const auto& named) {
+        return !spec.input(named.first)->optional || kernel.capabilities.gives(named.first);
+      });
+      if (!only_those || !given || !seen.insert(fill).second) continue;
+      levels.push_back({static_cast<std::int64_t>(meaning.flags.size())});
+      meaning.flags.push_back(group.flag);
+    }
+    if (meaning.flags.empty()) return;
+    const auto flags = meaning.flags;
+    const auto axis = add("draw", std::move(meaning), std::move(levels));
+    for (std::size_t f = 0; f < flags.size(); ++f)
+      for (const auto& [name, _] : spec.group(flags[f])->fill)
+        if (const auto input = axis_of(name); input)
+          regimes.rules_.push_back({fmt::format("draw '{}' is of {}", flags[f], name),
+                                    {*input, axis},
+                                    [this_ = &regimes, f, axis, input = *input](const Setting& s) {
+                                      return this_->value(s, axis) != static_cast<std::int64_t>(f) ||
+                                             this_->value(s, input) == 1;
+                                    }});
+  }
+
+  void add_magnitudes() {
+    // 0 as drawn, 1 all inputs small, 2 what the outputs are linear in large
+    const bool linear = std::any_of(spec.laws.begin(), spec.laws.end(), [](const LawClaim& claim) {
+      return claim.law == "linear" || claim.law == "affine";
+    });
+    std::vector<std::vector<std::int64_t>> levels{{0}, {1}};
+    if (linear) levels.push_back({2});
+    add("magnitude", {Kind::magnitude}, std::move(levels));
+  }
+
+  void add_grid() {
+    add(kGridNames[0], {Kind::entries}, {{1}, {2}, {3}, {5}});
+    const auto heads = add(name_of_heads(), {Kind::heads}, {{1}, {3}, {8}, {32}});
+    if (std::none_of(spec.inputs.begin(), spec.inputs.end(),
+                     [](const TensorDeclaration& input) { return input.sharing == Sharing::group; }))
+      return;
+    const auto sharing = add(kSharing, {Kind::sharing}, {{1}, {2}, {4}, {0}});  // 0: all
+    regimes.rules_.push_back(
+        {"groups divide the heads", {heads, sharing}, [&r = regimes, heads, sharing](const Setting& s) {
+           const auto all = r.value(s, heads), per = r.value(s, sharing);
+           return per == 0 ? all > 4 || all == 3 : all % per == 0;
+         }});
+  }
+
+  /// An equation may have a size of that name.
+  std::string name_of_heads() const { return spec.size(kGridNames[1]) ? "heads of a batch" : kGridNames[1]; }
+
+  std::optional<std::size_t> axis_of(std::string_view name) const { return regimes.axis_of(name); }
+
+  void add_rule(const Expression& condition) {
+    std::set<std::size_t> axes;
+    for (const auto& name : condition.variables())
+      for (const auto& varied : name == kGridNames[2] && !axis_of(name)
+                                    ? std::vector<std::string>{name_of_heads(), kSharing}
+                                    : std::vector{name})
+        if (const auto axis = axis_of(varied)) axes.insert(*axis);
+    if (condition.variables().size() == 1 && spec.size(condition.variables()[0])) return;  // all values were asked
+    const auto holds = [&r = regimes, condition](const Setting& setting) {
+      try {
+        return condition.holds([&](std::string_view name) { return r.variable(setting, name); });
+      } catch (const std::invalid_argument&) {
+        return false;  // over a parameter that is left to a default which depends on the sizes
+      }
+    };
+    regimes.rules_.push_back({condition.text(), {axes.begin(), axes.end()}, holds});
+  }
+
+  /// Which of the first two token sizes is larger.
+  void add_order() {
+    const auto tokens = kernel.token_sizes();
+    if (tokens.size() < 2) return;
+    const auto one = *axis_of(tokens[0]), other = *axis_of(tokens[1]);
+    const auto axis = add(tokens[0] + " - " + tokens[1], {Kind::order}, {{-1}, {0}, {1}});
+    regimes.rules_.push_back({"the order of " + tokens[0] + " and " + tokens[1],
+                              {one, other, axis},
+                              [&r = regimes, one, other, axis](const Setting& s) {
+                                const auto a = r.value(s, one), b = r.value(s, other);
+                                return (a > b) - (a < b) == r.value(s, axis);
+                              }});
+  }
+
+  /// Certificates and calls take time: the work of a case is limited to little more than what the two most costly
+  /// levels need together, and to what takes a fraction of a second. What is not set yet counts as the least.
+  void add_work() {
+    std::vector<std::size_t> axes;
+    for (std::size_t axis = 0; axis < regimes.axes_.size(); ++axis) {
+      const Kind kind = regimes.meanings_[axis].kind;
+      if (kind == Kind::size || kind == Kind::entries || kind == Kind::heads) axes.push_back(axis);
+    }
+    const auto work = [&r = regimes, axes](const Setting& setting) {
+      Sizes sizes;
+      double problems = 1;
+      for (const std::size_t axis : axes) {
+        const bool is_set = setting.level[axis] >= 0;
+        const auto value = is_set ? r.value(setting, axis) : r.axes_[axis].levels[0][0];
+        if (r.meanings_[axis].kind == Kind::size)
+          sizes[r.axes_[axis].name] = value;
+        else
+          problems *= static_cast<double>(value);
+      }
+      return problems * work_of(*r.spec_, sizes, {});
+    };
+    Setting setting{std::vector<int>(regimes.axes_.size(), -1), std::vector<int>(regimes.axes_.size(), 0)};
+    const auto set_highest = [&](std::size_t axis) {
+      setting.level[axis] = static_cast<int>(regimes.axes_[axis].levels.size()) - 1;
+    };
+    double needed = kLittleWork;
+    for (const std::size_t one : axes)
+      for (const std::size_t other : axes) {
+        set_highest(one), set_highest(other);
+        needed = std::max(needed, kRoom * work(setting));
+        setting.level[one] = setting.level[other] = -1;
+      }
+    const double limit =
+        std::max(std::min(needed, kMostOperations / operations_by_work(spec)), kSmallest * work(setting));
+    fmt::print(stderr, "needed {} ratio {} limit {}\n", needed, operations_by_work(spec), limit);
+    regimes.rules_.push_back({"the work of one case is limited", axes,
+                              [work, limit](const Setting& one) { return work(one) <= limit; }, true});
+  }
+};
+
+Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, int strength, std::uint64_t seed)
+    : spec_(kernel.spec), storage_(profile.storage), grid_(kernel.info.layout != "nd") {
+  Maker{*this, kernel}.make();
+  if (strength > 0) covering_ = cover(axes_, rules_, strength, seed);
+}
+
+std::optional<std::size_t> Regimes::axis_of(std::string_view name) const {
+  for (std::size_t axis = 0; axis < axes_.size(); ++axis)
+    if (axes_[axis].name == name) return axis;
+  return std::nullopt;
+}
+
+std::int64_t Regimes::value(const Setting& setting, std::size_t axis) const {
+  return axes_[axis]
+      .levels[static_cast<std::size_t>(setting.level[axis])][static_cast<std::size_t>(setting.member[axis])];
+}
+
+golden::Grid Regimes::grid_of(const Setting& setting) const {
+  golden::Grid grid;
+  std::int64_t per_group = 1;
+  for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+    const Kind kind = meanings_[axis].kind;
+    if (kind == Kind::entries) grid.entries = value(setting, axis);
+    if (kind == Kind::heads) grid.heads = value(setting, axis);
+    if (kind == Kind::sharing) per_group = value(setting, axis);
+  }
+  grid.groups = per_group == 0 ? 1 : grid.heads / per_group;
+  return grid;
+}
+
+std::optional<Value> Regimes::variable(const Setting& setting, std::string_view name) const {
+  const auto axis = axis_of(name);
+  const Kind kind = axis ? meanings_[*axis].kind : Kind::order;
+  if (kind == Kind::size) return Value(static_cast<double>(value(setting, *axis)));
+  if (kind == Kind::parameter) {
+    const auto& chosen = meanings_[*axis].settings[static_cast<std::size_t>(value(setting, *axis))];
+    return lookup(*spec_, {}, chosen ? Parameters{{std::string(name), *chosen}} : Parameters{}, name);
+  }
+  if (!grid_) return Value(1.0);
+  const golden::Grid grid = grid_of(setting);
+  return Value(static_cast<double>(name == kGridNames[0]   ? grid.entries
+                                   : name == kGridNames[1] ? grid.heads
+                                                           : grid.groups));
+}
+
+golden::Case Regimes::case_of(const Setting& setting, std::uint64_t seed) const {
+  golden::Case c;
+  c.spec = spec_;
+  c.flag = spec_->vectors.front().flag;
+  c.exact = name(storage_);
+  c.seed = seed;
+  c.grid = grid_of(setting);
+  for (const auto& input : spec_->inputs) {
+    const auto axis = axis_of(input.name);
+    if (input.optional && axis && value(setting, *axis) != 0) c.with.push_back(input.name);
+    if (axis && value(setting, *axis) == 2) c.magnitudes[input.name] = 0;
+  }
+  for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+    const auto chosen = static_cast<std::size_t>(value(setting, axis));
+    switch (const Meaning& meaning = meanings_[axis]; meaning.kind) {
+      case Kind::size: c.sizes[axes_[axis].name] = value(setting, axis); break;
+      case Kind::parameter:
+        if (meaning.settings[chosen]) c.parameters[axes_[axis].name] = *meaning.settings[chosen];
+        break;
+      case Kind::draw: c.flag = meaning.flags[chosen]; break;
+      case Kind::magnitude: set_magnitude(c, value(setting, axis)); break;
+      case Kind::input:
+      case Kind::order:
+      case Kind::entries:
+      case Kind::heads:
+      case Kind::sharing: break;
+    }
+  }
+  return c;
+}
+
+void Regimes::set_magnitude(golden::Case& c, std::int64_t magnitude) const {
+  const bool narrow = storage_ == DType::f16;
+  const auto scale = [&](const TensorDeclaration& input, double factor) {
+    if (input.element == attest::Element::real && input.role != Role::bias)
+      c.magnitudes.try_emplace(input.name, factor);
+  };
+  if (magnitude == 1)
+    for (const auto& input : spec_->inputs) scale(input, narrow ? 0x1p-3 : 0x1p-20);
+  if (magnitude == 2)
+    for (const auto& claim : spec_->laws)
+      if (claim.law == "linear" || claim.law == "affine")
+        for (const auto& name : claim.of) scale(*spec_->input(name), narrow ? 0x1p3 : 0x1p12);
+}
+
+std::string Regimes::text_of(std::size_t axis, const std::vector<int>& levels) const {
+  const std::string& name = axes_[axis].name;
+  const Meaning& meaning = meanings_[axis];
+  std::vector<std::string> texts;
+  for (const int level : levels) {
+    const auto& members = axes_[axis].levels[static_cast<std::size_t>(level)];
+    const auto first = members.front(), last = members.back();
+    const auto at = static_cast<std::size_t>(first);
+    switch (meaning.kind) {
+      case Kind::parameter: texts.push_back(text_of_setting(meaning.settings[at])); break;
+      case Kind::input: texts.emplace_back(first == 0 ? "absent" : first == 1 ? "given" : "zeros"); break;
+      case Kind::order: texts.emplace_back(first < 0 ? "negative" : first == 0 ? "0" : "positive"); break;
+      case Kind::draw: texts.push_back(meaning.flags[at]); break;
+      case Kind::magnitude: texts.emplace_back(first == 0 ? "1" : first == 1 ? "small" : "large"); break;
+      case Kind::sharing: texts.push_back(first == 0 ? "all" : fmt::format("{}", first)); break;
+      case Kind::size:
+      case Kind::entries:
+      case Kind::heads:
+        if (members.size() > 4)
+          texts.push_back(fmt::format("{} to {}", first, last));
+        else
+          texts.push_back(fmt::format("{}", fmt::join(members, ", ")));
+    }
+  }
+  const bool one = texts.size() == 1 && texts[0].find(' ') == std::string::npos;
+  return one ? fmt::format("{} = {}", name, texts[0]) : fmt::format("{} in {{{}}}", name, fmt::join(texts, ", "));
+}
+
+std::string Regimes::text_of(const Combination& combination) const {
+  std::string text;
+  for (std::size_t i = 0; i < combination.axes.size(); ++i)
+    text += (i > 0 ? " and " : "") + text_of(combination.axes[i], {combination.levels[i]});
+  return text;
+}
+
+std::string Regimes::condition_of(const std::vector<std::size_t>& judged,
+                                  const std::vector<std::size_t>& failed) const {
+  /// What failing settings have in common along one axis.
+  struct Literal {
+    std::string text;
+    std::function<bool(const Setting&)> holds;
+  };
+  const auto& settings = covering_.settings;
+  std::vector<Literal> literals;
+  for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+    std::set<int> levels;
+    std::set<std::int64_t> values;
+    for (const std::size_t s : failed) levels.insert(settings[s].level[axis]), values.insert(value(settings[s], axis));
+    literals.push_back({text_of(axis, {levels.begin(), levels.end()}),
+                        [axis, levels](const Setting& s) { return levels.count(s.level[axis]) > 0; }});
+    if (meanings_[axis].kind != Kind::size) continue;
+    const auto low = *values.begin(), high = *values.rbegin();
+    literals.push_back({fmt::format("{} >= {}", axes_[axis].name, low),
+                        [this, axis, low](const Setting& s) { return value(s, axis) >= low; }});
+    literals.push_back({fmt::format("{} <= {}", axes_[axis].name, high),
+                        [this, axis, high](const Setting& s) { return value(s, axis) <= high; }});
+  }
+  std::vector<std::size_t> passed;
+  for (const std::size_t s : judged)
+    if (std::find(failed.begin(), failed.end(), s) == failed.end()) passed.push_back(s);
+  const auto excluded = [&](const Literal& literal, const std::vector<std::size_t>& of) {
+    return std::count_if(of.begin(), of.end(), [&](std::size_t s) { return !literal.holds(settings[s]); });
+  };
+  std::vector<const Literal*> chosen;
+  for (auto rest = passed; !rest.empty() && !failed.empty();) {
+    const auto best = std::max_element(literals.begin(), literals.end(), [&](const Literal& a, const Literal& b) {
+      return excluded(a, rest) < excluded(b, rest);
+    });
+    if (excluded(*best, rest) == 0) return "";
+    chosen.push_back(&*best);
+    std::erase_if(rest, [&](std::size_t s) { return !best->holds(settings[s]); });
+  }
+  // One that was chosen first may not be needed in the end.
+  std::vector<char> needed(chosen.size(), 1);
+  for (char& one : needed) {
+    one = 0;
+    one = std::any_of(passed.begin(), passed.end(), [&](std::size_t s) {
+      for (std::size_t i = 0; i < chosen.size(); ++i)
+        if (needed[i] && !chosen[i]->holds(settings[s])) return false;
+      return true;
+    });
+  }
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    if (needed[i]) texts.push_back(chosen[i]->text);
+  return fmt::format("{}", fmt::join(texts, " and "));
+}
+
+std::shared_ptr<const Regimes> KnownRegimes::of(const Kernel& kernel, const golden::Profile& profile, int strength,
+                                                std::uint64_t seed) {
+  const auto* form = kernel.spec->form(kernel.info.form);
+  const std::string key =
+      fmt::format("{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.info.layout == "nd", name(profile.storage),
+                  kernel.is_gradient(), kernel.capabilities.text(), form ? form->when : "", strength, seed);
+  auto& known = known_[key];
+  if (!known) known = std::make_shared<const Regimes>(kernel, profile, strength, seed);
+  return known;
+}
+
+}  // namespace attest::judge

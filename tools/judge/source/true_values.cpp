@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/true_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "attest/golden/agreement.hpp"
+#include "attest/golden/rows.hpp"
+#include "attest/judge/faults.hpp"
+#include "attest/judge/select.hpp"
+#include "attest/judge/work.hpp"
+
+namespace attest::judge {
+namespace {
+
+constexpr int kDraws = 3;                    // of other seeds, where the inputs break a condition on data
+constexpr std::uint64_t kDrawStep = 100000;  // between their seeds
+constexpr double kOperations = 5.0e5;        // of a batch, by the error model
+constexpr std::size_t kSomeProblems = 3, kFewestRows = 4, kMostRows = 16;
+constexpr auto kAllRows = std::numeric_limits<std::size_t>::max() / 2;
+
+/// The first, the last, and others below n: those beside powers of two, and by chance.
+std::vector<Index> some_of(Index n, std::size_t most, std::mt19937_64& random) {
+  std::set<Index> some;
+  if (n > 0) some = {0, n - 1};
+  if (n <= static_cast<Index>(most))
+    for (Index i = 0; i < n; ++i) some.insert(i);
+  std::vector<Index> borders;
+  for (Index power = 16; power < n; power *= 2) borders.insert(borders.end(), {power - 1, power});
+  while (some.size() < most / 2 && !borders.empty()) {
+    const auto at = borders.begin() + static_cast<std::ptrdiff_t>(random() % borders.size());
+    some.insert(*at);
+    borders.erase(at);
+  }
+  while (some.size() < std::min(most, static_cast<std::size_t>(n)))
+    some.insert(static_cast<Index>(random() % static_cast<std::uint64_t>(n)));
+  return {some.begin(), some.end()};
+}
+
+/// What of a batch is judged: of every problem all rows while that costs little, then rows of a few problems.
+struct Plan {
+  std::size_t problems, rows;
+};
+
+/// `problem` is one of so many of a batch.
+Plan plan_of(const Problem& problem, std::size_t number) {
+  Index n = 1;
+  reference::WantedRows last, two;
+  for (const auto& output : problem.spec->outputs) {
+    const Index height = output.shape.empty() ? 0 : problem.sizes.at(output.shape[0]);
+    if (height < 2) continue;
+    n = std::max(n, height);
+    last[output.shape[0]] = {height - 1};
+    two[output.shape[0]] = {height / 2, height - 1};
+  }
+  const double of_last = operations(problem, last);
+  const double of_each = n == 1 ? 0 : std::max(operations(problem, two) - of_last, 1.0);
+  const double of_none = std::max(of_last - of_each, 0.0), whole = of_none + of_each * static_cast<double>(n);
+  if (static_cast<double>(number) * whole <= kOperations) return {number, kAllRows};
+  const std::size_t problems = std::min(number, kSomeProblems);
+  const double of_one = kOperations / static_cast<double>(problems);
+  if (whole <= of_one || n == 1) return {problems, kAllRows};
+  const double rows = std::floor((of_one - of_none) / of_each);
+  return {problems, rows >= static_cast<double>(kMostRows)     ? kMostRows
+                    : rows <= static_cast<double>(kFewestRows) ? kFewestRows
+                                                               : static_cast<std::size_t>(rows)};
+}
+
+std::vector<std::size_t> problems_to_judge(std::size_t problems, std::size_t most, std::mt19937_64& random) {
+  std::vector<std::size_t> judged;
+  for (const Index p : some_of(static_cast<Index>(problems), std::min(most, problems), random))
+    judged.push_back(static_cast<std::size_t>(p));
+  return judged;
+}
+
+reference::WantedRows rows_to_judge(const golden::Case& c, std::size_t most, std::mt19937_64& random) {
+  reference::WantedRows rows;
+  for (const auto& output : c.spec->outputs)
+    if (!output.shape.empty() && c.sizes.at(output.shape[0]) > static_cast<Index>(most))
+      rows[output.shape[0]] = some_of(c.sizes.at(output.shape[0]), most, random);
+  return rows;
+}
+
+/// Whether a correct kernel has no overflow or underflow on the way that leaves nothing of a value.
+bool is_bounded(const golden::CertifiedTensors& results) {
+  return std::all_of(results.begin(), results.end(), [](const auto& result) {
+    const auto& tensor = result.second;
+    for (const auto& channel : tensor.bound)
+      for (std::size_t i = 0; i < channel.size(); ++i)
+        if (std::isfinite(tensor.hi[i]) && !std::isfinite(channel[i])) return false;
+    return true;
+  });
+}
+
+/// The form that a kernel says it has, where the error model leaves it out as unstable: its bounds are the kernel's.
+std::string unstable_form(const Kernel& kernel) {
+  const auto* form = kernel.spec->form(kernel.info.form);
+  return form && form->numeric ? form->name : "";
+}
+
+/// Nothing where the inputs are not of the profile, or have no true value that decides. Throws SpecError where they
+/// break a condition on data.
+std::optional<golden::Certified> true_values(const Problem& problem, const Arrays* cotangents,
+                                             const reference::WantedRows& rows, const std::string& unstable,
+                                             const golden::Profile& profile) {
+  if (!golden::exact_in(problem, profile.storage) || !within_range(problem, profile)) return std::nullopt;
+  try {
+    golden::Certified certified;
+    std::vector<std::string> forms;
+    for (const auto& form : problem.spec->forms)
+      if (golden::is_modelled(form, problem) || form.name == unstable) forms.push_back(form.name);
+    certified.outputs = golden::enclose_rows(problem, profile, rows, {forms, cotangents}).outputs;
+    certified.units = profile.name;
+    if ((cotangents && !has_gradient(certified.outputs, profile)) || !is_bounded(certified.outputs))
+      return std::nullopt;
+    return certified;
+  } catch (const golden::Uncertifiable&) {
+    return std::nullopt;
+  }
+}
+
+/// The gradient of what problems share is the sum over them, which a kernel may take in any order.
+void add_to(golden::CertifiedTensor& sum, const golden::CertifiedTensor& one, double additions) {
+  for (std::size_t i = 0; i < sum.hi.size(); ++i) {
+    const double high = sum.hi[i] + one.hi[i];
+    const double lost =
+        std::abs(sum.hi[i]) >= std::abs(one.hi[i]) ? (sum.hi[i] - high) + one.hi[i] : (one.hi[i] - high) + sum.hi[i];
+    sum.lo[i] = static_cast<float>(lost + static_cast<double>(sum.lo[i]) + static_cast<double>(one.lo[i]));
+    sum.hi[i] = high;
+    for (std::size_t channel = 0; channel < sum.bound.size(); ++channel) {
+      sum.bound[channel][i] += one.bound[channel][i];
+      sum.rms[channel][i] = std::hypot(sum.rms[channel][i], one.rms[channel][i]);
+    }
+    // Each term meets at most so many additions.
+    sum.bound[reference::kAccumulate][i] += static_cast<float>(additions * std::abs(one.hi[i]));
+  }
+}
+
+/// Sums gradients over the problems that share an input; all problems are judged, and whole.
+void add_shared_gradients(std::vector<TrueProblem>& judged, const Spec& spec, const golden::Grid& grid) {
+  const auto heads = static_cast<std::size_t>(grid.heads);
+  for (const auto& input : spec.gradient) {
+    const Sharing sharing = spec.input(input)->sharing;
+    const std::size_t together = sharing == Sharing::batch   ? heads
+                                 : sharing == Sharing::group ? heads / static_cast<std::size_t>(grid.groups)
+                                                             : 1;
+    const std::string name = golden::gradient_of(input);
+    if (together == 1 || !judged[0].certified.outputs.count(name)) continue;
+    for (std::size_t first = 0; first < judged.size(); first += together) {
+      auto& sum = judged[first].certified.outputs.at(name);
+      for (std::size_t i = 0; i < sum.hi.size(); ++i)
+        sum.bound[reference::kAccumulate][i] += static_cast<float>(static_cast<double>(together) * std::abs(sum.hi[i]));
+      for (std::size_t p = first + 1; p < first + together; ++p)
+        add_to(sum, judged[p].certified.outputs.at(name), static_cast<double>(together));
+      for (std::size_t p = first + 1; p < first + together; ++p) judged[p].certified.outputs.at(name) = sum;
+    }
+  }
+}
+
+std::string key_of(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile) {
+  return fmt::format("{};{};{};{}", golden::query(c, profile.name), kernel.is_gradient() ? "gradient" : "value",
+                     unstable_form(kernel), kernel.packed() ? kernel.info.form + ";" + kernel.capabilities.text() : "");
+}
+
+}  // namespace
+
+Arrays TrueProblem::judged(const Problem& problem, const Arrays& got) const {
+  Arrays some;
+  for (const auto& [name, array] : got) {
+    const auto& declared = golden::declaration_of(*problem.spec, name);
+    const auto wanted = declared.shape.empty() || golden::is_gradient(name) ? rows.end() : rows.find(declared.shape[0]);
+    if (wanted == rows.end()) {
+      some[name] = array;
+      continue;
+    }
+    Array& part = some[name];
+    part.shape = array.shape;
+    part.shape[0] = static_cast<Index>(wanted->second.size());
+    const Index width = array.shape[0] == 0 ? 0 : array.size() / array.shape[0];
+    for (const Index row : wanted->second)
+      part.values.insert(part.values.end(), array.values.begin() + row * width,
+                         array.values.begin() + (row + 1) * width);
+  }
+  return some;
+}
+
+std::vector<Index> TrueProblem::place(const Spec& spec, const std::string& result, std::vector<Index> at_judged) const {
+  const auto& declared = golden::declaration_of(spec, result);
+  if (declared.shape.empty() || golden::is_gradient(result)) return at_judged;
+  if (const auto wanted = rows.find(declared.shape[0]); wanted != rows.end())
+    at_judged[0] = wanted->second[static_cast<std::size_t>(at_judged[0])];
+  return at_judged;
+}
+
+std::vector<golden::Case> problems_of(const golden::Case& c, const Kernel& kernel) {
+  auto problems = golden::problems_of(c);
+  if (!kernel.packed()) return problems;
+  const auto length = [&](const SizeSpec& size, Index entry) {
+    const Index n = c.sizes.at(size.name), least = std::min<Index>(n, 1);
+    switch (entry) {
+      case 0: return n;
+      case 1: return std::max(least, n * 5 / 8);
+      case 2: return size.smallest == 0 ? 0 : least;
+      case 3: return least;
+      default: return std::max(least, n / 2);
+    }
+  };
+  const auto* form = c.spec->form(kernel.info.form);
+  for (std::size_t p = 0; p < problems.size(); ++p) {
+    Sizes sizes = c.sizes;
+    for (const auto& name : kernel.token_sizes())
+      sizes[name] = length(*c.spec->size(name), static_cast<Index>(p) / c.grid->heads);
+    try {
+      check_sizes(*c.spec, sizes, c.parameters);
+    } catch (const SpecError&) {
+      continue;
+    }
+    if (kernel.capabilities.allow(*c.spec, sizes, c.parameters) &&
+        (!form || holds(form->when, *c.spec, sizes, c.parameters)))
+      problems[p].sizes = sizes;
+  }
+  return problems;
+}
+
+namespace {
+
+/// One draw of a batch, part of it judged.
+struct Attempt {
+  std::string key;
+  TrueBatch batch;
+  std::vector<golden::Case> problems{};
+  std::vector<TrueProblem*> truth{};  // per problem; null: not judged
+  std::atomic<bool> impossible = false;
+
+  Attempt(std::string its_key, golden::Case c) : key(std::move(its_key)), batch{std::move(c)} {}
+
+  /// Draws the first problem and decides what is judged.
+  void begin(const Kernel& kernel) try {
+    const golden::Case& c = batch.name;
+    impossible = false;
+    problems = problems_of(c, kernel);
+    batch.drawn = {std::vector<Problem>(problems.size()), std::vector<Arrays>(problems.size()), c.grid->entries,
+                   c.grid->heads, c.grid->groups};
+    batch.judged.clear();
+    std::mt19937_64 random(c.seed);
+    // Gradients are of whole outputs, and summed over the problems that share an input.
+    Plan plan{problems.size(), kAllRows};
+    if (!kernel.is_gradient()) plan = plan_of(golden::draw(problems[0]), problems.size());
+    for (const std::size_t p : problems_to_judge(problems.size(), plan.problems, random))
+      batch.judged.push_back({p, rows_to_judge(problems[p], plan.rows, random)});
+    truth.assign(problems.size(), nullptr);
+    for (TrueProblem& judged : batch.judged) truth[judged.at] = &judged;
+  } catch (const SpecError&) {
+    impossible = true;
+  }
+
+  void run(std::size_t p, const Kernel& kernel, const golden::Profile& profile) {
+    if (impossible) return;
+    try {
+      Problem& problem = batch.drawn.problems[p] = golden::draw(problems[p]);
+      if (kernel.is_gradient()) batch.drawn.cotangents[p] = golden::draw_cotangents(problems[p]);
+      if (!truth[p]) return;
+      auto certified = true_values(problem, kernel.is_gradient() ? &batch.drawn.cotangents[p] : nullptr, truth[p]->rows,
+                                   unstable_form(kernel), profile);
+      if (certified)
+        truth[p]->certified = std::move(*certified);
+      else
+        impossible = true;
+    } catch (const SpecError&) {
+      impossible = true;
+    }
+  }
+};
+
+void in_parallel(std::size_t jobs, const std::function<void(std::size_t)>& run) {
+  std::exception_ptr failure;
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t j = 0; j < jobs; ++j) {
+    try {
+      run(j);
+    } catch (...) {
+#pragma omp critical(attest_true_values)
+      failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& kernel, const golden::Profile& profile) {
+  if (std::exchange(spec_, kernel.spec) != kernel.spec) known_.clear();
+  std::vector<std::unique_ptr<Attempt>> open;
+  for (const auto& c : cases)
+    if (auto key = key_of(c, kernel, profile); !known_.count(key))
+      open.push_back(std::make_unique<Attempt>(std::move(key), c));
+  // A seed whose inputs break a condition is replaced by another one, for the whole batch.
+  for (int draw = 0; draw < kDraws && !open.empty(); ++draw) {
+    for (const auto& attempt : open)
+      if (draw > 0) attempt->batch.name.seed += kDrawStep;
+    in_parallel(open.size(), [&](std::size_t i) { open[i]->begin(kernel); });
+    std::vector<std::pair<Attempt*, std::size_t>> jobs;
+    for (const auto& attempt : open)
+      for (std::size_t p = 0; !attempt->impossible && p < attempt->problems.size(); ++p)
+        jobs.emplace_back(attempt.get(), p);
+    in_parallel(jobs.size(), [&](std::size_t j) { jobs[j].first->run(jobs[j].second, kernel, profile); });
+    for (const auto& attempt : open) {
+      if (attempt->impossible) continue;
+      TrueBatch& batch = attempt->batch;
+      if (kernel.is_gradient()) add_shared_gradients(batch.judged, *kernel.spec, *batch.name.grid);
+      known_[attempt->key] = std::make_shared<const TrueBatch>(std::move(batch));
+    }
+    std::erase_if(open, [](const auto& attempt) { return !attempt->impossible; });
+  }
+  for (const auto& attempt : open) known_[attempt->key] = nullptr;
+}
+
+std::shared_ptr<const TrueBatch> TrueValues::of(const golden::Case& c, const Kernel& kernel,
+                                                const golden::Profile& profile) {
+  prepare({c}, kernel, profile);
+  return known_.at(key_of(c, kernel, profile));
+}
+
+}  // namespace attest::judge
