@@ -325,7 +325,6 @@ struct Regimes::Maker {
       }
     const double limit =
         std::max(std::min(needed, kMostOperations / operations_by_work(spec)), kSmallest * work(setting));
-    fmt::print(stderr, "needed {} ratio {} limit {}\n", needed, operations_by_work(spec), limit);
     regimes.rules_.push_back({"the work of one case is limited", axes,
                               [work, limit](const Setting& one) { return work(one) <= limit; }, true});
   }

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Covering arrays, and regimes in which a kernel that is right elsewhere is 1 % off.
+#include "attest/judge/regimes.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "attest/judge/check.hpp"
+#include "attest/judge/process.hpp"
+#include "attest/judge/reproduce.hpp"
+
+namespace attest::judge {
+namespace {
+
+std::vector<Axis> axes_of(std::size_t axes, std::size_t levels) {
+  std::vector<Axis> all;
+  for (std::size_t a = 0; a < axes; ++a) {
+    all.push_back({fmt::format("axis {}", a), {}});
+    for (std::size_t l = 0; l < levels; ++l) all.back().levels.push_back({static_cast<std::int64_t>(l)});
+  }
+  return all;
+}
+
+bool is_covered(const Covering& covering, const Combination& combination) {
+  return std::any_of(covering.settings.begin(), covering.settings.end(),
+                     [&](const Setting& setting) { return has(setting, combination); });
+}
+
+TEST(Covering, HoldsEveryCombinationInFewSettings) {
+  for (const int strength : {1, 2, 3}) {
+    const auto axes = axes_of(8, 3);
+    const auto covering = cover(axes, {}, strength, 1);
+    EXPECT_TRUE(covering.uncovered.empty());
+    for (const auto& combination : combinations_of(axes, strength)) EXPECT_TRUE(is_covered(covering, combination));
+    EXPECT_LE(covering.settings.size(), strength == 1 ? 4u : strength == 2 ? 20u : 90u);
+  }
+}
+
+TEST(Covering, WhatARuleExcludesIsNamedAndNothingElseIsMissing) {
+  const auto axes = axes_of(6, 3);
+  const Rule rule{"not both 2", {0, 1}, [](const Setting& s) { return s.level[0] != 2 || s.level[1] != 2; }};
+  const auto covering = cover(axes, {rule}, 2, 1);
+  ASSERT_EQ(covering.uncovered.size(), 1u);
+  EXPECT_EQ(covering.uncovered[0].why, "not both 2");
+  EXPECT_TRUE(covering.uncovered[0].proven);
+  for (const auto& combination : combinations_of(axes, 2))
+    EXPECT_NE(is_covered(covering, combination), combination.axes == covering.uncovered[0].combination.axes &&
+                                                     combination.levels == covering.uncovered[0].combination.levels);
+  for (const auto& setting : covering.settings) EXPECT_TRUE(rule.holds(setting));
+}
+
+using Condition = std::function<bool(const Request&)>;
+
+/// Calls of another candidate, whose results are 1 % off where a condition on the call holds.
+class OffUnder : public Host {
+public:
+  OffUnder(Candidate& right, Condition condition) : right_(right), condition_(std::move(condition)) {}
+
+  const std::string& name() const override { return right_.host().name(); }
+  const std::string& version() const override { return right_.host().version(); }
+  const std::vector<KernelInfo>& kernels() const override { return right_.host().kernels(); }
+  Response call(std::size_t kernel, const Request& request, const CallOptions& options) override {
+    Response response = right_.host().call(kernel, request, options);
+    if (response.end != Response::End::finished || !condition_(request)) return response;
+    for (std::size_t o = 0; o < response.outputs.size(); ++o) {
+      auto& bytes = response.outputs[o];
+      std::vector<double> values(bytes.size() / size_of(request.outputs[o].dtype));
+      decode(request.outputs[o].dtype, bytes.data(), values);
+      for (double& x : values) x *= 1.01;
+      encode(request.outputs[o].dtype, values, bytes.data());
+    }
+    return response;
+  }
+  std::vector<std::string> settle(std::chrono::milliseconds patience) override {
+    return right_.host().settle(patience);
+  }
+  bool places_outputs() const override { return right_.host().places_outputs(); }
+
+private:
+  Candidate& right_;
+  Condition condition_;
+};
+
+const std::vector<Index>* shape(const Request& request, const std::string& input) {
+  for (const auto& tensor : request.inputs)
+    if (tensor.name == input) return &tensor.shape;
+  return nullptr;
+}
+
+Row row_under(const std::string& only, Condition condition) {
+  Candidate right("openmp");
+  Candidate candidate("off", std::make_unique<OffUnder>(right, std::move(condition)));
+  CheckOptions options;
+  options.only = only;
+  options.profile = "f32";
+  options.golden = std::string(ATTEST_PROJECT_DIR) + "/golden";
+  options.law_draws = options.property_draws = 0;
+  options.strength = 2;
+  return check(candidate, options).rows.at(0);
+}
+
+const std::string kAttention = "attention.scaled_dot_product.split_k";
+
+TEST(Regimes, ARightKernelPassesInAll) {
+  const Row row = row_under(kAttention, [](const Request&) { return false; });
+  EXPECT_EQ(row.status, Status::pass);
+  EXPECT_GT(row.regimes.judged, 50);
+  EXPECT_EQ(row.regimes.passed, row.regimes.judged);
+  EXPECT_EQ(row.regimes.visited, row.regimes.possible);
+  EXPECT_GT(row.regimes.possible, 1500u);
+}
+
+TEST(Regimes, AMistakeInOneOfThemIsFoundAndItsConditionNamed) {
+  const struct {
+    const char* condition;
+    Condition holds;
+  } plants[]{
+      {"batch = 3", [](const Request& r) { return (*shape(r, "q"))[0] == 3; }},
+      {"heads = 32", [](const Request& r) { return (*shape(r, "q"))[1] == 32; }},
+      {"mask = given", [](const Request& r) { return shape(r, "mask") && shape(r, "bias"); }},
+  };
+  for (const auto& plant : plants) {
+    const Row row = row_under(kAttention, plant.holds);
+    EXPECT_EQ(row.status, Status::fail) << plant.condition;
+    for (const auto& failure : row.failures) EXPECT_EQ(failure.group, "regimes") << plant.condition;
+    EXPECT_NE(row.regimes.fails_when.find(plant.condition), std::string::npos) << row.regimes.fails_when;
+  }
+}
+
+TEST(Regimes, AreReproducedByTheirQueries) {
+  const Condition condition = [](const Request& r) { return (*shape(r, "q"))[0] == 3; };
+  const Row row = row_under(kAttention, condition);
+  ASSERT_FALSE(row.failures.empty());
+  Candidate right("openmp");
+  Candidate candidate("off", std::make_unique<OffUnder>(right, condition));
+  const Report again = reproduce(candidate, row.failures[0].query, {});
+  ASSERT_FALSE(again.rows.empty());
+  for (const Row& one : again.rows) EXPECT_EQ(one.failures.at(0).message, row.failures[0].message) << one.kernel.form;
+}
+
+}  // namespace
+}  // namespace attest::judge
+
+int main(int argc, char** argv) {
+  attest::judge::serve_if_worker(argc, argv);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
