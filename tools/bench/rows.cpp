@@ -87,7 +87,8 @@ int main(int argc, char** argv) {
          reference::Binary64 plain;
          reference::outputs_of(plain, problem, "max_shift", nullptr, last);
        }},
-      {"value, bound, expected size, one form", [&] { golden::enclose_rows(problem, f32, last, {.forms = {"max_shift"}}); }},
+      {"value, bound, expected size, one form",
+       [&] { golden::enclose_rows(problem, f32, last, {.forms = {"max_shift"}}); }},
       {"value, bound, expected size, every form", [&] { golden::enclose_rows(problem, f32, last); }},
       {"null: two forms, four orders",
        [&] {

@@ -442,8 +442,9 @@ TEST(EnclosedRows, Binary64ServesBinary32AndArbServesBinary64) {
   const auto problem = golden::draw(golden::parse_query(kCausal).first);
   const WantedRows last{{"n", {23}}};
   EXPECT_EQ(golden::enclose_rows(problem, golden::profile("f32"), last).rung, "binary64");
-  EXPECT_EQ(golden::enclose_rows(problem, golden::profile("bf16"), last, {.forms = {"max_shift", "online_blocked"}}).rung,
-            "binary64");
+  EXPECT_EQ(
+      golden::enclose_rows(problem, golden::profile("bf16"), last, {.forms = {"max_shift", "online_blocked"}}).rung,
+      "binary64");
   EXPECT_EQ(golden::enclose_rows(problem, golden::profile("f64"), last).rung, "Arb, 128 bits");
   EXPECT_EQ(golden::enclose_rows(problem, golden::profile("f32"), last).outputs.at("o").shape,
             (std::vector<Index>{1, 4}));

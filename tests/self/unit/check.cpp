@@ -345,9 +345,3 @@ TEST(Capabilities, NanBehindAMaskIsAFaultOnlyOfAKernelThatPromised) {
 
 }  // namespace
 }  // namespace attest::judge
-
-int main(int argc, char** argv) {
-  attest::judge::serve_if_worker(argc, argv);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

@@ -9,7 +9,6 @@
 #include "attest/golden/agreement.hpp"
 #include "attest/golden/files.hpp"
 #include "attest/golden/store.hpp"
-#include "attest/judge/process.hpp"
 
 namespace attest::judge {
 namespace {
@@ -238,9 +237,3 @@ TEST(Evidence, WhatIsLeftOutIsTheException) {
 
 }  // namespace
 }  // namespace attest::judge
-
-int main(int argc, char** argv) {
-  attest::judge::serve_if_worker(argc, argv);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

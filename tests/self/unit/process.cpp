@@ -672,9 +672,3 @@ TEST(Process, several_at_once) {
 
 }  // namespace
 }  // namespace attest::judge
-
-int main(int argc, char** argv) {
-  attest::judge::serve_if_worker(argc, argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "attest/judge/check.hpp"
-#include "attest/judge/process.hpp"
 #include "attest/judge/reproduce.hpp"
 
 namespace attest::judge {
@@ -132,6 +131,31 @@ TEST(Regimes, AMistakeInOneOfThemIsFoundAndItsConditionNamed) {
   }
 }
 
+TEST(Regimes, KeepWhatAKernelSaysOfItsBatches) {
+  Candidate openmp("openmp");
+  const auto is_wanted = [](const Kernel& kernel) {
+    return kernel.info.equation == "attention.scaled_dot_product" && kernel.batched();
+  };
+  Kernel kernel = *std::find_if(openmp.kernels().begin(), openmp.kernels().end(), is_wanted);
+  kernel.capabilities = Capabilities(*kernel.spec, "groups == heads; batch != 3");
+  const Regimes regimes(kernel, kernel.profile(), 2, 1);
+  ASSERT_FALSE(regimes.covering().settings.empty());
+  for (const auto& setting : regimes.covering().settings) {
+    const golden::Grid grid = *regimes.case_of(setting, 1).grid;
+    EXPECT_EQ(grid.groups, grid.heads);
+    EXPECT_NE(grid.entries, 3);
+  }
+}
+
+TEST(Regimes, ACaseWithoutTrueValuesIsNoPass) {
+  Candidate candidate("openmp");
+  // Its inputs are no numbers of the profile.
+  const Report report =
+      reproduce(candidate, "attest:attention.softmax:f32;r=1;s=1;flag=random;exact=f64;seed=1;grid=1x1x1", {});
+  ASSERT_FALSE(report.rows.empty());
+  EXPECT_EQ(report.status(), Status::invalid);
+}
+
 TEST(Regimes, AreReproducedByTheirQueries) {
   const Condition condition = [](const Request& r) { return (*shape(r, "q"))[0] == 3; };
   const Row row = row_under(kAttention, condition);
@@ -145,9 +169,3 @@ TEST(Regimes, AreReproducedByTheirQueries) {
 
 }  // namespace
 }  // namespace attest::judge
-
-int main(int argc, char** argv) {
-  attest::judge::serve_if_worker(argc, argv);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

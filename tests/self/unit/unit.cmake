@@ -1,5 +1,8 @@
+add_library(attest_unit_main OBJECT unit_main.cpp)
+target_link_libraries(attest_unit_main PRIVATE attest::judge GTest::gtest)
+attest_setup(attest_unit_main)
+
 # attest_unit(target stem [source...]): the program of unit/<stem>.cpp, with other sources in front of the libraries.
-# Those that start plugin processes bring their own main.
 function(attest_unit target stem)
   set(libraries attest::judge GTest::gtest tomlplusplus::tomlplusplus nlohmann_json::nlohmann_json)
   if(NOT TARGET attest_unit_${stem})
@@ -11,11 +14,7 @@ function(attest_unit target stem)
     )
     attest_setup(attest_unit_${stem})
   endif()
-  add_executable(${target} $<TARGET_OBJECTS:attest_unit_${stem}> ${ARGN})
-  file(STRINGS unit/${stem}.cpp own_main REGEX "^int main")
-  if(NOT own_main)
-    list(APPEND libraries GTest::gtest_main)
-  endif()
+  add_executable(${target} $<TARGET_OBJECTS:attest_unit_${stem}> $<TARGET_OBJECTS:attest_unit_main> ${ARGN})
   target_link_libraries(${target} PRIVATE ${libraries})
 endfunction()
 file(GLOB units CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/unit unit/*.cpp)

@@ -98,11 +98,12 @@ private:
     });
   }
 
-  bool keeps_rules(const Setting& setting, std::size_t axis) {
+  /// Of the rules over that axis those that can be asked, or the limits alone.
+  bool keeps_rules(const Setting& setting, std::size_t axis, bool limits_alone = false) {
     for (const std::size_t r : rules_of_[axis]) {
       const Rule& rule = rules_[r];
-      const bool asked = rule.limits || std::all_of(rule.axes.begin(), rule.axes.end(),
-                                                    [&](std::size_t other) { return setting.level[other] >= 0; });
+      const auto is_set = [&](std::size_t other) { return setting.level[other] >= 0; };
+      const bool asked = rule.limits || (!limits_alone && std::all_of(rule.axes.begin(), rule.axes.end(), is_set));
       if (asked && !rule.holds(setting)) {
         ++blocked_[r];
         return false;
@@ -114,12 +115,7 @@ private:
   /// Whether the first value of the level keeps the limits; no other does where it does not.
   bool keeps_limits(Setting& setting, std::size_t axis) {
     setting.member[axis] = 0;
-    for (const std::size_t r : rules_of_[axis])
-      if (rules_[r].limits && !rules_[r].holds(setting)) {
-        ++blocked_[r];
-        return false;
-      }
-    return true;
+    return keeps_rules(setting, axis, true);
   }
 
   /// Sets an axis to some value of the level that keeps the rules.

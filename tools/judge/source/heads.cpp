@@ -27,8 +27,7 @@ std::optional<golden::Case> at_lengths(golden::Case c, const Kernel& kernel, con
   c.sizes = adapted->first;
   for (const auto& [name, size] : before.sizes)
     if (!c.spec->size(name)->tokens && c.sizes.at(name) != size) return std::nullopt;
-  const auto* form = c.spec->form(kernel.info.form);
-  if (form && !holds(form->when, *c.spec, c.sizes, c.parameters)) return std::nullopt;
+  if (!form_applies(*c.spec, kernel.info.form, c.sizes, c.parameters)) return std::nullopt;
   return c;
 }
 

@@ -121,7 +121,7 @@ std::uint64_t seed_of(std::size_t setting, const CheckOptions& options) {
 void count_combinations(const Regimes& regimes, const std::vector<std::size_t>& judged, bool all_drawn,
                         RegimeCounts& counts) {
   const Covering& covering = regimes.covering();
-  std::map<std::vector<std::size_t>, std::set<std::vector<int>>> uncovered, seen;
+  std::map<std::vector<std::size_t>, std::set<std::vector<int>>> uncovered;
   for (const auto& [combination, why, proven] : covering.uncovered) {
     uncovered[combination.axes].insert(combination.levels);
     ++counts.excluded[why.empty() ? "conditions together" : why];
@@ -187,7 +187,12 @@ void judge_regimes(const Kernel& kernel, const golden::Profile& profile, const S
 
 void judge_grid(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile, const Source& source,
                 TrueValues& values, Row& row) {
-  if (const auto truth = values.of(c, kernel, profile)) Judge(kernel, profile, source, row).judge(*truth);
+  if (const auto truth = values.of(c, kernel, profile))
+    Judge(kernel, profile, source, row).judge(*truth);
+  else
+    row.failures.push_back({Status::invalid, golden::query(c, profile.name),
+                            "no inputs of this case have true values that the profile can be judged by", "vacuity",
+                            "regimes"});
 }
 
 }  // namespace attest::judge

@@ -16,8 +16,6 @@
 namespace attest::judge {
 namespace {
 
-bool batched(const Kernel& kernel) { return kernel.info.layout != "nd"; }
-
 bool is_tokens(const Kernel& kernel, const std::string& size) { return kernel.spec->size(size)->tokens; }
 
 /// Whether the heads stand behind the tokens: in tensors [tokens, width] under bnhd, in all that begin with tokens
@@ -52,7 +50,7 @@ std::vector<Index> offsets_of(const std::string& size, const Batch& batch) {
 
 std::vector<Index> shape_in_call(const TensorDeclaration& tensor, const Kernel& kernel, const Batch& batch) {
   std::vector<Index> shape = shape_of(tensor, sizes_of(batch, 0));
-  if (!batched(kernel)) return shape;
+  if (!kernel.batched()) return shape;
   const Index heads = heads_of(tensor, batch);
   if (heads_behind_tokens(kernel, tensor)) {
     shape.insert(shape.begin() + 1, heads);

@@ -46,6 +46,9 @@ constexpr double kMostOperations = 1.0e6;    // of the error model, for one batc
 constexpr double kSmallest = 8;              // times the smallest case of a kernel that has only large ones
 constexpr auto kSharing = "heads per group";
 
+/// Whether outputs are linear in the claim's inputs, so that these may be large.
+bool is_linear(const LawClaim& claim) { return claim.law == "linear" || claim.law == "affine"; }
+
 /// Each distinct number in the text of a condition.
 std::vector<double> numbers_in(const std::string& text) {
   std::vector<double> numbers;
@@ -232,9 +235,7 @@ struct Regimes::Maker {
 
   void add_magnitudes() {
     // 0 as drawn, 1 all inputs small, 2 what the outputs are linear in large
-    const bool linear = std::any_of(spec.laws.begin(), spec.laws.end(), [](const LawClaim& claim) {
-      return claim.law == "linear" || claim.law == "affine";
-    });
+    const bool linear = std::any_of(spec.laws.begin(), spec.laws.end(), is_linear);
     std::vector<std::vector<std::int64_t>> levels{{0}, {1}};
     if (linear) levels.push_back({2});
     add("magnitude", {Kind::magnitude}, std::move(levels));
@@ -331,7 +332,7 @@ struct Regimes::Maker {
 };
 
 Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, int strength, std::uint64_t seed)
-    : spec_(kernel.spec), storage_(profile.storage), grid_(kernel.info.layout != "nd") {
+    : spec_(kernel.spec), storage_(profile.storage), grid_(kernel.batched()) {
   Maker{*this, kernel}.make();
   if (strength > 0) covering_ = cover(axes_, rules_, strength, seed);
 }
@@ -416,7 +417,7 @@ void Regimes::set_magnitude(golden::Case& c, std::int64_t magnitude) const {
     for (const auto& input : spec_->inputs) scale(input, narrow ? 0x1p-3 : 0x1p-20);
   if (magnitude == 2)
     for (const auto& claim : spec_->laws)
-      if (claim.law == "linear" || claim.law == "affine")
+      if (is_linear(claim))
         for (const auto& name : claim.of) scale(*spec_->input(name), narrow ? 0x1p3 : 0x1p12);
 }
 
@@ -512,7 +513,7 @@ std::shared_ptr<const Regimes> KnownRegimes::of(const Kernel& kernel, const gold
                                                 std::uint64_t seed) {
   const auto* form = kernel.spec->form(kernel.info.form);
   const std::string key =
-      fmt::format("{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.info.layout == "nd", name(profile.storage),
+      fmt::format("{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(), name(profile.storage),
                   kernel.is_gradient(), kernel.capabilities.text(), form ? form->when : "", strength, seed);
   auto& known = known_[key];
   if (!known) known = std::make_shared<const Regimes>(kernel, profile, strength, seed);

@@ -10,6 +10,7 @@
 #include "attest/judge/judge_cases.hpp"
 #include "attest/judge/judge_kernel.hpp"
 #include "attest/judge/judge_regimes.hpp"
+#include "attest/judge/select.hpp"
 
 namespace attest::judge {
 namespace {
@@ -17,8 +18,8 @@ namespace {
 bool does(const Kernel& kernel, const golden::Case& name) {
   if (!kernel.capabilities.allow(*name.spec, name.sizes, name.parameters) || !kernel.capabilities.takes(name.with))
     return false;
-  const auto* form = name.spec->form(kernel.info.form);
-  return !form || holds(form->when, *name.spec, name.sizes, name.parameters);
+  if (name.grid && name.grid->entries * name.grid->heads > 1 && !kernel.batched()) return false;
+  return form_applies(*name.spec, kernel.info.form, name.sizes, name.parameters);
 }
 
 }  // namespace
@@ -39,7 +40,6 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
   Report report{candidate.host().name(), candidate.host().version(), {}};
   for (const auto& kernel : candidate.kernels()) {
     if (!(some ? of_profile(kernel) : of_equation(kernel)) || !does(kernel, c)) continue;
-    if (c.grid && c.grid->entries * c.grid->heads > 1 && kernel.info.layout == "nd") continue;
     Row row = row_of(kernel, profile);
     row.cases.drawn = 1;
     std::vector<Sample> samples;

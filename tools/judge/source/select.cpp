@@ -27,11 +27,6 @@ constexpr int kFresh = 3;              // cases with inputs that are in no file:
 constexpr std::uint64_t kFreshSeed = 1000003,
                         kSeedStep = 17;  // beyond the seeds of stored cases; those of a check apart
 
-bool form_applies(const Spec& spec, const std::string& form, const Sizes& sizes, const Parameters& parameters) {
-  const auto* declared = spec.form(form);
-  return !declared || holds(declared->when, spec, sizes, parameters);
-}
-
 double work(const Sizes& sizes) {
   double product = 1;
   for (const auto& [_, size] : sizes) product *= static_cast<double>(std::max<Index>(size, 1));
@@ -105,6 +100,11 @@ void add_moved(Selection& selection, const std::vector<const golden::GoldenCase*
 }
 
 }  // namespace
+
+bool form_applies(const Spec& spec, const std::string& form, const Sizes& sizes, const Parameters& parameters) {
+  const auto* declared = spec.form(form);
+  return !declared || holds(declared->when, spec, sizes, parameters);
+}
 
 bool has_gradient(const golden::CertifiedTensors& results, const golden::Profile& profile) {
   for (const auto& [name, tensor] : results) {

@@ -201,6 +201,10 @@ std::vector<Index> TrueProblem::place(const Spec& spec, const std::string& resul
   return at_judged;
 }
 
+namespace {
+
+/// The cases of a batch, entry by entry; where the kernel packs sequences, entries after the first are shorter, empty
+/// or have one token, as far as the kernel can do that.
 std::vector<golden::Case> problems_of(const golden::Case& c, const Kernel& kernel) {
   auto problems = golden::problems_of(c);
   if (!kernel.packed()) return problems;
@@ -214,7 +218,6 @@ std::vector<golden::Case> problems_of(const golden::Case& c, const Kernel& kerne
       default: return std::max(least, n / 2);
     }
   };
-  const auto* form = c.spec->form(kernel.info.form);
   for (std::size_t p = 0; p < problems.size(); ++p) {
     Sizes sizes = c.sizes;
     for (const auto& name : kernel.token_sizes())
@@ -225,13 +228,11 @@ std::vector<golden::Case> problems_of(const golden::Case& c, const Kernel& kerne
       continue;
     }
     if (kernel.capabilities.allow(*c.spec, sizes, c.parameters) &&
-        (!form || holds(form->when, *c.spec, sizes, c.parameters)))
+        form_applies(*c.spec, kernel.info.form, sizes, c.parameters))
       problems[p].sizes = sizes;
   }
   return problems;
 }
-
-namespace {
 
 /// One draw of a batch, part of it judged.
 struct Attempt {
@@ -254,7 +255,8 @@ struct Attempt {
     std::mt19937_64 random(c.seed);
     // Gradients are of whole outputs, and summed over the problems that share an input.
     Plan plan{problems.size(), kAllRows};
-    if (!kernel.is_gradient()) plan = plan_of(golden::draw(problems[0]), problems.size());
+    const Problem& first = batch.drawn.problems[0] = golden::draw(problems[0]);
+    if (!kernel.is_gradient()) plan = plan_of(first, problems.size());
     for (const std::size_t p : problems_to_judge(problems.size(), plan.problems, random))
       batch.judged.push_back({p, rows_to_judge(problems[p], plan.rows, random)});
     truth.assign(problems.size(), nullptr);
@@ -266,7 +268,8 @@ struct Attempt {
   void run(std::size_t p, const Kernel& kernel, const golden::Profile& profile) {
     if (impossible) return;
     try {
-      Problem& problem = batch.drawn.problems[p] = golden::draw(problems[p]);
+      Problem& problem = batch.drawn.problems[p];
+      if (p > 0) problem = golden::draw(problems[p]);
       if (kernel.is_gradient()) batch.drawn.cotangents[p] = golden::draw_cotangents(problems[p]);
       if (!truth[p]) return;
       auto certified = true_values(problem, kernel.is_gradient() ? &batch.drawn.cotangents[p] : nullptr, truth[p]->rows,

@@ -21,7 +21,6 @@ struct EnclosedRows {
 struct EncloseOptions {
   std::vector<std::string> forms{};    // whose error model is taken; none: all that apply
   const Arrays* cotangents = nullptr;  // gradients for these as well, and everything whole: no rows may be wanted then
-  const reference::PerChannel* largest_units = nullptr;  // at which bounds are taken; null: those of the profile
 };
 
 /// Values, bounds and expected sizes of the wanted rows for kernels of one profile. Binary64 is tried first, its own

@@ -21,6 +21,7 @@ struct Kernel {
   std::string name() const;  // "linear.causal chunked f32"
   bool is_gradient() const { return info.reading == "gradient"; }
   const golden::Profile& profile() const;  // by which it is judged unless told otherwise
+  bool batched() const { return info.layout != "nd"; }
   bool packed() const { return info.layout == "thd"; }
   std::vector<std::string> token_sizes() const;  // of the equation
 };

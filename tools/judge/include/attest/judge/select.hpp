@@ -37,6 +37,9 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
                  const golden::Profile& profile, const std::vector<golden::GoldenCase>& stored, std::uint64_t seed = 1,
                  bool gradients = false);
 
+/// Whether a form exists for those sizes and parameters; one that the equation does not list always does.
+bool form_applies(const Spec& spec, const std::string& form, const Sizes& sizes, const Parameters& parameters);
+
 /// False where an output is NaN by convention, so that nothing says what its gradient is, or where a gradient is beyond
 /// what the profile can store.
 bool has_gradient(const golden::CertifiedTensors& results, const golden::Profile& profile);

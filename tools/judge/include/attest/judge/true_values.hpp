@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,10 +34,6 @@ struct TrueBatch {
   Batch drawn{};
   std::vector<TrueProblem> judged{};
 };
-
-/// The cases of a batch, entry by entry; where the kernel packs sequences, entries after the first are shorter, empty
-/// or have one token, as far as the kernel can do that.
-std::vector<golden::Case> problems_of(const golden::Case& c, const Kernel& kernel);
 
 /// True values of batches, kept for the other kernels of an equation and computed on all cores.
 class TrueValues {
