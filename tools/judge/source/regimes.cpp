@@ -352,6 +352,7 @@ golden::Grid Regimes::grid_of(const Setting& setting) const {
   golden::Grid grid;
   std::int64_t per_group = 1;
   for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+    if (setting.level[axis] < 0) continue;  // a rule asks for the extents of its own axes
     const Kind kind = meanings_[axis].kind;
     if (kind == Kind::entries) grid.entries = value(setting, axis);
     if (kind == Kind::heads) grid.heads = value(setting, axis);
