@@ -147,6 +147,43 @@ TEST(Regimes, KeepWhatAKernelSaysOfItsBatches) {
   }
 }
 
+/// Refuses, as kernels of one head per group do, and says so.
+class Ungrouped : public OffUnder {
+public:
+  explicit Ungrouped(Candidate& right)
+      : OffUnder(right, [](const Request&) { return false; }), kernels_(right.host().kernels()) {
+    for (auto& kernel : kernels_)
+      if (kernel.layout == "bhnd") kernel.capabilities += "; groups == heads";
+  }
+  const std::vector<KernelInfo>& kernels() const override { return kernels_; }
+  Response call(std::size_t kernel, const Request& request, const CallOptions& options) override {
+    if ((*shape(request, "q"))[1] == (*shape(request, "k"))[1]) return OffUnder::call(kernel, request, options);
+    Response refused;
+    refused.end = Response::End::kernel_error;
+    refused.message = "no groups of heads";
+    return refused;
+  }
+
+private:
+  std::vector<KernelInfo> kernels_;
+};
+
+TEST(Regimes, AKernelWithoutGroupsOfHeadsIsNotAskedForThem) {
+  Candidate right("openmp");
+  Candidate candidate("ungrouped", std::make_unique<Ungrouped>(right));
+  for (const int strength : {0, 2}) {
+    CheckOptions options;
+    options.only = kAttention;
+    options.profile = "f32";
+    options.golden = std::string(ATTEST_PROJECT_DIR) + "/golden";
+    options.law_draws = options.property_draws = 0;
+    options.strength = strength;
+    const Row row = check(candidate, options).rows.at(0);
+    EXPECT_EQ(row.status, Status::pass) << (row.failures.empty() ? "" : row.failures[0].message);
+    EXPECT_EQ(row.groups.at("batch").passed, 2);
+  }
+}
+
 TEST(Regimes, ACaseWithoutTrueValuesIsNoPass) {
   Candidate candidate("openmp");
   // Its inputs are no numbers of the profile.

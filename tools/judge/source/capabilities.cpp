@@ -20,13 +20,16 @@ bool is_grid_name(std::string_view name) {
   return std::find(kGridNames.begin(), kGridNames.end(), name) != kGridNames.end();
 }
 
-/// Whether a condition holds for one problem; false where it is over a parameter that is left to a default which
-/// depends on the sizes.
-bool holds_for_one(const Expression& condition, const Spec& spec, const Sizes& sizes, const Parameters& parameters) {
+/// Whether a condition holds; false where it is over a parameter that is left to a default which depends on the sizes.
+bool holds_for(const Expression& condition, const Spec& spec, const Sizes& sizes, const Parameters& parameters,
+               const golden::Grid& grid = {}) {
   try {
-    return condition.holds([&](std::string_view name) {
-      return is_grid_name(name) && !spec.size(name) && !spec.parameter(name) ? std::optional<Value>(1.0)
-                                                                             : lookup(spec, sizes, parameters, name);
+    return condition.holds([&](std::string_view name) -> std::optional<Value> {
+      if (is_grid_name(name) && !spec.size(name) && !spec.parameter(name))
+        return static_cast<double>(name == kGridNames[0]   ? grid.entries
+                                   : name == kGridNames[1] ? grid.heads
+                                                           : grid.groups);
+      return lookup(spec, sizes, parameters, name);
     });
   } catch (const std::invalid_argument&) {
     return false;
@@ -143,18 +146,19 @@ bool Capabilities::takes(const std::vector<std::string>& inputs) const {
   return std::all_of(inputs.begin(), inputs.end(), [&](const std::string& input) { return gives(input); });
 }
 
-bool Capabilities::allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters) const {
+bool Capabilities::allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters,
+                         const golden::Grid& grid) const {
   for (const auto& name : at_default_)
     if (const auto given = parameters.find(name);
         given != parameters.end() && spec.parameter(name)->fallback != given->second)
       return false;
   return std::all_of(conditions_.begin(), conditions_.end(),
-                     [&](const Expression& condition) { return holds_for_one(condition, spec, sizes, parameters); });
+                     [&](const Expression& condition) { return holds_for(condition, spec, sizes, parameters, grid); });
 }
 
 std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& spec, Sizes sizes,
                                                                   Parameters parameters) const {
-  const auto valid = [&](const Expression& condition) { return holds_for_one(condition, spec, sizes, parameters); };
+  const auto valid = [&](const Expression& condition) { return holds_for(condition, spec, sizes, parameters); };
   for (const auto& name : at_default_) parameters.erase(name);
   // Conditions mostly concern one variable each; a few rounds settle those that tie two together.
   for (int round = 0; round < 4; ++round) {

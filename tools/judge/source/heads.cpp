@@ -66,6 +66,15 @@ Extents extents_of(const Kernel& kernel, Grid grid) {
   return shared ? Extents{first ? 2u : 3u, 1, 1} : first ? Extents{2, 4, 4} : Extents{1, 3, 3};
 }
 
+/// What the kernel allows of those extents: without groups where heads may share none. Nothing where it allows neither.
+std::optional<Extents> allowed(const Extents& wanted, const golden::Case& shape, const Kernel& kernel) {
+  for (const Index groups : {wanted.groups, wanted.heads})
+    if (kernel.capabilities.allow(*shape.spec, shape.sizes, shape.parameters,
+                                  {static_cast<Index>(wanted.entries), wanted.heads, groups}))
+      return Extents{wanted.entries, wanted.heads, groups};
+  return std::nullopt;
+}
+
 /// Case of each head; none where a head cannot be drawn. Heads of one group have the same group tensors, all heads of
 /// an entry the same tensors that are per entry.
 std::vector<golden::GoldenCase> draw_cases(const std::vector<golden::Case>& entries, const Extents& extents,
@@ -124,9 +133,12 @@ Batch batch_of(const std::vector<golden::GoldenCase>& cases, const Extents& exte
 
 std::optional<Heads> draw_heads(const Kernel& kernel, const golden::Profile& profile, const Selection& selection,
                                 Grid grid) {
-  const Extents extents = extents_of(kernel, grid);
+  const Extents wanted = extents_of(kernel, grid);
   const std::vector<Index> primes = grid == Grid::first ? std::vector<Index>{61, 67} : std::vector<Index>{7, 11};
   for (const golden::Case& shape : shapes_of(selection)) {
+    const auto possible = allowed(wanted, shape, kernel);
+    if (!possible) continue;
+    const Extents& extents = *possible;
     auto entries =
         kernel.packed() ? sequences(shape, kernel, primes) : std::vector<golden::Case>(extents.entries, shape);
     if (grid == Grid::second) std::reverse(entries.begin(), entries.end());

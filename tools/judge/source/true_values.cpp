@@ -227,7 +227,7 @@ std::vector<golden::Case> problems_of(const golden::Case& c, const Kernel& kerne
     } catch (const SpecError&) {
       continue;
     }
-    if (kernel.capabilities.allow(*c.spec, sizes, c.parameters) &&
+    if (kernel.capabilities.allow(*c.spec, sizes, c.parameters, *c.grid) &&
         form_applies(*c.spec, kernel.info.form, sizes, c.parameters))
       problems[p].sizes = sizes;
   }

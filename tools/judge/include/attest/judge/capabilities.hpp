@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attest/expression.hpp"
+#include "attest/golden/case.hpp"
 #include "attest/spec.hpp"
 
 namespace attest::judge {
@@ -29,8 +30,8 @@ public:
   /// "scale == default": whether the parameter is left at what the equation says.
   bool at_default(const std::string& parameter) const;
 
-  /// Whether the kernel can be called with those sizes and parameters.
-  bool allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters) const;
+  /// Whether the kernel can be called with those sizes and parameters, for a batch of that many problems.
+  bool allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters, const golden::Grid& grid = {}) const;
 
   /// Sizes and parameters that are allowed and keep the equation's constraints, near the given ones; nothing when none
   /// are found. Each condition is mended by itself, the nearest larger size first.
