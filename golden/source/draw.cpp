@@ -197,7 +197,7 @@ Problem draw(const Case& c) {
         draw_array(recipe, shape_of(input, c.sizes), exact, seed == c.seeds.end() ? c.seed : seed->second, input.name);
     if (const auto factor = c.magnitudes.find(input.name); factor != c.magnitudes.end())
       for (double& x : array.values)
-        if (std::isfinite(x)) x *= factor->second;
+        if (std::isfinite(x)) x = factor->second == 0 ? 0.0 : x * factor->second;
   }
   check(problem);
   return problem;

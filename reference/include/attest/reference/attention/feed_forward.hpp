@@ -38,15 +38,17 @@ inline void dense(const In& in, const Out& out) {
   }
 }
 
-/// y(o, t) = sum_{c, u < width} x(c, t + u) w(u, c, o) + b(o) over channels c and tokens t
+/// y(o, t) = b(o) + sum_{c, u < width} x(c, t + u) w(u, c, o) over channels c and tokens t; the bias is a term of the
+/// sum, with which kernels may begin
 template <class F>
 Matrix convolved(const Matrix& x, Index channels_out, Index width, const Row& bias, F&& w) {
+  const Index products = x.extent(0) * width;
   Matrix y(channels_out, x.extent(1) - width + 1);
   for (Index o = 0; o < channels_out; ++o)
     for (Index t = 0; t < y.extent(1); ++t)
-      y(o, t) = biased(bias, o, sum(x.extent(0) * width, [&](Index s) {
-                         return x(s / width, t + s % width) * w(s % width, s / width, o);
-                       }));
+      y(o, t) = sum(products + (bias ? 1 : 0), [&](Index s) {
+        return s == products ? bias(o) : x(s / width, t + s % width) * w(s % width, s / width, o);
+      });
   return y;
 }
 
