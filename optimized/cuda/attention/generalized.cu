@@ -87,13 +87,15 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   constexpr const char* can = "d <= 256; m <= 256; hidden_nan == true";
+  constexpr const char* gradient = "d <= 256; m <= 256; hidden_nan == true; groups == heads";
   constexpr const char* packed = "d <= 256; m <= 256; mask == false";
+  constexpr const char* packed_gradient = "d <= 256; m <= 256; mask == false; groups == heads";
   return Kernels("attention.generalized")
       .value<Stable>("stable", {.can = can})
       .value<Stable>("stable", {.can = packed, .layouts = Layouts::thd})
       .value<AsSoftmax>("rbf_as_softmax", {.can = can})
-      .gradient<Gradient>("stable", {.can = can})
-      .gradient<Gradient>("stable", {.can = packed, .layouts = Layouts::thd})
+      .gradient<Gradient>("stable", {.can = gradient})
+      .gradient<Gradient>("stable", {.can = packed_gradient, .layouts = Layouts::thd})
       .rows();
 }
 

@@ -38,14 +38,16 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   constexpr const char* can = "d <= 256; m <= 256; hidden_nan == true";
+  constexpr const char* gradient = "d <= 256; m <= 256; hidden_nan == true; groups == heads";
   constexpr const char* packed = "d <= 256; m <= 256; mask == false; bias == false";
+  constexpr const char* packed_gradient = "d <= 256; m <= 256; mask == false; bias == false; groups == heads";
   return Kernels("attention.scaled_dot_product")
       .value<Online>("online_blocked", {.can = can})
       .value<Online>("online_blocked", {.can = packed, .layouts = Layouts::thd})
       .value<FromStatistics>("per_query", {.can = can})
       .value<FromStatistics>("per_query", {.can = packed, .layouts = Layouts::thd})
-      .gradient<Gradient>("per_query", {.can = can})
-      .gradient<Gradient>("per_query", {.can = packed, .layouts = Layouts::thd})
+      .gradient<Gradient>("per_query", {.can = gradient})
+      .gradient<Gradient>("per_query", {.can = packed_gradient, .layouts = Layouts::thd})
       .rows();
 }
 

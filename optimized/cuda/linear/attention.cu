@@ -39,11 +39,12 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   constexpr const char* can = "c <= 256; m <= 256; hidden_nan == true";
+  constexpr const char* gradient = "c <= 256; m <= 256; hidden_nan == true; groups == heads";
   return Kernels("linear.attention")
       .value<Value<Shards::large>>("associative", {.can = can})
       .value<Value<Shards::given>>("sharded", {.can = can, .layouts = Layouts::both})
-      .gradient<Gradient<Shards::large>>("associative", {.can = can})
-      .gradient<Gradient<Shards::given>>("sharded", {.can = can, .layouts = Layouts::both})
+      .gradient<Gradient<Shards::large>>("associative", {.can = gradient})
+      .gradient<Gradient<Shards::given>>("sharded", {.can = gradient, .layouts = Layouts::both})
       .rows();
 }
 

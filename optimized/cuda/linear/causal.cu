@@ -25,13 +25,14 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   constexpr const char* widths = "c <= 256; m <= 256";
+  constexpr const char* gradient = "c <= 256; m <= 256; groups == heads";
   return Kernels("linear.causal")
       .value<Value<Algorithm::tokens>>("recurrent", {.can = widths, .tf32 = false})
       .value<Value<Algorithm::chunks>>("chunked", {.can = widths})
       .value<Value<Algorithm::parallel>>("two_level", {.can = widths, .layouts = Layouts::both})
-      .gradient<Gradient<Algorithm::tokens>>("recurrent", {.can = widths, .tf32 = false})
-      .gradient<Gradient<Algorithm::chunks>>("chunked", {.can = widths})
-      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = widths, .layouts = Layouts::both})
+      .gradient<Gradient<Algorithm::tokens>>("recurrent", {.can = gradient, .tf32 = false})
+      .gradient<Gradient<Algorithm::chunks>>("chunked", {.can = gradient})
+      .gradient<Gradient<Algorithm::parallel>>("two_level", {.can = gradient, .layouts = Layouts::both})
       .rows();
 }
 

@@ -26,13 +26,14 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   constexpr const char* widths = "c <= 256; m <= 256";
+  constexpr const char* gradient = "c <= 256; m <= 256; groups == heads";
   return Kernels("linear.causal_chunked")
       .value<Value<Algorithm::parallel, 256>>("matrix", {.can = widths, .layouts = Layouts::both})
       .value<Value<Algorithm::tokens, 1>>("steps", {.can = widths, .tf32 = false})
       .value<Value<Algorithm::chunks, 64>>("augmented", {.can = widths})
-      .gradient<Gradient<Algorithm::parallel, 256>>("matrix", {.can = widths, .layouts = Layouts::both})
-      .gradient<Gradient<Algorithm::tokens, 1>>("steps", {.can = widths, .tf32 = false})
-      .gradient<Gradient<Algorithm::chunks, 64>>("augmented", {.can = widths})
+      .gradient<Gradient<Algorithm::parallel, 256>>("matrix", {.can = gradient, .layouts = Layouts::both})
+      .gradient<Gradient<Algorithm::tokens, 1>>("steps", {.can = gradient, .tf32 = false})
+      .gradient<Gradient<Algorithm::chunks, 64>>("augmented", {.can = gradient})
       .rows();
 }
 

@@ -140,10 +140,11 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   constexpr const char* widths = "c <= 256; m <= 256";
+  constexpr const char* gradient = "c <= 256; m <= 256; groups == heads";
   return Kernels("linear.causal_step")
       .value<Value<false>>("update_then_read", {.can = widths, .tf32 = false})
       .value<Value<true>>("read_then_correct", {.can = widths, .tf32 = false})
-      .gradient<Gradient>("update_then_read", {.can = widths, .tf32 = false})
+      .gradient<Gradient>("update_then_read", {.can = gradient, .tf32 = false})
       .rows();
 }
 

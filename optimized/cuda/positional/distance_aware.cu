@@ -145,10 +145,11 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   constexpr const char* can = "d <= 256; m <= 256";
+  constexpr const char* gradient = "d <= 256; m <= 256; groups == heads";
   return Kernels("positional.distance_aware")
       .value<Value>("softplus", {.can = can})
       .value<Value>("relu_after", {.can = can})
-      .gradient<Gradient>("softplus", {.can = can})
+      .gradient<Gradient>("softplus", {.can = gradient})
       .rows();
 }
 

@@ -89,9 +89,10 @@ struct Gradient {
 
 std::vector<attest_kernel> kernels() {
   constexpr const char* can = "d <= 256; m <= 256; hidden_nan == true";
+  constexpr const char* gradient = "d <= 256; m <= 256; hidden_nan == true; groups == heads";
   return Kernels("positional.shaw_relative")
       .value<Value>("bucketed_values", {.can = can})
-      .gradient<Gradient>("bucketed_values", {.can = can})
+      .gradient<Gradient>("bucketed_values", {.can = gradient})
       .rows();
 }
 
