@@ -4,20 +4,25 @@ set(records ${PROJECT_BINARY_DIR}/records)
 add_test(
   NAME check_openmp
   COMMAND
-    ${record} ${records}/check_openmp.txt $<TARGET_FILE:attest-cli> check openmp --json
+    ${record} ${records}/check_openmp.txt $<TARGET_FILE:attest-cli> check openmp --strength 1 --json
     ${PROJECT_BINARY_DIR}/check_openmp.json
 )
 add_test(
   NAME check_cuda_emulated
-  COMMAND ${sweep} $<TARGET_FILE:attest-cli> check cuda-emulated --json ${PROJECT_BINARY_DIR}/check_cuda_emulated.json
+  COMMAND
+    ${sweep} $<TARGET_FILE:attest-cli> check cuda-emulated --strength 0 --json
+    ${PROJECT_BINARY_DIR}/check_cuda_emulated.json
 )
 set_tests_properties(check_openmp check_cuda_emulated PROPERTIES TIMEOUT 1800 FIXTURES_SETUP reports)
 set_tests_properties(cli/test_coverage PROPERTIES FIXTURES_REQUIRED reports)
-add_test(NAME check_reference COMMAND attest-cli check reference)
+add_test(
+  NAME check_reference
+  COMMAND attest-cli check reference --strength 0
+)
 # Kernels that take another path on a device without matrix products of warpgroups.
 add_test(
   NAME check_cuda_emulated/capability_80
-  COMMAND attest-cli check cuda-emulated --only attention.scaled_dot_product
+  COMMAND attest-cli check cuda-emulated --strength 0 --only attention.scaled_dot_product
 )
 set_tests_properties(
   check_cuda_emulated/capability_80
@@ -29,3 +34,9 @@ add_test(
   COMMAND ${record} ${records}/mutation_score.txt ${sweep} $<TARGET_FILE:attest-cli> mutants --seeds 40
 )
 set_tests_properties(mutation_score PROPERTIES TIMEOUT 900)
+# Batches of heads; of all CUDA kernels by hand: attest check cuda-emulated.
+add_test(
+  NAME check_cuda_emulated/regimes
+  COMMAND attest-cli check cuda-emulated --strength 1 --only linear.causal_step
+)
+set_tests_properties(check_cuda_emulated/regimes PROPERTIES TIMEOUT 600)

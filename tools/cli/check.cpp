@@ -14,7 +14,7 @@ namespace attest::cli {
 namespace {
 
 int check(const std::string& name, const std::optional<Part>& part, const judge::CheckOptions& options,
-          const std::optional<std::filesystem::path>& json) {
+          const std::optional<std::filesystem::path>& json, bool explain) {
   judge::Candidate candidate = part ? part_of(name, *part) : judge::Candidate(name);
   const auto report = judge::check(candidate, options, progress_bar("checking"));
   if (report.rows.empty()) {
@@ -25,6 +25,7 @@ int check(const std::string& name, const std::optional<Part>& part, const judge:
     return 3;
   }
   print(report);
+  if (explain) fmt::print("{}", report::exclusions(report));
   write_json(report, json);
   return judge::exit_code(report.status());
 }
@@ -46,6 +47,7 @@ struct CheckLine {
   std::string candidate, profile, json, part;
   std::optional<double> budget;
   double seconds = 20;
+  bool explain = false;
 };
 
 int check(CheckLine& line) {
@@ -57,7 +59,7 @@ int check(CheckLine& line) {
       return std::chrono::steady_clock::now() > end ? judge::Stop::budget : judge::Stop::no;
     };
   options.time_limit = std::chrono::milliseconds(static_cast<long>(line.seconds * 1000));
-  return check(line.candidate, Part::parse_option(line.part), options, optional_path(line.json));
+  return check(line.candidate, Part::parse_option(line.part), options, optional_path(line.json), line.explain);
 }
 
 std::string own_candidates() { return fmt::format("{}", fmt::join(judge::kCandidates, ", ")); }
@@ -91,9 +93,11 @@ void add_check(CLI::App& app, int& status) {
                       "K/N: a part of the kernels, with value and gradient kernels of each equation and dtype");
   command
       ->add_option("--strength", options.strength,
-                   "judge in regimes too: every 2 conditions that the kernel allows brought together (3: every 3, and "
-                   "so on; default 0: golden cases and laws alone)")
-      ->check(CLI::Range(0, 4));
+                   "how many of the conditions that the kernel allows are brought together: every pair of them (2, the "
+                   "default), every one (1), every three (3); 0: golden cases and laws alone, without batches or heads")
+      ->check(CLI::Range(0, judge::kMostStrength));
+  command->add_flag("--explain-exclusions", line->explain,
+                    "list the combinations of conditions that no regime has, and why");
   command->add_option("--seed", options.seed, "seed of the drawn laws, the fresh cases and the regimes");
   command->add_option("--laws", options.law_draws, "cases drawn per law; 0 skips the laws")
       ->check(CLI::Range(0, 100000));

@@ -195,7 +195,7 @@ struct Job {
   std::string query;  // judges that case alone; empty: all
   std::string only = "*";
   std::uint64_t seed = 1;
-  int laws = 6;
+  int laws = 6, strength = 2;
   std::optional<int> max_cases;
   std::optional<double> budget;
 };
@@ -219,6 +219,7 @@ nb::dict run(const Job& job, nb::callable call, nb::callable settle) {
     options.most_cases = job.max_cases;
     options.seed = job.seed;
     options.law_draws = options.property_draws = job.laws;
+    options.strength = job.strength;
     const auto start = std::chrono::steady_clock::now();
     options.stop = [&] {
       if (python.pressed()) return judge::Stop::interrupt;
@@ -297,6 +298,7 @@ nb::list profiles() {
 NB_MODULE(native, m) {
   using namespace attest;
   m.attr("__version__") = ATTEST_VERSION;
+  m.attr("most_strength") = judge::kMostStrength;
   m.attr("layouts") = nb::tuple(nb::cast(std::vector<std::string>(judge::kLayouts.begin(), judge::kLayouts.end())));
   const auto usage_error = nb::exception<SpecError>(m, "UsageError", PyExc_ValueError);
   nb::register_exception_translator(
@@ -349,6 +351,7 @@ NB_MODULE(native, m) {
       .def_rw("only", &python::Job::only)
       .def_rw("seed", &python::Job::seed)
       .def_rw("laws", &python::Job::laws)
+      .def_rw("strength", &python::Job::strength)
       .def_rw("max_cases", &python::Job::max_cases, nb::arg().none())
       .def_rw("budget", &python::Job::budget, nb::arg().none());
   m.def("run", python::run, nb::arg("job"), nb::arg("call"), nb::arg("settle"));

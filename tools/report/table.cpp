@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -64,17 +65,34 @@ std::string coloured(judge::Status status, bool colour) {
                 : std::string(judge::name(status));
 }
 
-/// What regimes bring together: the title of a column; empty where nothing was judged in regimes.
-std::string combinations(const judge::Report& report) {
+/// What regimes bring together.
+const char* combinations_of(int strength) {
   constexpr std::array names{"single", "pairs", "triples", "quadruples"};
+  return names[static_cast<std::size_t>(strength - 1)];
+}
+
+/// The title of their column; empty where nothing was judged in regimes.
+std::string combinations(const judge::Report& report) {
   for (const auto& row : report.rows)
-    if (row.regimes.strength > 0)
-      return fmt::format(" {:>11}", names[static_cast<std::size_t>(row.regimes.strength - 1)]);
+    if (row.regimes.strength > 0) return fmt::format(" {:>9}", combinations_of(row.regimes.strength));
   return "";
 }
 
+std::size_t excluded(const judge::Row& row) {
+  std::size_t all = 0;
+  for (const auto& [_, combinations] : row.regimes.excluded) all += combinations.size();
+  return all;
+}
+
+/// "; 17 of 400 pairs were visited" of a run that ended early.
+std::string not_visited(const judge::Row& row) {
+  if (row.regimes.strength == 0) return "";
+  return fmt::format("; {} of {} {} were visited", row.regimes.visited, row.regimes.possible,
+                     combinations_of(row.regimes.strength));
+}
+
 void add_lines(Text& text, const judge::Report& report, bool colour) {
-  constexpr auto line = "{:<46} {:<9} {:>9}{} {:>7} {:>9} {:>5} {:>8}\n";
+  constexpr auto line = "{:<41} {:<9} {:>7}{} {:>5} {:>9} {:>5} {:>8}\n";
   const std::string title_of_regimes = combinations(report);
   text.add(line, "kernel", "prof.", "cases", title_of_regimes, "laws", "err/bound", "bits", "verdict");
   for (const auto& row : report.rows) {
@@ -82,9 +100,9 @@ void add_lines(Text& text, const judge::Report& report, bool colour) {
     const std::string bits = row.statistics.elements > 0 ? fmt::format("{:.1f}", row.statistics.bits) : "-";
     const std::string visited =
         row.regimes.judged > 0 ? fmt::format("{}/{}", row.regimes.visited, row.regimes.possible) : "-";
-    text.add(line, clipped(title(row, report), 46), row.kernel.profile,
+    text.add(line, clipped(title(row, report), 41), row.kernel.profile,
              fmt::format("{}/{}", row.cases.passed, row.cases.judged),
-             title_of_regimes.empty() ? "" : fmt::format(" {:>11}", visited),
+             title_of_regimes.empty() ? "" : fmt::format(" {:>9}", visited),
              fmt::format("{}/{}", row.laws.held, row.laws.judged), ratio, bits, coloured(row.status, colour));
   }
 }
@@ -144,6 +162,20 @@ void add_sums(Text& text, const judge::Report& report) {
 
 }  // namespace
 
+std::string exclusions(const judge::Report& report) {
+  Text text;
+  for (const auto& row : report.rows) {
+    if (row.regimes.excluded.empty()) continue;
+    text.add("\n{} ({}): {} of {} {} can be visited\n", title(row, report), row.kernel.profile, row.regimes.possible,
+             row.regimes.possible + excluded(row), combinations_of(row.regimes.strength));
+    for (const auto& [why, combinations] : row.regimes.excluded) {
+      text.add("    {} excluded: {}\n", combinations.size(), why);
+      text.add_wrapped(fmt::format("{}", fmt::join(combinations, "; ")));
+    }
+  }
+  return text.take();
+}
+
 std::string table(const judge::Report& report, bool colour) {
   Text text;
   add_lines(text, report, colour);
@@ -153,9 +185,11 @@ std::string table(const judge::Report& report, bool colour) {
     for (const auto& note : row.notes) text.add("Note on {} ({}): {}\n", row.kernel.equation, row.kernel.profile, note);
   for (const auto& row : report.rows)
     if (!row.early_end.by.empty())
-      text.add("{}: ended by {} before {} cases and laws were run\n", row.kernel.equation, row.early_end.by,
-               row.early_end.not_run);
-  text.add("Verdict: {}\n", coloured(report.status(), colour));
+      text.add("{}: ended by {} before {} cases, regimes and laws were run{}\n", row.kernel.equation, row.early_end.by,
+               row.early_end.not_run, not_visited(row));
+  const bool ended = std::any_of(report.rows.begin(), report.rows.end(),
+                                 [](const judge::Row& row) { return !row.early_end.by.empty(); });
+  text.add("Verdict: {}{}\n", coloured(report.status(), colour), ended ? " of what was run" : "");
   return text.take();
 }
 

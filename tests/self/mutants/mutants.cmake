@@ -105,10 +105,10 @@ attest_mutant(
 )
 attest_mutant(
   empty_cases_prove_enough
-  tools/judge/source/judge_statistics.cpp
+  tools/judge/source/judge_kernel.cpp
   faults/Attention.CasesThatProveNothingAreInvalid
-  "if (!row.vacuity.too_little.empty())"
-  "if (false)"
+  "else if (!row.vacuity.too_little.empty())"
+  "else if (false)"
 )
 attest_mutant(
   any_infinity_is_the_nan_of_a_fault
@@ -158,8 +158,8 @@ attest_mutant(
   no_case_is_a_pass
   tools/judge/source/judge_kernel.cpp
   check/Check.NothingJudgedIsNotAPass
-  "if (all && few)"
-  "if (false)"
+  "  if (!row.failures.empty()) return;\n"
+  "  return;\n"
 )
 attest_mutant(
   a_law_that_did_not_apply_was_held
@@ -170,10 +170,10 @@ attest_mutant(
 )
 attest_mutant(
   sequences_are_packed_alone
-  tools/judge/source/heads.cpp
+  tools/judge/source/true_values.cpp
   check/Packed.MistakesAcrossSequencesAndHeadsAreFound
-  "all.push_back(std::move(*c));"
-  "continue;"
+  "  if (!kernel.packed()) return problems;"
+  "  return problems;"
 )
 attest_mutant(
   nothing_lies_around_a_tensor_on_a_device

@@ -14,7 +14,16 @@ from kernels import SDPA
 
 HERE = pathlib.Path(__file__).parent
 CLI = os.environ["ATTEST_CLI"]
-DECLARED = ["--op", SDPA, "--capabilities", "empty_row == 'zero'; hidden_nan == false", "--laws", "1"]
+DECLARED = [
+    "--op",
+    SDPA,
+    "--capabilities",
+    "empty_row == 'zero'; hidden_nan == false",
+    "--laws",
+    "1",
+    "--strength",
+    "0",
+]
 
 
 def attest(*arguments, **options):

@@ -67,6 +67,8 @@ def test_the_command_and_its_plugins(site):
             "f32",
             "--laws",
             "0",
+            "--strength",
+            "0",
         )
         assert f"Verdict: {verdict}" in out, (candidate, out + err)
     status, out, err = run(

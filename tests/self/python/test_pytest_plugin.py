@@ -13,12 +13,12 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 HEADER = "import sys; sys.path.insert(0, %r)\nimport attest\nimport kernels\n" % str(HERE)
 GOOD = """
-@attest.conformance("attention.scaled_dot_product", conventions=kernels.ZERO, laws=1)
+@attest.conformance("attention.scaled_dot_product", conventions=kernels.ZERO, laws=1, strength=1)
 def good():
     return kernels.attention
 """
 BAD = """
-@attest.conformance("attention.scaled_dot_product", conventions=kernels.ZERO, laws=1)
+@attest.conformance("attention.scaled_dot_product", conventions=kernels.ZERO, laws=1, strength=1)
 def bad():
     return kernels.scale_missing
 """
@@ -52,7 +52,7 @@ def installed():
 def test_one_test_per_group(run):
     status, text = run(GOOD)
     assert status == 0, text
-    for group in ("random", "masked", "tile_edges", "laws", "statistics", "contract"):
+    for group in ("random", "masked", "tile_edges", "regimes", "laws", "statistics", "contract"):
         assert f"PASSED test_it.py::good::{group}" in text
     assert re.search(r"test_it\.py::good f32: PASS, (\d+) of \1 cases", text) and "assumed: block is held at 8" in text
 
@@ -73,10 +73,10 @@ def test_several_profiles(run):
 
 
 def test_what_no_case_could_judge_is_skipped_and_nothing_at_all_fails(run):
-    status, text = run(GOOD.replace("laws=1", "laws=0, params={'mask': False}"))
+    status, text = run(GOOD.replace("laws=1, strength=1", "laws=0, strength=0, params={'mask': False}"))
     assert status == 0 and "SKIPPED" in text and "no case was judged" in text
     status, text = run(GOOD.replace("laws=1", "laws=0, capabilities='n == 100000'"))
-    assert status == 1 and "FAILED test_it.py::good::contract" in text and "at least 3 are needed" in text
+    assert status == 1 and "FAILED test_it.py::good::regimes" in text and "leaves no size n from 0 to 8192" in text
 
 
 def test_a_kernel_that_cannot_be_made_is_an_error_of_its_tests(run):

@@ -12,6 +12,7 @@ namespace {
 
 CheckOptions options() {
   CheckOptions options;
+  options.strength = 0;
   options.golden = std::string(ATTEST_PROJECT_DIR) + "/golden";
   options.law_draws = options.property_draws = 40;
   options.only = "linear.causal.chunked";

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "attest/judge/check.hpp"
+#include "attest/judge/judge_kernel.hpp"
 #include "attest/judge/judge_statistics.hpp"
 #include "attest/judge/mutants.hpp"
 #include "attest/judge/select.hpp"
@@ -111,8 +112,9 @@ TEST_P(EveryFault, NoCorrectKernelIsAccused) {
     EXPECT_GT(alarms.judged, 100);
     EXPECT_EQ(alarms.raised, 0) << spec.id << " " << profile.name << " " << alarms.first;
     EXPECT_LT(alarms.largest_z, 6) << spec.id << " " << profile.name;
-    const Vacuity vacuity = bank.vacuity(pointers);
-    EXPECT_EQ(vacuity.too_little, "") << spec.id << " " << profile.name;
+    Shown shown(spec, profile);
+    for (const auto& c : cases) bank.show(c, shown);
+    EXPECT_EQ(shown.vacuity().too_little, "") << spec.id << " " << profile.name;
     for (const auto& c : cases) EXPECT_FALSE(bank.is_vacuous(c)) << golden::query(c.name, profile.name);
   }
 }
@@ -281,24 +283,36 @@ TEST_F(Attention, ABiasIsSeen) {
 }
 
 TEST_F(Attention, CasesThatProveNothingAreInvalid) {
-  std::vector<const golden::GoldenCase*> few;
-  for (const auto& c : cases)
-    if (c.name.flag == "custom_scale" && c.name.seed == 3) few.push_back(&c);  // scale 0: every weight the same
-  ASSERT_EQ(few.size(), 1u);
-  EXPECT_NE(bank.vacuity(few).too_little, "");
-  EXPECT_NE(bank.vacuity({}).too_little, "");
-  Row row;
-  judge_statistics(
-      bank, {{few[0], stored(few[0]->problem, emulated(few[0]->problem, "max_shift", kernel_of(f32)), f32)}}, 1, row);
+  const auto without_scale = std::find_if(cases.begin(), cases.end(), [](const golden::GoldenCase& c) {
+    return c.name.flag == "custom_scale" && c.name.seed == 3;  // scale 0: every weight is the same
+  });
+  ASSERT_NE(without_scale, cases.end());
+  Selection few;
+  for (; few.stored < kFewestCases; ++few.stored) {
+    golden::Case c = without_scale->name;
+    c.seed += static_cast<std::uint64_t>(100 * few.stored);
+    few.cases.push_back(judged_by(golden::certify_case(c, {.check_witnesses = false, .gradients = false}), f32));
+  }
+  const Source right{[&](const Batch& batch, const golden::GoldenCase&) {
+    const Problem& problem = batch.problems[0];
+    Answers answers;
+    answers.answers.push_back({"", {stored(problem, emulated(problem, "max_shift", kernel_of(f32)), f32)}});
+    return answers;
+  }};
+  Kernel kernel;
+  kernel.spec = &spec;
+  const Row row = judge_selection(kernel, f32, few, right, bank, {}, 1);
   ASSERT_EQ(row.failures.size(), 1u);
-  EXPECT_EQ(row.failures[0].status, Status::invalid);
+  EXPECT_EQ(row.status, Status::invalid);
   EXPECT_EQ(row.failures[0].tier, "vacuity");
+  EXPECT_NE(row.failures[0].message.find(" (not shown: "), std::string::npos) << row.failures[0].message;
 }
 
 TEST(Mutant, AFaultIsACandidate) {
   Candidate candidate("fault:linear.causal.state_not_carried");
   EXPECT_EQ(candidate.kernels().size(), 4u);
   CheckOptions options;
+  options.strength = 0;
   options.golden = kGolden;
   const Report report = check(candidate, options);
   EXPECT_EQ(report.status(), Status::fail);
@@ -313,6 +327,7 @@ TEST(Mutant, AFaultIsACandidate) {
 TEST(Mutant, AnOrderIsACandidateThatPasses) {
   Candidate candidate("order:pairwise");
   CheckOptions options;
+  options.strength = 0;
   options.golden = kGolden;
   options.law_draws = options.property_draws = 2;
   options.only = "linear.causal";

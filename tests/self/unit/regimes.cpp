@@ -12,6 +12,7 @@
 
 #include "attest/judge/check.hpp"
 #include "attest/judge/reproduce.hpp"
+#include "off_under.hpp"
 
 namespace attest::judge {
 namespace {
@@ -52,38 +53,6 @@ TEST(Covering, WhatARuleExcludesIsNamedAndNothingElseIsMissing) {
                                                      combination.levels == covering.uncovered[0].combination.levels);
   for (const auto& setting : covering.settings) EXPECT_TRUE(rule.holds(setting));
 }
-
-using Condition = std::function<bool(const Request&)>;
-
-/// Calls of another candidate, whose results are 1 % off where a condition on the call holds.
-class OffUnder : public Host {
-public:
-  OffUnder(Candidate& right, Condition condition) : right_(right), condition_(std::move(condition)) {}
-
-  const std::string& name() const override { return right_.host().name(); }
-  const std::string& version() const override { return right_.host().version(); }
-  const std::vector<KernelInfo>& kernels() const override { return right_.host().kernels(); }
-  Response call(std::size_t kernel, const Request& request, const CallOptions& options) override {
-    Response response = right_.host().call(kernel, request, options);
-    if (response.end != Response::End::finished || !condition_(request)) return response;
-    for (std::size_t o = 0; o < response.outputs.size(); ++o) {
-      auto& bytes = response.outputs[o];
-      std::vector<double> values(bytes.size() / size_of(request.outputs[o].dtype));
-      decode(request.outputs[o].dtype, bytes.data(), values);
-      for (double& x : values) x *= 1.01;
-      encode(request.outputs[o].dtype, values, bytes.data());
-    }
-    return response;
-  }
-  std::vector<std::string> settle(std::chrono::milliseconds patience) override {
-    return right_.host().settle(patience);
-  }
-  bool places_outputs() const override { return right_.host().places_outputs(); }
-
-private:
-  Candidate& right_;
-  Condition condition_;
-};
 
 const std::vector<Index>* shape(const Request& request, const std::string& input) {
   for (const auto& tensor : request.inputs)
@@ -171,17 +140,14 @@ private:
 TEST(Regimes, AKernelWithoutGroupsOfHeadsIsNotAskedForThem) {
   Candidate right("openmp");
   Candidate candidate("ungrouped", std::make_unique<Ungrouped>(right));
-  for (const int strength : {0, 2}) {
-    CheckOptions options;
-    options.only = kAttention;
-    options.profile = "f32";
-    options.golden = std::string(ATTEST_PROJECT_DIR) + "/golden";
-    options.law_draws = options.property_draws = 0;
-    options.strength = strength;
-    const Row row = check(candidate, options).rows.at(0);
-    EXPECT_EQ(row.status, Status::pass) << (row.failures.empty() ? "" : row.failures[0].message);
-    EXPECT_EQ(row.groups.at("batch").passed, 2);
-  }
+  CheckOptions options;
+  options.only = kAttention;
+  options.profile = "f32";
+  options.golden = std::string(ATTEST_PROJECT_DIR) + "/golden";
+  options.law_draws = options.property_draws = 0;
+  const Row row = check(candidate, options).rows.at(0);
+  EXPECT_EQ(row.status, Status::pass) << (row.failures.empty() ? "" : row.failures[0].message);
+  EXPECT_GT(row.regimes.judged, 50);
 }
 
 TEST(Regimes, ACaseWithoutTrueValuesIsNoPass) {
@@ -201,7 +167,11 @@ TEST(Regimes, AreReproducedByTheirQueries) {
   Candidate candidate("off", std::make_unique<OffUnder>(right, condition));
   const Report again = reproduce(candidate, row.failures[0].query, {});
   ASSERT_FALSE(again.rows.empty());
-  for (const Row& one : again.rows) EXPECT_EQ(one.failures.at(0).message, row.failures[0].message) << one.kernel.form;
+  for (const Row& one : again.rows) {
+    ASSERT_FALSE(one.failures.empty()) << one.kernel.form;
+    if (one.kernel.form != row.kernel.form) continue;
+    EXPECT_EQ(one.failures[0].message, row.failures[0].message);
+  }
 }
 
 }  // namespace

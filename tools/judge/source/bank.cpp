@@ -13,42 +13,6 @@
 namespace attest::judge {
 namespace {
 
-constexpr std::size_t kManyCases = 12;       // from which on a fault without effect is one that cannot occur
-constexpr std::size_t kMostDistinct = 1000;  // different expected values that are counted
-constexpr double kBetrayed = 2;              // error / bound of a fault that an element betrays, whatever rounding adds
-constexpr double kMostNan = 0.5;             // share of expected values that are NaN
-constexpr Index kFewestDistinct = 3;         // values: two are a pattern that a constant per row may have
-constexpr double kFewestDiffer = 0.25;       // share of elements that betray zeros, or the mean
-
-/// Counts expected values and the wrong answers zero and mean; the shares are still numbers of elements.
-void add_expected(const std::vector<Expected>& elements, Vacuity& v, std::set<double>& distinct) {
-  double mean = 0, finite = 0;
-  for (const Expected& e : elements)
-    if (std::isfinite(e.hi)) mean += e.hi, finite += 1;
-  mean /= std::max(finite, 1.0);
-  for (const Expected& e : elements) {
-    ++v.elements;
-    if (std::isnan(e.hi)) {
-      v.nan_share += 1, v.zeros_differ += 1, v.mean_differs += 1;
-      continue;
-    }
-    if (distinct.size() < kMostDistinct) distinct.insert(e.hi);
-    v.zeros_differ += std::abs(e.hi) > e.bound;
-    v.mean_differs += !(std::abs(mean - e.hi) <= e.bound);
-  }
-}
-
-std::string too_little(const Vacuity& v, bool has_faults) {
-  if (v.elements == 0) return "nothing was compared";
-  if (v.nan_share > kMostNan) return "more than half of the expected values are NaN";
-  if (v.distinct < kFewestDistinct) return "fewer than three different values are expected";
-  if (v.zeros_differ < kFewestDiffer) return "three quarters of the expected values could be zero";
-  if (v.mean_differs < kFewestDiffer) return "three quarters of the expected values could be their mean";
-  if (v.faults_shown == 0 && has_faults) return "no known fault would show";
-  if (2 * v.faults_shown < v.faults) return "fewer than half of the known faults would show";
-  return "";
-}
-
 std::string key_of(const golden::GoldenCase& c, const Fault& fault, const golden::Profile& profile) {
   return fault.name + " " + golden::query(c.name, profile.name);
 }
@@ -101,17 +65,7 @@ Alarms Bank::alarms(const std::vector<const golden::GoldenCase*>& cases, double 
 double Bank::shown(const golden::GoldenCase& c, const Fault& fault) {
   if (!fault.numeric) return facts(c).shown[static_cast<std::size_t>(&fault - spec_.faults.data())];
   // It shows in the arithmetic of the profile only.
-  const auto& elements = facts(c).elements;
-  const auto values = flatten(c.problem, outputs_of_fault(c, fault));
-  double shown = 0;
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    if (!std::isfinite(elements[i].hi)) continue;
-    const double d = std::abs(elements[i].difference(values[i]));
-    if (d != 0)
-      shown = std::max(shown, !std::isfinite(d) || elements[i].bound == 0 ? std::numeric_limits<double>::infinity()
-                                                                          : d / elements[i].bound);
-  }
-  return shown;
+  return largest_error(facts(c).elements, flatten(c.problem, outputs_of_fault(c, fault)));
 }
 
 bool Bank::is_vacuous(const golden::GoldenCase& c) {
@@ -123,26 +77,8 @@ bool Bank::is_vacuous(const golden::GoldenCase& c) {
   return true;
 }
 
-Vacuity Bank::vacuity(const std::vector<const golden::GoldenCase*>& cases) {
-  Vacuity v;
-  std::set<double> distinct;
-  for (const auto* c : cases) add_expected(facts(*c).elements, v, distinct);
-  const double elements = std::max<double>(static_cast<double>(v.elements), 1);
-  v.distinct = static_cast<Index>(distinct.size());
-  v.nan_share /= elements, v.zeros_differ /= elements, v.mean_differs /= elements;
-  for (const auto& fault : spec_.faults) {
-    if (!fault.equivalent.empty() || fault.hidden.count(profile_.name)) continue;
-    if (fault.amplitude > 0) continue;  // betrayed by all elements together: tier T3
-    double most = 0;
-    for (const auto* c : cases)
-      if ((most = std::max(most, shown(*c, fault))) >= kBetrayed) break;
-    // Without any effect on many cases, it is excluded by what the kernel declared: no mask, another feature map.
-    if (most == 0 && cases.size() >= kManyCases) continue;
-    ++v.faults;
-    v.faults_shown += most >= kBetrayed;
-  }
-  v.too_little = too_little(v, !spec_.faults.empty());
-  return v;
+void Bank::show(const golden::GoldenCase& c, Shown& shown) {
+  shown.add(facts(c).elements, [&](const Fault& fault) { return this->shown(c, fault); });
 }
 
 const golden::CertifiedTensors& Bank::as_equation(const golden::GoldenCase& c, const Fault& fault) {

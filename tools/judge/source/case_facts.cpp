@@ -52,20 +52,14 @@ std::vector<Expected> expected_of(const golden::GoldenCase& c, const golden::Pro
 void add_fault(CaseFacts& facts, const golden::GoldenCase& c, const Fault& fault) {
   const auto values = flatten(c.problem, outputs_of_fault(c.problem, fault, kernel_of(golden::profile("f64"))));
   auto& direction = facts.direction.emplace_back(facts.elements.size(), 0.0);
-  double shown = 0, norm = 0;
+  double norm = 0;
   for (std::size_t i = 0; i < facts.elements.size(); ++i) {
     const Expected& e = facts.elements[i];
     const double d = e.difference(values[i]);
-    if (!std::isfinite(e.hi)) {
-      if (!golden::agrees_with_convention(e.hi, values[i])) shown = kInfinity;
-    } else if (!std::isfinite(d)) {
-      shown = kInfinity;
-    } else {
-      if (d != 0) shown = std::max(shown, ratio(std::abs(d), e.bound));
-      if (e.sigma > 0 && !fault.numeric) direction[i] = d / e.sigma, norm += direction[i] * direction[i];
-    }
+    if (std::isfinite(e.hi) && std::isfinite(d) && e.sigma > 0 && !fault.numeric)
+      direction[i] = d / e.sigma, norm += direction[i] * direction[i];
   }
-  facts.shown.push_back(shown);
+  facts.shown.push_back(largest_error(facts.elements, values));
   facts.norm.push_back(norm);
 }
 
@@ -113,6 +107,17 @@ void add_correct_kernels(CaseFacts& facts, const golden::GoldenCase& c, const Sp
 }
 
 }  // namespace
+
+double largest_error(const std::vector<Expected>& elements, const std::vector<double>& values) {
+  double largest = 0;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const Expected& e = elements[i];
+    const double d = std::abs(e.difference(values[i]));
+    if (!std::isfinite(e.hi) ? !golden::agrees_with_convention(e.hi, values[i]) : !std::isfinite(d)) return kInfinity;
+    if (std::isfinite(e.hi) && d != 0) largest = std::max(largest, ratio(d, e.bound));
+  }
+  return largest;
+}
 
 double Expected::residual(double got) const {
   return sigma > 0 ? difference(got) / sigma : std::numeric_limits<double>::quiet_NaN();

@@ -22,6 +22,9 @@ struct Expected {
   double residual(double got) const;
 };
 
+/// The largest error / bound; infinite where a value is not finite or not what a convention says.
+double largest_error(const std::vector<Expected>& elements, const std::vector<double>& values);
+
 /// Sums over the elements of cases for one correct kernel; statistics.hpp has the letters.
 struct NullSums {
   std::vector<double> score;  // per fault: sum of r d

@@ -72,7 +72,7 @@ Source calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profil
   const auto call = [&candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase&) {
     return call_three_times(candidate, kernel, batch, profile, options);
   };
-  return {call, kernel.batched()};
+  return {call};
 }
 
 }  // namespace attest::judge

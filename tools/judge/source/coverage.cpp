@@ -189,6 +189,7 @@ private:
 
   void try_kernels(Plugins& plugins) {
     CheckOptions check_options;
+    check_options.strength = 0;
     check_options.golden = options_.project / "golden";
     check_options.only = spec_.id;
     check_options.law_draws = check_options.property_draws = 0;

@@ -10,9 +10,9 @@
 namespace attest::judge {
 namespace {
 
-constexpr int kCandidates = 3;     // settings of which the one with the most new combinations is taken
-constexpr int kAttempts = 10;      // at a setting with a given combination
-constexpr int kMembersTried = 24;  // values of a level, where the first ones keep no rule
+constexpr int kCandidates = 3;      // settings of which the one with the most new combinations is taken
+constexpr int kAttempts = 30;       // at a setting with a given combination
+constexpr int kMembersTried = 256;  // values of a level, where the first ones keep no rule
 
 /// Calls visit(axes) for every ascending choice of so many of the first `axes` axes.
 void each_choice(std::size_t axes, int strength, const std::function<void(const std::vector<std::size_t>&)>& visit) {

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "attest/judge/heads.hpp"
 #include "attest/judge/layout.hpp"
 
 namespace attest::judge {
@@ -27,35 +26,31 @@ public:
   CaseJudge(const Kernel& kernel, const golden::Profile& profile, const Source& source, Row& row)
       : kernel_(kernel), profile_(profile), source_(source), row_(row) {}
 
-  /// Judges one case or a batch of heads, whose certified values are those of `cases`, and counts it in its group.
-  void judge(const Batch& batch, const std::vector<const golden::GoldenCase*>& cases, const std::string& group,
-             std::vector<Sample>* samples) {
-    Finding finding = find(batch, cases, samples);
-    finding.group = group;
+  /// Judges one case and counts it in the group of its flag.
+  void judge(const golden::GoldenCase& c, std::vector<Sample>& samples) {
+    Finding finding = find(c, samples);
+    finding.group = c.name.flag;
+    Group& group = row_.groups[finding.group];
     ++row_.cases.judged;
-    ++row_.groups[group].judged;
+    ++group.judged;
     if (finding.status == Status::pass)
-      ++row_.cases.passed, ++row_.groups[group].passed;
+      ++row_.cases.passed, ++group.passed;
     else
       row_.failures.push_back(std::move(finding));
   }
 
 private:
-  Finding find(const Batch& batch, const std::vector<const golden::GoldenCase*>& cases, std::vector<Sample>* samples) {
+  Finding find(const golden::GoldenCase& c, std::vector<Sample>& samples) {
     Finding finding;
     finding.tier = "T0";
-    finding.query = golden::query(cases[0]->name, profile_.name);
-    const Answers answers = source_.answers(batch, *cases[0]);
+    finding.query = golden::query(c.name, profile_.name);
+    const Answers answers = source_.answers({{c.problem}, {c.cotangents}, 1, 1, 1}, c);
     finding.status = answers.status;
     finding.message = answers.message;
     if (finding.status != Status::pass) return finding;
-    for (std::size_t p = 0; p < cases.size(); ++p) {
-      if (samples && !answers.answers.empty()) samples->push_back({cases[p], answers.answers[0].outputs[p]});
-      for (const auto& answer : answers.answers) {
-        const std::string where = cases.size() > 1 ? name_of_head(p, kernel_, batch) : "";
-        if (!agrees(*cases[p], answer.outputs[p], where + answer.call, finding)) return finding;
-      }
-    }
+    if (!answers.answers.empty()) samples.push_back({&c, answers.answers[0].outputs[0]});
+    for (const auto& answer : answers.answers)
+      if (!agrees(c, answer.outputs[0], answer.call, finding)) return finding;
     return finding;
   }
 
@@ -96,7 +91,7 @@ bool ended(const CheckOptions& options, Row& row) {
   return !row.early_end.by.empty();
 }
 
-bool judge_cases(const Kernel& kernel, const golden::Profile& profile, const Selection& selection, const Source& source,
+void judge_cases(const Kernel& kernel, const golden::Profile& profile, const Selection& selection, const Source& source,
                  const CheckOptions& options, Row& row, std::vector<Sample>& samples) {
   CaseJudge judge(kernel, profile, source, row);
   for (const auto& [flag, cases] : selection.skipped) row.groups[flag].skipped = cases;
@@ -106,26 +101,9 @@ bool judge_cases(const Kernel& kernel, const golden::Profile& profile, const Sel
       ++row.groups[c.name.flag].skipped;
       continue;
     }
-    judge.judge({{c.problem}, {c.cotangents}, 1, 1, 1}, {&c}, c.name.flag, &samples);
-    if (gives_up(row)) return false;
+    judge.judge(c, samples);
+    if (gives_up(row)) return;
   }
-  if (!source.batches || selection.cases.empty()) return true;
-  for (const Grid grid : {Grid::first, Grid::second}) {
-    if (ended(options, row)) {
-      ++row.early_end.not_run;
-      continue;
-    }
-    const auto heads = draw_heads(kernel, profile, selection, grid);
-    if (!heads) {
-      ++row.groups["batch"].skipped;
-      continue;
-    }
-    std::vector<const golden::GoldenCase*> cases;
-    for (const auto& c : heads->cases) cases.push_back(&c);
-    judge.judge(heads->batch, cases, "batch", nullptr);
-    ++row.cases.drawn;
-  }
-  return true;
 }
 
 }  // namespace attest::judge

@@ -2,7 +2,9 @@
 #include "attest/judge/judge_kernel.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -16,13 +18,53 @@ namespace {
 /// Time for threads that go on after the last call to do their harm: they run at once, unless the machine is crowded.
 constexpr std::chrono::milliseconds kPatience{100};
 
-std::string too_few(const Row& row, const Kernel& kernel) {
+constexpr std::size_t kMostNamed = 8;  // faults in a message
+
+std::string too_few(int judged, const Row& row, const Kernel& kernel) {
   if (row.early_end.by.empty())
     return fmt::format(
-        "only {} case(s) fit what the kernel says it can do ('{}') in profile {}; at least {} are needed",
-        row.cases.judged, kernel.capabilities.text(), row.kernel.profile, kFewestCases);
-  return fmt::format("only {} case(s) were judged before the {} ended the run; at least {} are needed",
-                     row.cases.judged, row.early_end.by, kFewestCases);
+        "only {} case(s) fit what the kernel says it can do ('{}') in profile {}; at least {} are needed", judged,
+        kernel.capabilities.text(), row.kernel.profile, kFewestCases);
+  return fmt::format("only {} case(s) were judged before the {} ended the run; at least {} are needed", judged,
+                     row.early_end.by, kFewestCases);
+}
+
+std::string too_little(const Vacuity& vacuity, const Kernel& kernel) {
+  const std::size_t some = std::min(kMostNamed, vacuity.hidden.size());
+  std::string hidden = fmt::format("{}", fmt::join(vacuity.hidden.begin(), vacuity.hidden.begin() + some, ", "));
+  if (some < vacuity.hidden.size()) hidden += fmt::format(" and {} more", vacuity.hidden.size() - some);
+  return fmt::format("these cases prove too little: {}{}; they are what the kernel says it can do ('{}')",
+                     vacuity.too_little, hidden.empty() ? "" : " (not shown: " + hidden + ")",
+                     kernel.capabilities.text());
+}
+
+/// Judges by the selected cases and their statistics, and gathers what they show.
+Row judge_selected(const Kernel& kernel, const golden::Profile& profile, Selection selection, const Source& source,
+                   Bank& bank, const CheckOptions& options, double tests, Shown& shown) {
+  Row row = row_of(kernel, profile);
+  if (!kernel.is_gradient()) selection.drop_vacuous_drawn(bank);
+  row.cases.stored = selection.stored;
+  row.cases.drawn = selection.drawn;
+  row.cases.skipped = selection.skipped_cases();
+  std::vector<Sample> samples;
+  judge_cases(kernel, profile, selection, source, options, row, samples);
+  if (kernel.is_gradient()) return row;
+  if (row.cases.judged >= kFewestCases) judge_statistics(bank, samples, tests, row);
+  for (const Sample& sample : samples) bank.show(*sample.c, shown);
+  return row;
+}
+
+/// Adds a failure where all that was judged shows too little to tell right from wrong.
+void judge_vacuity(const Kernel& kernel, const Shown& shown, Row& row) {
+  if (!kernel.is_gradient()) row.vacuity = shown.vacuity();
+  if (!row.failures.empty()) return;
+  const auto add = [&](std::string message) {
+    row.failures.push_back({Status::invalid, "", std::move(message), "vacuity", "contract"});
+  };
+  if (const int judged = row.cases.judged + row.regimes.judged; judged < kFewestCases)
+    add(too_few(judged, row, kernel));
+  else if (!row.vacuity.too_little.empty())
+    add(too_little(row.vacuity, kernel));
 }
 
 }  // namespace
@@ -37,16 +79,9 @@ Row row_of(const Kernel& kernel, const golden::Profile& profile) {
 
 Row judge_selection(const Kernel& kernel, const golden::Profile& profile, Selection selection, const Source& source,
                     Bank& bank, const CheckOptions& options, double tests) {
-  Row row = row_of(kernel, profile);
-  if (!kernel.is_gradient()) selection.drop_vacuous_drawn(bank);
-  row.cases.stored = selection.stored;
-  row.cases.drawn = selection.drawn;
-  row.cases.skipped = selection.skipped_cases();
-  std::vector<Sample> samples;
-  const bool all = judge_cases(kernel, profile, selection, source, options, row, samples);
-  const bool few = row.cases.judged < kFewestCases;
-  if (all && few) row.failures.push_back({Status::invalid, "", too_few(row, kernel), "vacuity", "contract"});
-  if (!kernel.is_gradient() && !few) judge_statistics(bank, samples, tests, row);
+  Shown shown(*kernel.spec, profile);
+  Row row = judge_selected(kernel, profile, std::move(selection), source, bank, options, tests, shown);
+  judge_vacuity(kernel, shown, row);
   row.conclude();
   return row;
 }
@@ -54,8 +89,10 @@ Row judge_selection(const Kernel& kernel, const golden::Profile& profile, Select
 Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, Selection selection,
                  Bank& bank, Known& known, const CheckOptions& options, double tests) {
   const Source source = calls_of(candidate, kernel, profile, options);
-  Row row = judge_selection(kernel, profile, std::move(selection), source, bank, options, tests);
-  if (row.failures.empty()) judge_regimes(kernel, profile, source, known, options, row);
+  Shown shown(*kernel.spec, profile);
+  Row row = judge_selected(kernel, profile, std::move(selection), source, bank, options, tests, shown);
+  if (row.failures.empty()) judge_regimes(kernel, profile, source, known, options, shown, row);
+  judge_vacuity(kernel, shown, row);
   if (!kernel.is_gradient() && row.failures.empty())
     judge_laws(candidate, kernel, profile, options, known.law_bounds, row);
   if (row.early_end.by == "interrupt")

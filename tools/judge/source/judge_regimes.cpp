@@ -2,12 +2,12 @@
 #include "attest/judge/judge_regimes.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
-#include "attest/judge/heads.hpp"
 #include "attest/judge/judge_cases.hpp"
 
 namespace attest::judge {
@@ -47,6 +47,22 @@ private:
   const Spec& spec_;
   std::set<std::string> alive_;
 };
+
+/// "head 3 of a batch of 2 x 4 (2 groups): ".
+std::string name_of_head(std::size_t p, const Kernel& kernel, const Batch& batch) {
+  if (!kernel.packed())
+    return fmt::format("head {} of a batch of {} x {} ({} groups): ", p, batch.batch, batch.heads, batch.groups);
+  const auto heads = static_cast<std::size_t>(batch.heads);
+  std::string lengths;
+  for (const auto& size : kernel.token_sizes()) {
+    std::vector<Index> each;
+    for (std::size_t first = 0; first < batch.problems.size(); first += heads)
+      each.push_back(batch.problems[first].sizes.at(size));
+    lengths += fmt::format("{}{} = {}", lengths.empty() ? "" : "; ", size, fmt::join(each, ", "));
+  }
+  return fmt::format("head {} of sequence {} among {} that are packed ({}), {} heads in {} groups: ", p % heads,
+                     p / heads, batch.batch, lengths, heads, batch.groups);
+}
 
 class Judge {
 public:
@@ -124,7 +140,7 @@ void count_combinations(const Regimes& regimes, const std::vector<std::size_t>& 
   std::map<std::vector<std::size_t>, std::set<std::vector<int>>> uncovered;
   for (const auto& [combination, why, proven] : covering.uncovered) {
     uncovered[combination.axes].insert(combination.levels);
-    ++counts.excluded[why.empty() ? "conditions together" : why];
+    counts.excluded[why.empty() ? "conditions together" : why].push_back(regimes.text_of(combination));
   }
   counts.possible = covering.covered();
   if (judged.size() == covering.settings.size()) {
@@ -140,7 +156,7 @@ void count_combinations(const Regimes& regimes, const std::vector<std::size_t>& 
       ++counts.visited;
     } else if (all_drawn) {
       --counts.possible;
-      ++counts.excluded["no inputs that the equation allows were found"];
+      counts.excluded["no inputs that the equation allows were found"].push_back(regimes.text_of(combination));
     } else if (counts.not_visited.size() < kMostNotVisited) {
       counts.not_visited.push_back(regimes.text_of(combination));
     }
@@ -150,9 +166,15 @@ void count_combinations(const Regimes& regimes, const std::vector<std::size_t>& 
 }  // namespace
 
 void judge_regimes(const Kernel& kernel, const golden::Profile& profile, const Source& source, Known& known,
-                   const CheckOptions& options, Row& row) {
+                   const CheckOptions& options, Shown& shown, Row& row) {
   if (options.strength == 0) return;
-  const auto regimes = known.regimes.of(kernel, profile, options.strength, options.seed);
+  std::shared_ptr<const Regimes> regimes;
+  try {
+    regimes = known.regimes.of(kernel, profile, options.strength, options.seed);
+  } catch (const SpecError& error) {  // nothing that the kernel can do
+    row.failures.push_back({Status::invalid, "", error.what(), "vacuity", "regimes"});
+    return;
+  }
   const auto& settings = regimes->covering().settings;
   row.regimes.strength = options.strength;
   Judge judge(kernel, profile, source, row);
@@ -173,6 +195,8 @@ void judge_regimes(const Kernel& kernel, const golden::Profile& profile, const S
       if (!truth) continue;
       judged.push_back(s);
       if (!judge.judge(*truth)) failed.push_back(s);
+      if (!kernel.is_gradient() && !shown.vacuity().too_little.empty())
+        shown.add(truth->drawn.problems[truth->judged[0].at], truth->judged[0]);
     }
   }
   count_combinations(*regimes, judged, all_drawn, row.regimes);

@@ -9,18 +9,11 @@ namespace attest::judge {
 
 void judge_statistics(Bank& bank, const std::vector<Sample>& samples, double tests, Row& row) {
   if (samples.empty()) return;
-  std::vector<const golden::GoldenCase*> cases;
-  for (const Sample& sample : samples) {
-    cases.push_back(sample.c);
+  for (const Sample& sample : samples)
     if (bank.is_vacuous(*sample.c))
       row.failures.push_back({Status::invalid, golden::query(sample.c->name, bank.profile().name),
                               "neither zeros nor any known fault would be beyond a bound in this case", "vacuity",
                               sample.c->name.flag});
-  }
-  row.vacuity = bank.vacuity(cases);
-  if (!row.vacuity.too_little.empty())
-    row.failures.push_back(
-        {Status::invalid, "", "these cases prove too little: " + row.vacuity.too_little, "vacuity", "contract"});
   row.statistics = bank.statistics(samples, tests);
   if (row.failures.empty())
     for (const Fit& fit : row.statistics.rejected)

@@ -113,6 +113,7 @@ private:
 /// Judges the mutants of one equation, and correct kernels of it, in every profile.
 MutantsReport judged(const Spec& spec, Candidate& candidate, const MutantsOptions& options, Steps& steps) {
   CheckOptions check_options;
+  check_options.strength = 0;
   check_options.golden = options.golden;
   MutantsReport report;
   const auto stored = golden::load_golden(spec, options.golden);

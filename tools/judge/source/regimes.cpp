@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "attest/judge/true_values.hpp"
 #include "attest/judge/work.hpp"
 
 namespace attest::judge {
@@ -40,10 +41,12 @@ std::vector<std::vector<std::int64_t>> classes_of_sizes(bool tokens) {
 constexpr std::size_t kFewestSizes = 3;      // that an axis of a size has where the kernel allows so many
 constexpr std::int64_t kLargestSize = 8192;  // that is looked for where the classes have too few
 constexpr std::size_t kMostSettings = 5;     // of a parameter that is a number
-constexpr double kLittleWork = 2.0e4;        // of one case with all of its heads
-constexpr double kRoom = 1.5;                // beyond what any two levels need
-constexpr double kMostOperations = 1.0e6;    // of the error model, for one batch
-constexpr double kSmallest = 8;              // times the smallest case of a kernel that has only large ones
+constexpr double kLittleCalled = 1.0e5, kMostCalled = 3.0e5;  // work of one batch
+constexpr double kLittleCertified = 2.0e4;                    // work of its certificates
+constexpr double kMostOperations = 1.2e6;                     // of the error model, for one batch
+constexpr double kRoom = 1.5;                                 // beyond what any two levels need
+constexpr double kSmallest = 8;            // times the smallest case of a kernel that has only large ones
+constexpr double kMostOfSmallest = 2.0e7;  // work of that case, and operations of its certificate
 constexpr auto kSharing = "heads per group";
 
 /// Whether outputs are linear in the claim's inputs, so that these may be large.
@@ -97,6 +100,7 @@ struct Regimes::Maker {
     if (const auto* form = spec.form(kernel.info.form); form && !form->when.empty())
       conditions.push_back(Expression::parse(form->when));
     for (const auto& size : spec.sizes) add_size(size);
+    for (const auto& size : spec.sizes) leave_possible(size.name);
     for (const auto& parameter : spec.parameters) add_parameter(parameter);
     for (const auto& input : spec.inputs) add_input(input);
     add_draws();
@@ -139,11 +143,38 @@ struct Regimes::Maker {
         for (const double number : numbers_in(condition.text()))
           if (number <= static_cast<double>(kLargestSize)) add_level({static_cast<std::int64_t>(number)});
     for (std::int64_t value = 1; value <= kLargestSize && all.size() < kFewestSizes; ++value) add_level({value});
-    if (levels.empty())
-      throw SpecError(fmt::format("{}: '{}' leaves no size {} from 0 to {}", spec.id, kernel.capabilities.text(),
-                                  size.name, kLargestSize));
+    if (levels.empty()) throw no_size(size.name);
     std::sort(levels.begin(), levels.end());
     add(size.name, {Kind::size}, std::move(levels));
+  }
+
+  /// Leaves out the values of a size for which no other size keeps a condition on both: of s, where n == s and n is a
+  /// multiple of 64, all but these multiples.
+  void leave_possible(const std::string& size) {
+    Axis& axis = regimes.axes_[*axis_of(size)];
+    for (const auto& condition : conditions) {
+      const auto names = condition.variables();
+      if (names.size() != 2 || !concerns(condition, size) || !spec.size(names[0]) || !spec.size(names[1])) continue;
+      const auto& others = regimes.axes_[*axis_of(names[names[0] == size ? 1 : 0])].levels;
+      const auto keeps = [&](std::int64_t value, std::int64_t other) {
+        return condition.holds([&](std::string_view name) {
+          return std::optional<Value>(static_cast<double>(name == size ? value : other));
+        });
+      };
+      const auto possible = [&](std::int64_t value) {
+        return std::any_of(others.begin(), others.end(), [&](const auto& level) {
+          return std::any_of(level.begin(), level.end(), [&](std::int64_t other) { return keeps(value, other); });
+        });
+      };
+      for (auto& level : axis.levels) std::erase_if(level, [&](std::int64_t value) { return !possible(value); });
+    }
+    std::erase_if(axis.levels, [](const auto& level) { return level.empty(); });
+    if (axis.levels.empty()) throw no_size(size);
+  }
+
+  SpecError no_size(const std::string& size) const {
+    return SpecError(fmt::format("{}: '{}' leaves no size {} from 0 to {}", spec.id, kernel.capabilities.text(), size,
+                                 kLargestSize));
   }
 
   void add_parameter(const ParameterDeclaration& parameter) {
@@ -292,42 +323,55 @@ struct Regimes::Maker {
                               }});
   }
 
-  /// Certificates and calls take time: the work of a case is limited to little more than what the two most costly
-  /// levels need together, and to what takes a fraction of a second. What is not set yet counts as the least.
+  /// Calls and certificates take time. Each is limited to little more than what the two most costly levels need
+  /// together, and to what takes a fraction of a second.
   void add_work() {
     std::vector<std::size_t> axes;
     for (std::size_t axis = 0; axis < regimes.axes_.size(); ++axis) {
       const Kind kind = regimes.meanings_[axis].kind;
       if (kind == Kind::size || kind == Kind::entries || kind == Kind::heads) axes.push_back(axis);
     }
-    const auto work = [&r = regimes, axes](const Setting& setting) {
-      Sizes sizes;
-      double problems = 1;
-      for (const std::size_t axis : axes) {
-        const bool is_set = setting.level[axis] >= 0;
-        const auto value = is_set ? r.value(setting, axis) : r.axes_[axis].levels[0][0];
-        if (r.meanings_[axis].kind == Kind::size)
-          sizes[r.axes_[axis].name] = value;
-        else
-          problems *= static_cast<double>(value);
-      }
-      return problems * work_of(*r.spec_, sizes, {});
-    };
+    add_limit("the work of one call is limited", axes, kLittleCalled, kMostCalled,
+              [&r = regimes](const Setting& setting) {
+                const Extent extent = r.extent_of(setting);
+                return extent.problems * work_of(*r.spec_, extent.sizes, {});
+              });
+    const CostOfTruth cost = cost_of_truth(spec, unstable_form(kernel));
+    const double most = kernel.info.dtype == DType::f64 ? kMostOperations / 2 : kMostOperations;
+    const double little = std::min(most, kLittleCertified * cost.by_work);
+    add_limit("the work of one certificate is limited", axes, little, most,
+              [&r = regimes, cost, gradient = kernel.is_gradient()](const Setting& setting) {
+                const Extent extent = r.extent_of(setting);
+                const double whole = cost.operations(*r.spec_, extent.sizes);
+                if (gradient) return extent.problems * whole;  // of all problems and rows
+                Index rows = 1;
+                for (const auto& size : row_sizes(*r.spec_)) rows = std::max(rows, extent.sizes.at(size));
+                const double judged = std::min(1.0, static_cast<double>(kFewestRows) / static_cast<double>(rows));
+                const double problems = std::min(extent.problems, static_cast<double>(kSomeProblems));
+                return problems * whole * (cost.shared + (1 - cost.shared) * judged);
+              });
+  }
+
+  void add_limit(const std::string& name, const std::vector<std::size_t>& axes, double little, double most,
+                 const std::function<double(const Setting&)>& work) {
     Setting setting{std::vector<int>(regimes.axes_.size(), -1), std::vector<int>(regimes.axes_.size(), 0)};
     const auto set_highest = [&](std::size_t axis) {
       setting.level[axis] = static_cast<int>(regimes.axes_[axis].levels.size()) - 1;
     };
-    double needed = kLittleWork;
+    double needed = little;
     for (const std::size_t one : axes)
       for (const std::size_t other : axes) {
         set_highest(one), set_highest(other);
         needed = std::max(needed, kRoom * work(setting));
         setting.level[one] = setting.level[other] = -1;
       }
-    const double limit =
-        std::max(std::min(needed, kMostOperations / operations_by_work(spec)), kSmallest * work(setting));
-    regimes.rules_.push_back({"the work of one case is limited", axes,
-                              [work, limit](const Setting& one) { return work(one) <= limit; }, true});
+    const double smallest = work(setting);
+    if (smallest > kMostOfSmallest)
+      throw SpecError(
+          fmt::format("{}: the smallest call that '{}' allows takes {:.1e} operations; at most {:.0e} are judged",
+                      spec.id, kernel.capabilities.text(), smallest, kMostOfSmallest));
+    const double limit = std::max(std::min(needed, most), kSmallest * smallest);
+    regimes.rules_.push_back({name, axes, [work, limit](const Setting& one) { return work(one) <= limit; }, true});
   }
 };
 
@@ -346,6 +390,21 @@ std::optional<std::size_t> Regimes::axis_of(std::string_view name) const {
 std::int64_t Regimes::value(const Setting& setting, std::size_t axis) const {
   return axes_[axis]
       .levels[static_cast<std::size_t>(setting.level[axis])][static_cast<std::size_t>(setting.member[axis])];
+}
+
+Regimes::Extent Regimes::extent_of(const Setting& setting) const {
+  Extent extent;
+  for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+    const Kind kind = meanings_[axis].kind;
+    if (kind != Kind::size && kind != Kind::entries && kind != Kind::heads) continue;
+    const auto least = axes_[axis].levels[0][0];
+    const auto extent_of_axis = setting.level[axis] >= 0 ? value(setting, axis) : least;
+    if (kind == Kind::size)
+      extent.sizes[axes_[axis].name] = extent_of_axis;
+    else
+      extent.problems *= static_cast<double>(extent_of_axis);
+  }
+  return extent;
 }
 
 golden::Grid Regimes::grid_of(const Setting& setting) const {

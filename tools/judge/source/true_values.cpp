@@ -25,7 +25,7 @@ namespace {
 constexpr int kDraws = 3;                    // of other seeds, where the inputs break a condition on data
 constexpr std::uint64_t kDrawStep = 100000;  // between their seeds
 constexpr double kOperations = 5.0e5;        // of a batch, by the error model
-constexpr std::size_t kSomeProblems = 3, kFewestRows = 4, kMostRows = 16;
+constexpr std::size_t kMostRows = 16;
 constexpr auto kAllRows = std::numeric_limits<std::size_t>::max() / 2;
 
 /// The first, the last, and others below n: those beside powers of two, and by chance.
@@ -52,7 +52,7 @@ struct Plan {
 };
 
 /// `problem` is one of so many of a batch.
-Plan plan_of(const Problem& problem, std::size_t number) {
+Plan plan_of(const Problem& problem, const std::string& unstable, std::size_t number) {
   Index n = 1;
   reference::WantedRows last, two;
   for (const auto& output : problem.spec->outputs) {
@@ -62,8 +62,8 @@ Plan plan_of(const Problem& problem, std::size_t number) {
     last[output.shape[0]] = {height - 1};
     two[output.shape[0]] = {height / 2, height - 1};
   }
-  const double of_last = operations(problem, last);
-  const double of_each = n == 1 ? 0 : std::max(operations(problem, two) - of_last, 1.0);
+  const double of_last = operations(problem, unstable, last);
+  const double of_each = n == 1 ? 0 : std::max(operations(problem, unstable, two) - of_last, 1.0);
   const double of_none = std::max(of_last - of_each, 0.0), whole = of_none + of_each * static_cast<double>(n);
   if (static_cast<double>(number) * whole <= kOperations) return {number, kAllRows};
   const std::size_t problems = std::min(number, kSomeProblems);
@@ -99,12 +99,6 @@ bool is_bounded(const golden::CertifiedTensors& results) {
         if (std::isfinite(tensor.hi[i]) && !std::isfinite(channel[i])) return false;
     return true;
   });
-}
-
-/// The form that a kernel says it has, where the error model leaves it out as unstable: its bounds are the kernel's.
-std::string unstable_form(const Kernel& kernel) {
-  const auto* form = kernel.spec->form(kernel.info.form);
-  return form && form->numeric ? form->name : "";
 }
 
 /// Nothing where the inputs are not of the profile, or have no true value that decides. Throws SpecError where they
@@ -172,6 +166,11 @@ std::string key_of(const golden::Case& c, const Kernel& kernel, const golden::Pr
 }
 
 }  // namespace
+
+std::string unstable_form(const Kernel& kernel) {
+  const auto* form = kernel.spec->form(kernel.info.form);
+  return form && form->numeric ? form->name : "";
+}
 
 Arrays TrueProblem::judged(const Problem& problem, const Arrays& got) const {
   Arrays some;
@@ -256,7 +255,7 @@ struct Attempt {
     // Gradients are of whole outputs, and summed over the problems that share an input.
     Plan plan{problems.size(), kAllRows};
     const Problem& first = batch.drawn.problems[0] = golden::draw(problems[0]);
-    if (!kernel.is_gradient()) plan = plan_of(first, problems.size());
+    if (!kernel.is_gradient()) plan = plan_of(first, unstable_form(kernel), problems.size());
     for (const std::size_t p : problems_to_judge(problems.size(), plan.problems, random))
       batch.judged.push_back({p, rows_to_judge(problems[p], plan.rows, random)});
     truth.assign(problems.size(), nullptr);

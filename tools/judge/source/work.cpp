@@ -14,11 +14,25 @@
 
 namespace attest::judge {
 
-double work_of(const Spec& spec, const Sizes& sizes, const Parameters& parameters) {
-  // A length that is left to a default which depends on the sizes is mostly that of the whole sequence.
+namespace {
+
+Index longest_of(const Spec& spec, const Sizes& sizes) {
   Index longest = 1;
   for (const auto& size : spec.sizes)
     if (size.tokens) longest = std::max(longest, sizes.at(size.name));
+  return longest;
+}
+
+double work_or_pairs(const Spec& spec, const Sizes& sizes, double work) {
+  const auto longest = static_cast<double>(longest_of(spec, sizes));
+  return std::max(work, longest * longest);
+}
+
+}  // namespace
+
+double work_of(const Spec& spec, const Sizes& sizes, const Parameters& parameters) {
+  // A length that is left to a default which depends on the sizes is mostly that of the whole sequence.
+  const Index longest = longest_of(spec, sizes);
   const auto value = [&](std::string_view name) -> std::optional<Value> {
     const auto known = lookup(spec, sizes, parameters, name);
     return known || !spec.parameter(name) ? known : Value(static_cast<double>(longest));
@@ -36,11 +50,11 @@ double work_of(const Spec& spec, const Sizes& sizes, const Parameters& parameter
   return most;
 }
 
-double operations(const Problem& problem, const reference::WantedRows& rows) {
+double operations(const Problem& problem, const std::string& also, const reference::WantedRows& rows) {
   constexpr double kOther = 8;
   double sum = 0;
   for (const auto& form : problem.spec->forms) {
-    if (!golden::is_modelled(form, problem)) continue;
+    if (!golden::is_modelled(form, problem) && form.name != also) continue;
     reference::Cost cost;
     outputs_of(cost, problem, form.name, nullptr, rows);
     double all = 0;
@@ -51,19 +65,44 @@ double operations(const Problem& problem, const reference::WantedRows& rows) {
   return sum;
 }
 
-double operations_by_work(const Spec& spec) {
+std::vector<std::string> row_sizes(const Spec& spec) {
+  std::vector<std::string> sizes;
+  for (const auto& output : spec.outputs)
+    if (!output.shape.empty() && std::find(sizes.begin(), sizes.end(), output.shape[0]) == sizes.end())
+      sizes.push_back(output.shape[0]);
+  return sizes;
+}
+
+double CostOfTruth::operations(const Spec& spec, const Sizes& sizes) const {
+  const double work = work_of(spec, sizes, {});
+  return std::min(by_work * work, by_work_or_pairs * work_or_pairs(spec, sizes, work));
+}
+
+CostOfTruth cost_of_truth(const Spec& spec, const std::string& also) {
   constexpr double kMostWork = 1.0e5;
   constexpr std::size_t kCases = 8;
+  constexpr Index kManyRows = 8;  // of fewer, one row says little of the others
   std::vector<std::pair<double, golden::Case>> cases;
   for (auto& c : golden::stored_cases(spec)) {
     const double work = work_of(spec, c.sizes, c.parameters);
     if (work <= kMostWork) cases.emplace_back(work, std::move(c));
   }
   std::stable_sort(cases.begin(), cases.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  double most = 1;
-  for (std::size_t i = 0; i < cases.size(); i += 1 + cases.size() / kCases)
-    most = std::max(most, operations(golden::draw(cases[i].second)) / cases[i].first);
-  return most;
+  CostOfTruth cost;
+  for (std::size_t i = 0; i < cases.size(); i += 1 + cases.size() / kCases) {
+    const Problem problem = golden::draw(cases[i].second);
+    const double whole = operations(problem, also);
+    cost.by_work = std::max(cost.by_work, whole / cases[i].first);
+    cost.by_work_or_pairs = std::max(cost.by_work_or_pairs, whole / work_or_pairs(spec, problem.sizes, cases[i].first));
+    reference::WantedRows last;
+    Index rows = 1;
+    for (const auto& size : row_sizes(spec))
+      if (const Index n = problem.sizes.at(size); n > 1) rows = std::max(rows, n), last[size] = {n - 1};
+    if (rows < kManyRows) continue;
+    const double of_last = operations(problem, also, last), of_each = (whole - of_last) / static_cast<double>(rows - 1);
+    cost.shared = std::max(cost.shared, std::min((of_last - of_each) / whole, 1.0));
+  }
+  return cost;
 }
 
 }  // namespace attest::judge

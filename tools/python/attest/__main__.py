@@ -17,6 +17,7 @@ from attest import Interrupted, Report, UsageError, __version__, check, native, 
 from attest._conformance import Conformance
 from attest._report import write_atomically
 
+STRENGTH = "how many conditions are brought together, from 0 to 4 (default 2); 0: golden cases and laws alone"
 EXIT = {"PASS": 0, "FAIL": 1, "CRASH": 3, "INVALID": 3}
 
 
@@ -61,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument("--flags", default="*", help="glob over the flags of cases")
         one.add_argument("--seed", type=int, default=1, help="seed of the drawn cases and laws")
         one.add_argument("--laws", type=int, default=6, help="cases drawn per law; 0: none")
+        one.add_argument("--strength", type=int, default=2, help=STRENGTH)
         one.add_argument("--json", metavar="FILE", help="write the report to this file as well")
         declarations(one)
     again = commands.add_parser("reproduce", help="judge one case by its query")
@@ -73,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
     libraries.add_argument("--only", default="*", help="globs over LIBRARY:KERNEL, as in 'torch:*,jax:*'")
     libraries.add_argument("--seed", type=int, default=1)
     libraries.add_argument("--budget", type=float, help="seconds after which a judgement begins no further case or law")
+    libraries.add_argument("--strength", type=int, default=2, help=STRENGTH)
     libraries.add_argument("--json", metavar="FILE", help="write the record to this file")
     libraries.add_argument("--markdown", metavar="FILE", help="write the record as a page to this file")
     return top
@@ -153,6 +156,7 @@ def run_check(arguments: argparse.Namespace) -> int:
                 only=arguments.flags,
                 seed=arguments.seed,
                 laws=arguments.laws,
+                strength=arguments.strength,
                 **declared(arguments),
             )
     except Interrupted as interrupted:
@@ -169,7 +173,7 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
 def run_survey(arguments: argparse.Namespace) -> int:
     from attest._survey import markdown, survey
 
-    record = survey(arguments.only, arguments.seed, arguments.budget)
+    record = survey(arguments.only, arguments.seed, arguments.budget, arguments.strength)
     if not record["rows"] and not record["absent"]:
         raise UsageError(f"--only '{arguments.only}' matches no adapter")
     text = markdown(record)

@@ -34,6 +34,7 @@ def check(
     only: str = "*",
     seed: int = 1,
     laws: int = 6,
+    strength: int = 2,
     max_cases: int | None = None,
     budget: float | None = None,
 ) -> Report:
@@ -72,9 +73,12 @@ def check(
         only: glob over the flags of cases, as in "causal*".
         seed: seed of the drawn cases and laws, an integer that is not negative.
         laws: number of cases drawn per law; 0 tries no law.
+        strength: how many conditions (sizes, parameters, optional inputs, magnitudes, batch, heads, ...) are brought
+            together at a time, from 0 to 4: 2 visits every pair that the kernel allows, 0 judges by the golden cases
+            and laws alone, without batches or heads.
         max_cases: largest number of golden and drawn cases, every flag before a second case of any; None: all.
-        budget: seconds after which no further case or law is begun, None for no limit; the report counts cases that
-            were not run.
+        budget: seconds after which no further case, regime or law is begun, None for no limit; the report counts what
+            was not run.
 
     Returns a Report: a wrong kernel is a verdict, not an exception.
 
@@ -99,6 +103,7 @@ def check(
         only=only,
         seed=seed,
         laws=laws,
+        strength=strength,
         max_cases=max_cases,
         budget=budget,
     )
@@ -147,6 +152,7 @@ def reproduce(
         only="*",
         seed=1,
         laws=0,
+        strength=0,
         max_cases=None,
         budget=None,
     )
@@ -173,6 +179,7 @@ def _judge(
     only,
     seed,
     laws,
+    strength,
     max_cases,
     budget,
 ) -> Report:
@@ -190,7 +197,7 @@ def _judge(
         raise UsageError(
             f"{equation} has no gradient to judge: its page says by which inputs an equation is differentiated"
         )
-    _require_choice_of_cases(page, only, seed, laws, max_cases, budget)
+    _require_choice_of_cases(page, only, seed, laws, strength, max_cases, budget)
     arrays = framework(like, device)
     arrays.require(storage)
     judged = Kernel(page, kernel, vjp, arrays, layout == "thd")
@@ -204,7 +211,8 @@ def _judge(
     job.profile, job.form, job.layout, job.golden = profile, form, layout, str(GOLDEN)
     job.capabilities = "; ".join(conditions)
     job.readings = ["value", "gradient"] if differentiated else ["value"]
-    job.query, job.only, job.seed, job.laws, job.max_cases, job.budget = query, only, seed, laws, max_cases, budget
+    job.query, job.only, job.seed, job.laws, job.strength = query, only, seed, laws, strength
+    job.max_cases, job.budget = max_cases, budget
     result = native.run(job, judged, judged.late_writes)
     report = Report(
         result, equation=equation, profile=profile, kernel=job.name, assumed=assumed, kernel_seconds=judged.seconds
@@ -221,11 +229,14 @@ def _require_functions(kernel: Any, vjp: Any) -> None:
         raise UsageError(f"vjp is a {type(vjp).__name__}; expected a function")
 
 
-def _require_choice_of_cases(page: Mapping[str, Any], only, seed, laws, max_cases, budget) -> None:
+def _require_choice_of_cases(page: Mapping[str, Any], only, seed, laws, strength, max_cases, budget) -> None:
     """Raises UsageError for options that choose no case or are no numbers."""
-    for name, value, least in (("seed", seed, 0), ("laws", laws, 0), ("max_cases", max_cases, 1)):
+    numbers = (("seed", seed, 0), ("laws", laws, 0), ("strength", strength, 0), ("max_cases", max_cases, 1))
+    for name, value, least in numbers:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise UsageError(f"{name}={value!r}; expected a whole number of at least {least}")
+    if strength > native.most_strength:
+        raise UsageError(f"strength={strength}; expected a whole number from 0 to {native.most_strength}")
     if not any(fnmatch.fnmatchcase(flag, only) for flag in page["flags"]):
         raise UsageError(
             f"only='{only}' matches no flag of {page['id']}; there are {', '.join(dict.fromkeys(page['flags']))}"

@@ -22,10 +22,9 @@ class Conformance:
     options: dict[str, Any]
 
     def groups(self) -> list[str]:
-        """Names of the groups that a report counts: the flags of the golden cases, then "batch" (where the layout has
-        heads), "laws", "statistics" and "contract"."""
-        batch = ["batch"] if self.options.get("layout", "nd") != "nd" else []
-        return [*dict.fromkeys(describe(self.equation)["flags"]), *batch, "laws", "statistics", "contract"]
+        """Names of the groups that a report counts: the flags of the golden cases, then "regimes", "laws",
+        "statistics" and "contract"."""
+        return [*dict.fromkeys(describe(self.equation)["flags"]), "regimes", "laws", "statistics", "contract"]
 
     def run(self, profile: str) -> Report:
         """Makes the kernel and judges it in one profile. Errors as for attest.check()."""

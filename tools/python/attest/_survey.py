@@ -13,7 +13,7 @@ from attest.adapters import Absent, Adapter, adapters
 from attest.native import __version__
 
 
-def survey(only: str = "*", seed: int = 1, budget: float | None = None) -> dict[str, Any]:
+def survey(only: str = "*", seed: int = 1, budget: float | None = None, strength: int = 2) -> dict[str, Any]:
     """Runs the adapters that match; the record as data. Ctrl-C ends it with what was found until then."""
     record: dict[str, Any] = {
         "attest": __version__,
@@ -22,6 +22,7 @@ def survey(only: str = "*", seed: int = 1, budget: float | None = None) -> dict[
         "python": platform.python_version(),
         "seed": seed,
         "budget": budget,
+        "strength": strength,
         "rows": [],
         "absent": [],
     }
@@ -31,7 +32,7 @@ def survey(only: str = "*", seed: int = 1, budget: float | None = None) -> dict[
                 record["absent"].append({"adapters": one.module, "reason": one.reason})
                 continue
             for profile in one.profiles:
-                record["rows"].append(row(one, profile, seed, budget))
+                record["rows"].append(row(one, profile, seed, budget, strength))
                 print(line(record["rows"][-1]), file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         record["interrupted"] = True
@@ -55,7 +56,7 @@ def diagnosis_of(report: Report) -> str:
     return "; ".join(filter(None, [f"looks like {faults[0].name}" if fits else "", report.first_error]))
 
 
-def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str, Any]:
+def row(one: Adapter, profile: str, seed: int, budget: float | None, strength: int) -> dict[str, Any]:
     result = {
         "library": one.library,
         "version": one.version,
@@ -69,7 +70,7 @@ def row(one: Adapter, profile: str, seed: int, budget: float | None) -> dict[str
         },
     }
     try:
-        report = one.check(profile, seed=seed, budget=budget)
+        report = one.check(profile, seed=seed, budget=budget, strength=strength)
     except Interrupted:
         raise
     except Exception as error:

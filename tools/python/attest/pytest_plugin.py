@@ -96,7 +96,7 @@ class Group(pytest.Item):
             return
         judged, skipped = sum(count["judged"] for count in counts), sum(count["skipped"] for count in counts)
         if judged == 0:
-            if self.group in ("laws", "statistics", "batch"):
+            if self.group in ("laws", "statistics", "regimes"):
                 pytest.skip(
                     "not judged: " + ("the cases failed" if not report.passed else "not applicable to these cases")
                 )

@@ -10,6 +10,9 @@
 namespace attest::report {
 
 /// One line per kernel, of at most 100 columns; then each failure with the command that reproduces it, and the verdict.
+/// What no regime of a kernel has, and why: the combinations by the condition that excludes them.
+std::string exclusions(const judge::Report& report);
+
 std::string table(const judge::Report& report, bool colour = false);
 
 /// Diagnosis of one kernel: how it was found, where it is wrong, how precise it is, which fault it looks like.

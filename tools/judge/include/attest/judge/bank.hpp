@@ -8,8 +8,8 @@
 
 #include "attest/golden/store.hpp"
 #include "attest/judge/faults.hpp"
+#include "attest/judge/shown.hpp"
 #include "attest/judge/statistics.hpp"
-#include "attest/judge/vacuity.hpp"
 
 namespace attest::judge {
 
@@ -28,7 +28,8 @@ public:
   /// Judges every correct kernel that the bank runs on those cases: hard bounds case by case, score tests over all.
   Alarms alarms(const std::vector<const golden::GoldenCase*>& cases, double tests);
 
-  Vacuity vacuity(const std::vector<const golden::GoldenCase*>& cases);
+  /// Adds what the case shows.
+  void show(const golden::GoldenCase& c, Shown& shown);
 
   /// The largest error / bound that the fault makes in the case; infinite where it is not finite.
   double shown(const golden::GoldenCase& c, const Fault& fault);

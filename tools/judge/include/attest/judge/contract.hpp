@@ -26,7 +26,6 @@ struct Answers {
 /// Where outputs come from: calls of a kernel, or files.
 struct Source {
   std::function<Answers(const Batch& batch, const golden::GoldenCase& first)> answers;  // `first` case of the batch
-  bool batches = false;  // whether it answers drawn batches, beside the cases one by one
 };
 
 /// Calls of a candidate's kernel. Keeps references to what it is given, options excepted.

@@ -6,6 +6,7 @@
 #include "attest/judge/options.hpp"
 #include "attest/judge/regimes.hpp"
 #include "attest/judge/report.hpp"
+#include "attest/judge/shown.hpp"
 #include "attest/judge/true_values.hpp"
 
 namespace attest::judge {
@@ -18,9 +19,9 @@ struct Known {
 };
 
 /// Judges what a source gives in every regime of the kernel, by contract and bounds; adds counts and failures to the
-/// row, with what the failing regimes have in common.
+/// row, with what the failing regimes have in common. To `shown` it adds what they show, where that was too little.
 void judge_regimes(const Kernel& kernel, const golden::Profile& profile, const Source& source, Known& known,
-                   const CheckOptions& options, Row& row);
+                   const CheckOptions& options, Shown& shown, Row& row);
 
 /// Judges one case with a grid, as judge_regimes does.
 void judge_grid(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile, const Source& source,

@@ -13,6 +13,9 @@ namespace attest::judge {
 /// Whether a run goes on.
 enum class Stop { no, budget, interrupt };
 
+/// Of regimes: beyond this, their number is beyond any time that a user has.
+inline constexpr int kMostStrength = 4;
+
 struct CheckOptions {
   std::string only = "*";              // glob over "equation" or "equation.form"
   std::string flags = "*";             // glob over the flags of cases
@@ -22,7 +25,7 @@ struct CheckOptions {
   std::filesystem::path golden;        // folder of the golden files
   int law_draws = 6;                   // problems per law
   int property_draws = 6;              // problems per property
-  int strength = 0;                    // of regimes: how many conditions are brought together; 0: there are none
+  int strength = 2;                    // of regimes: how many conditions are brought together; 0: there are none
   std::uint64_t seed = 1;              // of the problems of laws and of the cases that are in no file
   std::chrono::milliseconds time_limit{20000};  // of one call of a kernel
 };

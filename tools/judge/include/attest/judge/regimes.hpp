@@ -53,11 +53,18 @@ private:
     std::vector<std::string> flags{};                         // of draws
   };
 
+  /// What a call has to do; what is not set yet counts as the least.
+  struct Extent {
+    Sizes sizes;
+    double problems = 1;
+  };
+
   struct Maker;  // of axes and rules
 
   std::optional<std::size_t> axis_of(std::string_view name) const;
   std::int64_t value(const Setting& setting, std::size_t axis) const;
   golden::Grid grid_of(const Setting& setting) const;
+  Extent extent_of(const Setting& setting) const;
   /// Value of a size, a parameter or an extent of the batch in a condition.
   std::optional<Value> variable(const Setting& setting, std::string_view name) const;
   void set_magnitude(golden::Case& c, std::int64_t magnitude) const;

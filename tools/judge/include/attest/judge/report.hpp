@@ -30,7 +30,7 @@ struct Finding {
   std::string group;    // key in Row::groups
 };
 
-/// Counts of one group of judgements: the cases of one flag, "batch", "regimes", "laws", "statistics", "contract".
+/// Counts of one group of judgements: the cases of one flag, "regimes", "laws", "statistics", "contract".
 struct Group {
   int judged = 0, passed = 0, skipped = 0;
 };
@@ -41,9 +41,9 @@ struct KernelId {
 };
 
 struct CaseCounts {
-  int judged = 0, passed = 0;  // batches included
-  int stored = 0, drawn = 0;   // of the cases: from the golden file, or certified on the fly
-  int skipped = 0;             // golden cases outside of the kernel's precision or capabilities, or of the options
+  int judged = 0, passed = 0;
+  int stored = 0, drawn = 0;  // of the cases: from the golden file, or certified on the fly
+  int skipped = 0;            // golden cases outside of the kernel's precision or capabilities, or of the options
 };
 
 struct LawCounts {
@@ -54,11 +54,11 @@ struct LawCounts {
 /// Conditions that were brought together, any `strength` axes of them at a time.
 struct RegimeCounts {
   int strength = 0;
-  int judged = 0, passed = 0;                   // settings, each a call with a batch
-  std::size_t visited = 0, possible = 0;        // combinations
-  std::map<std::string, std::size_t> excluded;  // combinations, by the condition that excludes them
-  std::vector<std::string> not_visited;         // combinations that are possible
-  std::string fails_when;                       // what the settings that failed have in common, and they alone
+  int judged = 0, passed = 0;                                // settings, each a call with a batch
+  std::size_t visited = 0, possible = 0;                     // combinations
+  std::map<std::string, std::vector<std::string>> excluded;  // combinations, by the condition that excludes them
+  std::vector<std::string> not_visited;                      // the first of the combinations that are possible
+  std::string fails_when;  // what the settings that failed have in common, and they alone
 };
 
 /// Errors of all elements that were compared.

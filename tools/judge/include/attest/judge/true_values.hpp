@@ -15,6 +15,12 @@
 
 namespace attest::judge {
 
+/// Of a batch that costs much, so many problems are judged, and of each no fewer rows than these.
+inline constexpr std::size_t kSomeProblems = 3, kFewestRows = 4;
+
+/// The form that a kernel says it has, where the error model leaves it out as unstable: its bounds are the kernel's.
+std::string unstable_form(const Kernel& kernel);
+
 /// What is true of one problem of a batch: of its outputs some rows, or all.
 struct TrueProblem {
   std::size_t at = 0;            // in the batch

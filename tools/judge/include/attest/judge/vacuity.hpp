@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "attest/array.hpp"
 
@@ -14,6 +15,7 @@ struct Vacuity {
   double zeros_differ = 0;           // of the elements: 0 is beyond the bound
   double mean_differs = 0;           // of the elements: the mean of the case is beyond the bound
   int faults_shown = 0, faults = 0;  // faults that some element betrays by twice its bound; of all that can occur
+  std::vector<std::string> hidden;   // the others of these
   std::string too_little;            // which limit is not met; empty when all are
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "attest/reference/evaluate.hpp"
 #include "attest/spec.hpp"
 
@@ -10,11 +13,23 @@ namespace attest::judge {
 /// The largest count among the equation's costs, or of the elements of a tensor.
 double work_of(const Spec& spec, const Sizes& sizes, const Parameters& parameters);
 
-/// Operations of every form that the error model runs, for those rows: a multiply-add inside a sum counts as one,
-/// anything else as several.
-double operations(const Problem& problem, const reference::WantedRows& rows = {});
+/// Operations of every form that the error model runs, and of the form `also`, for those rows: a multiply-add inside a
+/// sum counts as one, anything else as several.
+double operations(const Problem& problem, const std::string& also, const reference::WantedRows& rows = {});
 
-/// Operations by work_of, the most that the larger ones of the equation's small golden cases show.
-double operations_by_work(const Spec& spec);
+/// What the true values of one problem cost: operations by work_of, or by the larger of that and the square of the
+/// longest sequence, whichever gives less; and the share of them that is there for any row (a state that has seen all
+/// tokens before it).
+struct CostOfTruth {
+  double by_work = 1, by_work_or_pairs = 1, shared = 0;
+
+  double operations(const Spec& spec, const Sizes& sizes) const;
+};
+
+/// The most that the larger ones of the equation's small golden cases show.
+CostOfTruth cost_of_truth(const Spec& spec, const std::string& also);
+
+/// The sizes that count the rows of an output: of as many rows as are judged, the others are not computed.
+std::vector<std::string> row_sizes(const Spec& spec);
 
 }  // namespace attest::judge
