@@ -29,18 +29,16 @@ inline void put_off(const Request& request, Response& response, Index first_head
   }
 }
 
-/// Calls of another candidate, whose results are 1 % off where a condition on the call holds.
-class OffUnder : public Host {
+/// Another candidate under its own name; what derives from it changes calls.
+class Wrapped : public Host {
 public:
-  OffUnder(Candidate& right, Condition condition) : right_(right), condition_(std::move(condition)) {}
+  explicit Wrapped(Candidate& right) : right_(right) {}
 
   const std::string& name() const override { return right_.host().name(); }
   const std::string& version() const override { return right_.host().version(); }
   const std::vector<KernelInfo>& kernels() const override { return right_.host().kernels(); }
   Response call(std::size_t kernel, const Request& request, const CallOptions& options) override {
-    Response response = right_.host().call(kernel, request, options);
-    if (condition_(request)) put_off(request, response);
-    return response;
+    return right_.host().call(kernel, request, options);
   }
   std::vector<std::string> settle(std::chrono::milliseconds patience) override {
     return right_.host().settle(patience);
@@ -49,6 +47,20 @@ public:
 
 private:
   Candidate& right_;
+};
+
+/// Its results are 1 % off where a condition on the call holds.
+class OffUnder : public Wrapped {
+public:
+  OffUnder(Candidate& right, Condition condition) : Wrapped(right), condition_(std::move(condition)) {}
+
+  Response call(std::size_t kernel, const Request& request, const CallOptions& options) override {
+    Response response = Wrapped::call(kernel, request, options);
+    if (condition_(request)) put_off(request, response);
+    return response;
+  }
+
+private:
   Condition condition_;
 };
 

@@ -169,10 +169,10 @@ Atom empty_row() {
 }
 
 /// Copies of one kernel, each off under its own condition.
-class Planted : public Host {
+class Planted : public Wrapped {
 public:
   Planted(Candidate& right, const std::string& kernel, std::vector<Plant> plants)
-      : right_(right), plants_(std::move(plants)) {
+      : Wrapped(right), plants_(std::move(plants)) {
     original_ = &*std::find_if(right.kernels().begin(), right.kernels().end(),
                                [&](const Kernel& one) { return one.name() == kernel && one.batched(); });
     KernelInfo info = original_->info;
@@ -182,22 +182,15 @@ public:
     }
   }
 
-  const std::string& name() const override { return right_.host().name(); }
-  const std::string& version() const override { return right_.host().version(); }
   const std::vector<KernelInfo>& kernels() const override { return kernels_; }
   Response call(std::size_t kernel, const Request& request, const CallOptions& options) override {
-    Response response = right_.host().call(original_->index, request, options);
+    Response response = Wrapped::call(original_->index, request, options);
     const Plant& plant = plants_[kernel];
     if (plant.holds(Call(*original_->spec, request))) put_off(request, response, plant.first_head);
     return response;
   }
-  std::vector<std::string> settle(std::chrono::milliseconds patience) override {
-    return right_.host().settle(patience);
-  }
-  bool places_outputs() const override { return right_.host().places_outputs(); }
 
 private:
-  Candidate& right_;
   std::vector<Plant> plants_;
   const Kernel* original_;
   std::vector<KernelInfo> kernels_;

@@ -339,17 +339,18 @@ struct Regimes::Maker {
     const CostOfTruth cost = cost_of_truth(spec, unstable_form(kernel));
     const double most = kernel.info.dtype == DType::f64 ? kMostOperations / 2 : kMostOperations;
     const double little = std::min(most, kLittleCertified * cost.by_work);
-    add_limit("the work of one certificate is limited", axes, little, most,
-              [&r = regimes, cost, gradient = kernel.is_gradient()](const Setting& setting) {
-                const Extent extent = r.extent_of(setting);
-                const double whole = cost.operations(*r.spec_, extent.sizes);
-                if (gradient) return extent.problems * whole;  // of all problems and rows
-                Index rows = 1;
-                for (const auto& size : row_sizes(*r.spec_)) rows = std::max(rows, extent.sizes.at(size));
-                const double judged = std::min(1.0, static_cast<double>(kFewestRows) / static_cast<double>(rows));
-                const double problems = std::min(extent.problems, static_cast<double>(kSomeProblems));
-                return problems * whole * (cost.shared + (1 - cost.shared) * judged);
-              });
+    add_limit(
+        "the work of one certificate is limited", axes, little, most,
+        [&r = regimes, cost, row_sizes = row_sizes(spec), gradient = kernel.is_gradient()](const Setting& setting) {
+          const Extent extent = r.extent_of(setting);
+          const double whole = cost.operations(*r.spec_, extent.sizes);
+          if (gradient) return extent.problems * whole;  // of all problems and rows
+          Index rows = 1;
+          for (const auto& size : row_sizes) rows = std::max(rows, extent.sizes.at(size));
+          const double judged = std::min(1.0, static_cast<double>(kFewestRows) / static_cast<double>(rows));
+          const double problems = std::min(extent.problems, static_cast<double>(kSomeProblems));
+          return problems * whole * (cost.shared + (1 - cost.shared) * judged);
+        });
   }
 
   void add_limit(const std::string& name, const std::vector<std::size_t>& axes, double little, double most,
