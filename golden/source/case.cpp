@@ -123,6 +123,7 @@ std::string query(const Case& c, std::string_view profile) {
   text += fmt::format(";seed={}", c.seed);
   for (const auto& [tensor, seed] : c.seeds) text += fmt::format(";seed.{}={}", tensor, seed);
   for (const auto& [tensor, factor] : c.magnitudes) text += fmt::format(";magnitude.{}={}", tensor, factor);
+  for (const auto& [tensor, recipe] : c.recipes) text += fmt::format(";draw.{}={}", tensor, recipe);
   if (c.grid) text += fmt::format(";grid={}x{}x{}", c.grid->entries, c.grid->heads, c.grid->groups);
   return text;
 }
@@ -163,6 +164,9 @@ std::pair<Case, std::string> parse_query(std::string_view text) {
     } else if (const auto* input = key.starts_with("magnitude.") ? spec.input(key.substr(10)) : nullptr;
                input && input->element == Element::real) {
       c.magnitudes[input->name] = magnitude(value, key);
+    } else if (key.starts_with("draw.") && spec.input(key.substr(5))) {
+      draw_array(value, {1, 1}, DType::f64, 1, "");  // throws where there is no such recipe
+      c.recipes[key.substr(5)] = value;
     } else if (key == "grid") {
       c.grid = grid_from(value);
     } else {

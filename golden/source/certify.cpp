@@ -158,12 +158,13 @@ const FormDeclaration& first_modelled_form(const Problem& problem) {
   throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
 }
 
-CertifiedTensors error_model(const Problem& problem, const Arrays& cotangents, const PerChannel& largest_units) {
+CertifiedTensors error_model(const Problem& problem, const Arrays& cotangents, const PerChannel& largest_units,
+                             reference::Rounds rounds) {
   first_modelled_form(problem);
   CertifiedTensors tensors;
   for (const auto& form : problem.spec->forms) {
     if (!is_modelled(form, problem)) continue;
-    ErrorModel model(largest_units);
+    ErrorModel model(largest_units, rounds);
     merge_model(tensors, model, problem, run(model, problem, form.name, cotangents));
   }
   return tensors;

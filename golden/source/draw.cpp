@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <random>
 #include <sstream>
+#include <vector>
 
 #include "attest/golden/case.hpp"
 
@@ -69,6 +71,27 @@ using Fill = std::function<double(Stream&, Index row, Index column)>;
 
 constexpr double kSmall = 0.25;
 
+/// The row that has a number in each column of "probes": the last, the first, those beside powers of two, and others
+/// all over.
+std::vector<Index> probed_rows(Index columns, Index rows) {
+  std::vector<Index> borders;
+  for (Index power = 1; power < rows; power *= 2) borders.insert(borders.begin(), {power - 1, power});
+  std::vector<Index> probed{rows - 1, 0};
+  probed.insert(probed.end(), borders.begin(), borders.end());
+  constexpr std::uint64_t kStride = 2654435761, kRange = std::uint64_t{1} << 32;  // over the golden ratio (Knuth)
+  for (Index column = static_cast<Index>(probed.size()); column < columns; ++column)
+    probed.push_back(
+        static_cast<Index>(static_cast<std::uint64_t>(column) * kStride % kRange % static_cast<std::uint64_t>(rows)));
+  return probed;
+}
+
+/// So large that a mean over all rows is no small number.
+double probe(Index column, Index rows) {
+  constexpr Index kMost = 4096;  // 2^12 (2 - 1/8) is a binary16 number
+  const int exponent = std::ilogb(static_cast<double>(std::clamp<Index>(rows, 1, kMost)));
+  return std::ldexp(1 + static_cast<double>(column % 8) / 8, exponent);
+}
+
 /// A recipe of booleans, 1 for true; none where the name is that of no such recipe.
 Fill mask_of(const Recipe& recipe, Index rows, Index columns) {
   const std::string& name = recipe.name;
@@ -110,6 +133,11 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
   if (name == "labels")
     return [](Stream&, Index row, Index column) {
       return column == 0 ? static_cast<double>(row + 1) : static_cast<double>((row * 7 + column * 3) % 16) / 8;
+    };
+  if (name == "probes")
+    return [rows, probed = rows > 0 ? probed_rows(columns, rows) : std::vector<Index>()](Stream&, Index row,
+                                                                                         Index column) {
+      return row == probed[static_cast<std::size_t>(column)] ? probe(column, rows) : 0.0;
     };
   if (name == "axis")
     return [a = recipe.at(0)](Stream& s, Index, Index column) { return column == 0 ? a : kSmall * s.normal(); };
@@ -190,6 +218,7 @@ Problem draw(const Case& c) {
     std::string recipe = input.draw;
     if (group)
       if (const auto at = group->fill.find(input.name); at != group->fill.end()) recipe = at->second;
+    if (const auto at = c.recipes.find(input.name); at != c.recipes.end()) recipe = at->second;
     const auto seed = c.seeds.find(input.name);
     const DType exact = input.element == Element::real ? dtype_from(c.exact) : DType::f64;
     Array& array = problem.inputs[input.name];

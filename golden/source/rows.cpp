@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <optional>
 
 #include "attest/golden/case.hpp"
@@ -59,17 +60,28 @@ struct Wanted {
 
 /// Bounds and expected sizes by the error model of those forms.
 CertifiedTensors modelled(const Wanted& wanted, const PerChannel& units, const std::vector<std::string>& forms) {
-  const auto& [problem, rows, _] = wanted;
+  const Problem& problem = wanted.problem;
+  const WantedRows& rows = wanted.rows;
   CertifiedTensors tensors;
-  for (const auto& form : forms) {
-    ErrorModel model(units);
-    Decisions log;
-    merge_model(tensors, model, problem, wanted.by(model, form, &log));
-    for (std::size_t i = 0; i < log.margin.size(); ++i)
-      if (log.margin[i] <= log.error[i])
-        throw Uncertifiable(
-            fmt::format("{}: decision {} is too close to call: certify() has both answers", problem.spec->id, i));
+  std::exception_ptr failure;
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t f = 0; f < forms.size(); ++f) {
+    try {
+      ErrorModel model(units);
+      Decisions log;
+      const auto values = wanted.by(model, forms[f], &log);
+      for (std::size_t i = 0; i < log.margin.size(); ++i)
+        if (log.margin[i] <= log.error[i])
+          throw Uncertifiable(
+              fmt::format("{}: decision {} is too close to call: certify() has both answers", problem.spec->id, i));
+#pragma omp critical(attest_modelled)
+      merge_model(tensors, model, problem, values);
+    } catch (...) {
+#pragma omp critical(attest_modelled)
+      failure = std::current_exception();
+    }
   }
+  if (failure) std::rethrow_exception(failure);
   for (const auto& output : problem.spec->outputs)
     if (const auto some = output.shape.empty() ? rows.end() : rows.find(output.shape[0]); some != rows.end())
       tensors.at(output.name).shape[0] = static_cast<Index>(some->second.size());

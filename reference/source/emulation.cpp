@@ -16,6 +16,7 @@ double Emulation::operand(double x) {
   if (std::isnormal(x)) {  // to nearest, ties to even, in the bits of the number
     const int dropped = 53 - kernel_.operand_bits;
     const std::uint64_t word = std::bit_cast<std::uint64_t>(x), unit = std::uint64_t{1} << dropped;
+    if (kernel_.operand_cut) return std::bit_cast<double>(word & ~(unit - 1));
     return std::bit_cast<double>((word + (unit / 2 - 1) + (word / unit & 1)) & ~(unit - 1));
   }
   int exponent;
@@ -30,6 +31,14 @@ void Emulation::exponential(double& r, double a) {
 
 Handle Emulation::kept_in(DType dtype, Handle a) {
   return made([&](double& r) { r = rounded(round_to(dtype, at(a))); });
+}
+
+Handle Emulation::held(Held how, Handle a) {
+  const double before = at(a), after = how == Held::operand || how == Held::multiplied ? operand(before)
+                                       : how == Held::stored ? round_to(kernel_.storage, before)
+                                                             : before;
+  if (after == before || std::isnan(before)) return shared(a);
+  return made([&](double& r) { r = rounded(after); });
 }
 
 Handle Emulation::stage(std::string_view label, Handle a) {
@@ -117,11 +126,11 @@ const double* Emulation::factors(const Row& row, std::vector<double>& room) {
   return room.data();
 }
 
-Handle Emulation::dot(const Row& a, const Row& b) {
+Handle Emulation::dot_of(const double* start, const Row& a, const Row& b) {
   thread_local std::vector<double> left, right, terms;
   const auto n = static_cast<std::size_t>(a.extent(0));
   const double *x = factors(a, left), *y = factors(b, right);
-  double total = 0;
+  double total = start ? *start : 0;
   if (kernel_.order == Order::fma) {
     for (std::size_t i = 0; i < n; ++i)
       total = kernel_.single ? static_cast<double>(std::fma(static_cast<float>(x[i]), static_cast<float>(y[i]),
@@ -133,6 +142,7 @@ Handle Emulation::dot(const Row& a, const Row& b) {
       for (std::size_t i = 0; i < n; ++i) terms[i] = static_cast<double>(static_cast<float>(x[i] * y[i]));
     else
       for (std::size_t i = 0; i < n; ++i) terms[i] = x[i] * y[i];
+    if (start && *start != 0) terms.insert(terms.begin(), *start);
     total = added(terms);
   }
   return made([&](double& r) { r = rounded(total); });

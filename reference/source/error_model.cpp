@@ -61,6 +61,13 @@ double cos_of(double x) { return correctly_rounded<arb_cos, mpfr_cos>(x); }
 
 double scaled(double bound, double factor) { return bound == 0 ? 0 : bound * factor; }
 
+/// Whether x has at most 8 significant bits, so that it is a number of every format whose range it is in.
+bool is_short(double x) {
+  int exponent;
+  const double mantissa = std::ldexp(std::frexp(x, &exponent), 8);
+  return mantissa == std::floor(mantissa);
+}
+
 void propagate(Rounding& x, const Rounding& a, double secant, double slope) {
   for (std::size_t c = 0; c < kChannels; ++c) {
     x.bound[c] = scaled(a.bound[c], std::abs(secant));
@@ -75,21 +82,32 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Rounding ErrorModel::stored(Rounding x) const {
   if (is_exact_zero(x)) return x;
   round(x, kStore, magnitude(x), std::abs(x.value));
-  x.bound[kUnderflow] += 1;
+  flush(x);
   return x;
 }
 
 Rounding ErrorModel::operand(Rounding x) const {
   round(x, kOperand, magnitude(x), std::abs(x.value));
-  x.bound[kUnderflow] += 1;
+  flush(x);
   return x;
+}
+
+Handle ErrorModel::held(Held how, Handle a) {
+  if (is_exact_zero(at(a))) return shared(a);
+  if (how == Held::multiplied && error(at(a)) == 0 && is_short(at(a).value)) return shared(a);
+  return made([&](Rounding& r) {
+    switch (how) {
+      case Held::operand:
+      case Held::multiplied: r = operand(at(a)); break;
+      case Held::stored: r = stored(at(a)); break;
+      case Held::rescaled: r = at(a), round(r, kAccumulate, magnitude(r), std::abs(r.value)); break;
+    }
+  });
 }
 
 void ErrorModel::from_constant(Rounding& r, double x) {
   r = {.value = x};
-  int exponent;
-  const double mantissa = std::ldexp(std::frexp(x, &exponent), 8);
-  if (std::isfinite(x) && mantissa != std::floor(mantissa)) round(r, kAccumulate, std::abs(x), std::abs(x));
+  if (std::isfinite(x) && !is_short(x)) round(r, kAccumulate, std::abs(x), std::abs(x));
 }
 
 void ErrorModel::add(Rounding& r, const Rounding& a, const Rounding& b, double b_value) const {
@@ -113,7 +131,7 @@ Rounding ErrorModel::product_of(const Rounding& a, const Rounding& b) const {
     x.variance[c] = a.value * a.value * b.variance[c] + b.value * b.value * a.variance[c];
   }
   round(x, kAccumulate, magnitude(x), std::abs(x.value));
-  if (left > 0 && magnitude(b) > 0) x.bound[kUnderflow] += 1;
+  if (left > 0 && magnitude(b) > 0) flush(x);
   return x;
 }
 
@@ -127,12 +145,15 @@ void ErrorModel::divide(Rounding& r, const Rounding& a, const Rounding& b) {
     r.variance[c] = (a.variance[c] + quotient * quotient * b.variance[c]) / (b.value * b.value);
   }
   if (is_exact_zero(a)) return;
+  // a product by a reciprocal, which may be approximate
+  r.bound[kAccumulate] += 2 * quotient;
   round(r, kAccumulate, magnitude(r), quotient);
-  r.bound[kUnderflow] += 1;
+  flush(r);
 }
 
 void ErrorModel::exponential(Rounding& r, const Rounding& a) {
-  r.value = exp_of(a.value);
+  r = {.value = exp_of(a.value)};
+  if (!all_) return;
   const double error = this->error(a);
   const double slope = error > 0 ? expm1_of(error) / error : 1;
   propagate(r, a, r.value * slope, r.value);
@@ -140,7 +161,7 @@ void ErrorModel::exponential(Rounding& r, const Rounding& a) {
   const double largest = magnitude(r);
   round(r, kAccumulate, 2 * magnitude(a) * largest, std::abs(a.value) * r.value);
   round(r, kFunction, largest, r.value);
-  r.bound[kUnderflow] += 1;
+  flush(r);
 }
 
 void ErrorModel::logarithm(Rounding& r, const Rounding& a) {
@@ -156,6 +177,7 @@ void ErrorModel::square_root(Rounding& r, const Rounding& a) {
   r = {.value = std::sqrt(a.value)};
   const double below = a.value - error(a);
   if (error(a) > 0) propagate(r, a, below > 0 ? 1 / (std::sqrt(below) + r.value) : kInfinity, 0.5 / r.value);
+  if (!all_) r.bound[kAccumulate] += 2 * r.value;  // x times an approximate reciprocal root
   round(r, kFunction, magnitude(r), r.value);
 }
 
@@ -196,7 +218,7 @@ struct ErrorModel::Total {
   }
   Rounding result(const ErrorModel& model) const {
     Rounding x = total;
-    if (terms < 2) return x;
+    if (terms < 2 || !model.rounds(x)) return x;
     const double n = static_cast<double>(terms);
     const double growth = 1 / (1 - (n - 1) * model.units_[kAccumulate]);  // (1+u)^(n-1) <= 1 + (n-1) u growth
     x.bound[kAccumulate] += (n - 1) * magnitudes * growth;
@@ -212,8 +234,9 @@ Handle ErrorModel::sum(const Number* terms, Index n) {
   return made([&](Rounding& r) { r = total.result(*this); });
 }
 
-Handle ErrorModel::dot(const Row& a, const Row& b) {
+Handle ErrorModel::dot_onto(Handle start, const Row& a, const Row& b) {
   Total total;
+  total.add(*this, at(start));
   for (Index i = 0; i < a.extent(0); ++i) {
     const Rounding x = element(a, i), y = element(b, i);
     if (is_exact_zero(x) || is_exact_zero(y)) continue;
@@ -334,7 +357,7 @@ const auto add_block_here = add_block_anywhere;
 
 void ErrorModel::row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) {
   const Index n = row.extent(0), columns = matrix.extent(1);
-  if (!matrix.plain() || columns < kLanes || units_[kUnderflow] == 0)
+  if (!matrix.plain() || columns < kLanes || units_[kUnderflow] == 0 || !all_)
     return Arithmetic::row_times_matrix(row, matrix, out);
   std::vector<RowFactor> factors;
   factors.reserve(static_cast<std::size_t>(n));

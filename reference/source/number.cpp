@@ -24,6 +24,10 @@ Handle Arithmetic::grow() {
 
 Handle Arithmetic::pi() { return constant(std::numbers::pi); }
 
+Handle Arithmetic::dot_onto(Handle start, const Row& a, const Row& b) {
+  const Number products = Number::owning(dot(a, b));
+  return sum_of(start, products.handle());
+}
 void Arithmetic::row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) {
   for (Index c = 0; c < matrix.extent(1); ++c) out[c] = Number::owning(dot(row, matrix.column(c)));
 }
@@ -112,8 +116,12 @@ Number operator-(const Number& a, const Number& b) {
     Recorder(*tape).operand(a, one).operand(b, [] { return Number(-1); }).become(x);
   return x;
 }
-Number operator*(const Number& a, const Number& b) {
-  Number x = Number::owning(arithmetic().product(a.handle(), b.handle()));
+
+namespace {
+
+/// The value of that handle as a product of a and b.
+Number product_of(Handle value, const Number& a, const Number& b) {
+  Number x = Number::owning(value);
   if (Tape* tape = Evaluation::current->tape)
     Recorder(*tape)
         .operand(
@@ -122,6 +130,17 @@ Number operator*(const Number& a, const Number& b) {
             b, [&] { return a; }, Partial::factor)
         .become(x);
   return x;
+}
+
+}  // namespace
+
+Number operator*(const Number& a, const Number& b) {
+  return product_of(arithmetic().product(a.handle(), b.handle()), a, b);
+}
+Number times(const Number& a, const Number& b) {
+  const Number left = Number::owning(arithmetic().held(Held::operand, a.handle())),
+               right = Number::owning(arithmetic().held(Held::operand, b.handle()));
+  return product_of(arithmetic().product(left.handle(), right.handle()), a, b);
 }
 Number operator/(const Number& a, const Number& b) {
   Number x = Number::owning(arithmetic().quotient(a.handle(), b.handle()));
@@ -155,18 +174,25 @@ Number cos(const Number& a) {
   return x;
 }
 Number pivot(const Number& x) { return Number::owning(arithmetic().pivot(x.handle())); }
-Number kept_in(DType dtype, const Number& a) {
-  Number x = Number::owning(arithmetic().kept_in(dtype, a.handle()));
+
+namespace {
+
+/// The number a after it was rounded, perhaps.
+Number rounded(const Number& a, Handle handle) {
+  Number x = Number::owning(handle);
   if (Tape* tape = Evaluation::current->tape; tape && x.handle() != a.handle())
     Recorder(*tape).operand(a, one).become(x);
   return x;
 }
-Number stage(std::string_view label, const Number& a) {
-  Number x = Number::owning(arithmetic().stage(label, a.handle()));
-  if (Tape* tape = Evaluation::current->tape; tape && x.handle() != a.handle())
-    Recorder(*tape).operand(a, one).become(x);
-  return x;
-}
+
+}  // namespace
+
+Number kept_in(DType dtype, const Number& a) { return rounded(a, arithmetic().kept_in(dtype, a.handle())); }
+Number stage(std::string_view label, const Number& a) { return rounded(a, arithmetic().stage(label, a.handle())); }
+Number operand(const Number& a) { return rounded(a, arithmetic().held(Held::operand, a.handle())); }
+Number as_multiplied(const Number& a) { return rounded(a, arithmetic().held(Held::multiplied, a.handle())); }
+Number stored(const Number& a) { return rounded(a, arithmetic().held(Held::stored, a.handle())); }
+Number rescaled(const Number& a) { return rounded(a, arithmetic().held(Held::rescaled, a.handle())); }
 
 double approximate(const Number& x) { return arithmetic().approximate(x.handle()); }
 bool positive(const Number& x) { return arithmetic().positive(x.handle()); }
@@ -188,9 +214,10 @@ Number sum(const Row& x) {
 
 namespace {
 
-/// `result` is dot(a, b).
-void record_dot(Tape& tape, Number& result, const Row& a, const Row& b) {
+/// `result` is dot(a, b), or that and `start`.
+void record_dot(Tape& tape, Number& result, const Row& a, const Row& b, const Number* start = nullptr) {
   Recorder recorder(tape);
+  if (start) recorder.operand(*start, one);
   for (Index i = 0; i < a.extent(0); ++i) {
     if (!a.plain()) recorder.operand(a.numbers()[i * a.stride(0)], [&] { return b(i); }, Partial::factor);
     if (!b.plain()) recorder.operand(b.numbers()[i * b.stride(0)], [&] { return a(i); }, Partial::factor);
@@ -203,6 +230,11 @@ void record_dot(Tape& tape, Number& result, const Row& a, const Row& b) {
 Number dot(const Row& a, const Row& b) {
   Number x = Number::owning(arithmetic().dot(a, b));
   if (Tape* tape = Evaluation::current->tape) record_dot(*tape, x, a, b);
+  return x;
+}
+Number dot(const Row& a, const Row& b, const Number& start) {
+  Number x = Number::owning(arithmetic().dot_onto(start.handle(), a, b));
+  if (Tape* tape = Evaluation::current->tape) record_dot(*tape, x, a, b, &start);
   return x;
 }
 Vector product(const Row& x, const View<const Number, 2>& m) {

@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "attest/judge/reproduce.hpp"
 #include "commands.hpp"
@@ -16,7 +18,7 @@ namespace {
 int check(const std::string& name, const std::optional<Part>& part, const judge::CheckOptions& options,
           const std::optional<std::filesystem::path>& json, bool explain) {
   judge::Candidate candidate = part ? part_of(name, *part) : judge::Candidate(name);
-  const auto report = judge::check(candidate, options, progress_bar("checking"));
+  const auto report = judge::check(candidate, options, report::progress_bar("checking"));
   if (report.rows.empty()) {
     std::string has;
     for (const auto& kernel : candidate.kernels()) has += fmt::format("\n  {}", kernel.name());
@@ -96,6 +98,19 @@ void add_check(CLI::App& app, int& status) {
                    "how many of the conditions that the kernel allows are brought together: every pair of them (2, the "
                    "default), every one (1), every three (3); 0: golden cases and laws alone, without batches or heads")
       ->check(CLI::Range(0, judge::kMostStrength));
+  command
+      ->add_option("--sizes", options.sizes,
+                   "real: also at the sizes at which kernels are shipped (4,096 tokens and more), where some rows are "
+                   "judged; always so for a kernel that can do no small ones")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, judge::SizesJudged>{{"small", judge::SizesJudged::small},
+                                                                            {"real", judge::SizesJudged::real}},
+                                  CLI::ignore_case))
+      ->option_text("small|real");
+  command
+      ->add_option("--repeat", options.repeat,
+                   "how many times all cases and regimes are called; a few are called once more at the end anyway")
+      ->check(CLI::Range(1, 1000000));
   command->add_flag("--explain-exclusions", line->explain,
                     "list the combinations of conditions that no regime has, and why");
   command->add_option("--seed", options.seed, "seed of the drawn laws, the fresh cases and the regimes");

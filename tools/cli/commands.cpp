@@ -27,18 +27,6 @@ judge::CheckOptions default_options() {
   return options;
 }
 
-judge::Progress progress_bar(const std::string& verb) {
-  if (!isatty(STDERR_FILENO)) return {};
-  return [verb](std::size_t done, std::size_t total, const std::string& current) {
-    constexpr std::size_t width = 30;
-    const std::size_t filled = total ? done * width / total : width;
-    fmt::print(stderr, "\r\x1b[K{} [{}{}] {}/{} {}", verb, std::string(filled, '#'), std::string(width - filled, '.'),
-               done, total, current.substr(0, 44));
-    if (done == total) fmt::print(stderr, "\r\x1b[K");
-    std::fflush(stderr);
-  };
-}
-
 void print(const judge::Report& report) { fmt::print("{}", report::table(report, isatty(STDOUT_FILENO))); }
 
 void write_json(const judge::Report& report, const std::optional<std::filesystem::path>& json) {

@@ -24,9 +24,6 @@ public:
 /// The source tree that specs, golden files and headers are read from.
 std::filesystem::path project_folder();
 
-/// Bar on standard error when it is a terminal; nothing otherwise.
-judge::Progress progress_bar(const std::string& verb);
-
 /// Nothing for the empty text.
 std::optional<std::filesystem::path> optional_path(const std::string& text);
 

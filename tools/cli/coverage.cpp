@@ -73,7 +73,7 @@ int coverage(const std::string& only, const std::vector<std::string>& reports,
              const std::optional<std::filesystem::path>& json) {
   judge::CoverageOptions options{.project = project_folder(), .only = only};
   for (const auto& report : reports) options.reports.insert(read_report(report));
-  const auto rows = judge::coverage(options, progress_bar("covering"));
+  const auto rows = judge::coverage(options, report::progress_bar("covering"));
   if (rows.empty()) throw UsageError(fmt::format("--only '{}' matches no operation", only));
   std::vector<std::string> backends;
   std::vector<std::size_t> widths;

@@ -13,7 +13,7 @@ namespace {
 int diagnose(const std::string& name, const judge::CheckOptions& options,
              const std::optional<std::filesystem::path>& json) {
   judge::Candidate candidate(name);
-  const auto report = judge::check(candidate, options, progress_bar("diagnosing"));
+  const auto report = judge::check(candidate, options, report::progress_bar("diagnosing"));
   if (report.rows.empty()) {
     fmt::print(stderr, "attest: INVALID: no kernel of {} matches --only '{}'\n", name, options.only);
     return 3;

@@ -21,7 +21,7 @@ int golden_regenerate(const std::optional<std::filesystem::path>& into, const st
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw std::runtime_error(fmt::format("{}: {}", folder.string(), error.message()));
-  golden::regenerate(chosen, project_folder(), folder, progress_bar("certifying"));
+  golden::regenerate(chosen, project_folder(), folder, report::progress_bar("certifying"));
   fmt::print("{} equations certified into {}\n", chosen.size(), folder.string());
   return 0;
 }

@@ -109,7 +109,7 @@ int mutants(const std::string& only, int seeds, const std::optional<Part>& part,
   options.seeds = seeds;
   options.golden = project_folder() / "golden";
   if (part) options = part_of(std::move(options), *part);
-  const auto report = judge::mutants(options, progress_bar("planting"));
+  const auto report = judge::mutants(options, report::progress_bar("planting"));
   if (report.mutants.empty()) throw UsageError(fmt::format("--only '{}' matches no fault", only));
   const auto counts = counts_of(report);
   print_equations(counts);

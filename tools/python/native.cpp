@@ -73,10 +73,12 @@ nb::dict tensor_of(const judge::TensorSpec& tensor) {
   return result;
 }
 
-/// Calls one Python function for every kernel: call(reading, inputs, parameters, outputs) -> arrays, with
-///   inputs      {name: (dtype, array)}
-///   parameters  {name: value or None}
-///   outputs     [{"name", "dtype", "shape"}]
+/// Calls one Python function for every kernel: call(reading, inputs, parameters, outputs, second_thread) -> arrays,
+/// with
+///   inputs         {name: (dtype, array)}
+///   parameters     {name: value or None}
+///   outputs        [{"name", "dtype", "shape"}]
+///   second_thread  whether the kernel is to be called from a thread of its own
 /// It returns C-contiguous arrays of those shapes and item sizes, or raises. settle() returns sentences.
 class PythonHost : public judge::Host {
 public:
@@ -110,7 +112,7 @@ public:
     return interrupted_;
   }
 
-  judge::Response call(std::size_t kernel, const judge::Request& request, const judge::CallOptions&) override {
+  judge::Response call(std::size_t kernel, const judge::Request& request, const judge::CallOptions& options) override {
     judge::Response response;
     response.end = judge::Response::End::kernel_error;
     if (interrupted_) {
@@ -131,7 +133,7 @@ public:
         parameters[parameter.name.c_str()] = value_of(*spec.parameter(parameter.name), parameter);
       for (const auto& tensor : request.outputs) outputs.append(tensor_of(tensor));
       const auto arrays = nb::cast<std::vector<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>>(
-          call_(kernels_[kernel].reading, inputs, parameters, outputs));
+          call_(kernels_[kernel].reading, inputs, parameters, outputs, options.second_thread));
       for (std::size_t i = 0; i < request.outputs.size(); ++i) {
         const auto& array = arrays.at(i);
         const auto size = static_cast<std::size_t>(count(request.outputs[i].shape)) * size_of(request.outputs[i].dtype);
@@ -195,7 +197,8 @@ struct Job {
   std::string query;  // judges that case alone; empty: all
   std::string only = "*";
   std::uint64_t seed = 1;
-  int laws = 6, strength = 2;
+  int laws = 6, strength = 2, repeat = 1;
+  bool real_sizes = false;
   std::optional<int> max_cases;
   std::optional<double> budget;
 };
@@ -220,6 +223,8 @@ nb::dict run(const Job& job, nb::callable call, nb::callable settle) {
     options.seed = job.seed;
     options.law_draws = options.property_draws = job.laws;
     options.strength = job.strength;
+    options.sizes = job.real_sizes ? judge::SizesJudged::real : judge::SizesJudged::small;
+    options.repeat = job.repeat;
     const auto start = std::chrono::steady_clock::now();
     options.stop = [&] {
       if (python.pressed()) return judge::Stop::interrupt;
@@ -227,7 +232,8 @@ nb::dict run(const Job& job, nb::callable call, nb::callable settle) {
           job.budget && std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > *job.budget;
       return spent ? judge::Stop::budget : judge::Stop::no;
     };
-    report = job.query.empty() ? judge::check(candidate, options) : judge::reproduce(candidate, job.query, options);
+    report = job.query.empty() ? judge::check(candidate, options, report::progress_bar("checking"))
+                               : judge::reproduce(candidate, job.query, options);
     const nb::gil_scoped_acquire gil;
     return result_of(report, python.interrupted());
   }
@@ -352,6 +358,8 @@ NB_MODULE(native, m) {
       .def_rw("seed", &python::Job::seed)
       .def_rw("laws", &python::Job::laws)
       .def_rw("strength", &python::Job::strength)
+      .def_rw("real_sizes", &python::Job::real_sizes)
+      .def_rw("repeat", &python::Job::repeat)
       .def_rw("max_cases", &python::Job::max_cases, nb::arg().none())
       .def_rw("budget", &python::Job::budget, nb::arg().none());
   m.def("run", python::run, nb::arg("job"), nb::arg("call"), nb::arg("settle"));

@@ -102,6 +102,9 @@ std::string diagnosis(const judge::Row& row) {
     const std::string query = !row.diagnosis.query.empty() ? row.diagnosis.query : row.failures[0].query;
     if (!query.empty()) fmt::format_to(std::back_inserter(page), "  {:<14}attest reproduce '{}'\n", "reproduce", query);
   }
+  std::string seen;
+  for (const auto& line : reach(row)) seen += (seen.empty() ? "" : "; ") + line;
+  if (!seen.empty()) entry(page, "seen", seen);
   for (const auto& note : row.notes) entry(page, "note", note);
   return page;
 }

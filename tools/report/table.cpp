@@ -78,9 +78,9 @@ std::string combinations(const judge::Report& report) {
   return "";
 }
 
-std::size_t excluded(const judge::Row& row) {
+std::size_t excluded(const judge::RegimeCounts& counts) {
   std::size_t all = 0;
-  for (const auto& [_, combinations] : row.regimes.excluded) all += combinations.size();
+  for (const auto& [_, combinations] : counts.excluded) all += combinations.size();
   return all;
 }
 
@@ -118,9 +118,10 @@ void add_failures(Text& text, const judge::Row& row) {
     text.add_wrapped(failure.message);
     if (!failure.query.empty()) text.add("      attest reproduce '{}'\n", failure.query);
   }
-  if (!row.regimes.fails_when.empty())
-    text.add_wrapped(fmt::format("{} of {} regimes fail, and they alone have: {}",
-                                 row.regimes.judged - row.regimes.passed, row.regimes.judged, row.regimes.fails_when));
+  for (const auto* counts : {&row.regimes, &row.real})
+    if (!counts->fails_when.empty())
+      text.add_wrapped(fmt::format("{} of {} regimes{} fail, and they alone have: {}", counts->judged - counts->passed,
+                                   counts->judged, counts == &row.real ? " of real sizes" : "", counts->fails_when));
   if (row.diagnosis.names.empty()) return;
   const auto& first = row.diagnosis.names[0];
   const std::string numbers = first.fit.may_be_chance() ? "" : fmt::format(" ({})", first.fit.text());
@@ -164,14 +165,19 @@ void add_sums(Text& text, const judge::Report& report) {
 
 std::string exclusions(const judge::Report& report) {
   Text text;
-  for (const auto& row : report.rows) {
-    if (row.regimes.excluded.empty()) continue;
-    text.add("\n{} ({}): {} of {} {} can be visited\n", title(row, report), row.kernel.profile, row.regimes.possible,
-             row.regimes.possible + excluded(row), combinations_of(row.regimes.strength));
-    for (const auto& [why, combinations] : row.regimes.excluded) {
+  const auto add = [&](const judge::Row& row, const judge::RegimeCounts& counts, const char* where) {
+    if (counts.excluded.empty()) return;
+    const std::size_t all = counts.possible + excluded(counts);
+    text.add("\n{} ({}): {} of {} {} can be visited{}\n", title(row, report), row.kernel.profile, counts.possible, all,
+             combinations_of(counts.strength), where);
+    for (const auto& [why, combinations] : counts.excluded) {
       text.add("    {} excluded: {}\n", combinations.size(), why);
       text.add_wrapped(fmt::format("{}", fmt::join(combinations, "; ")));
     }
+  };
+  for (const auto& row : report.rows) {
+    add(row, row.regimes, "");
+    add(row, row.real, " at real sizes");
   }
   return text.take();
 }
@@ -181,15 +187,21 @@ std::string table(const judge::Report& report, bool colour) {
   add_lines(text, report, colour);
   add_failing_kernels(text, report);
   add_sums(text, report);
+  for (const auto& line : reach(report)) text.add("{}\n", line);
   for (const auto& row : report.rows)
     for (const auto& note : row.notes) text.add("Note on {} ({}): {}\n", row.kernel.equation, row.kernel.profile, note);
+  for (const auto& row : report.rows)
+    if (row.real.judged > 0)
+      text.add("{} ({}) at real sizes: {} of {} calls are right, {} of {} {}\n", title(row, report), row.kernel.profile,
+               row.real.passed, row.real.judged, row.real.visited, row.real.possible,
+               combinations_of(row.real.strength));
   for (const auto& row : report.rows)
     if (!row.early_end.by.empty())
       text.add("{}: ended by {} before {} cases, regimes and laws were run{}\n", row.kernel.equation, row.early_end.by,
                row.early_end.not_run, not_visited(row));
   const bool ended = std::any_of(report.rows.begin(), report.rows.end(),
                                  [](const judge::Row& row) { return !row.early_end.by.empty(); });
-  text.add("Verdict: {}{}\n", coloured(report.status(), colour), ended ? " of what was run" : "");
+  text.add("Verdict: {}{}{}\n", coloured(report.status(), colour), ended ? " of what was run" : "", restricted(report));
   return text.take();
 }
 

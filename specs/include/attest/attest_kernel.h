@@ -100,6 +100,7 @@ typedef struct attest_kernel {
    *     mask == false            an optional tensor that the kernel cannot be given, or does not write
    *     scale == default         a parameter that it leaves at the default of the equation's page
    *     deterministic == false   two equal calls may give different answers
+   *     any_thread == false      one thread calls it, always the same
    *     hidden_nan == true       elements that a mask hides may hold NaN
    *     profile == 'tf32'        precision that it is judged by unless the command names one; by default that of its
    *                          dtype */

@@ -76,10 +76,10 @@ class CandidateThatFitsNoCase(unittest.TestCase):
         self.assertIn("'d == 3; d == 5' leaves no size d from 0 to 8192", support.messages_of(report)[0])
 
     def test_shapes_too_large_to_certify_are_invalid(self):
-        status, text, report = check('CAPABILITIES="n == 4096; s == 4096; d == 128"', laws=0)
+        status, text, report = check('CAPABILITIES="n == 65536; s == 65536; d == 128"', laws=0)
         self.assertEqual(status, 3, text)
         self.assertEqual(report["status"], "INVALID")
-        self.assertIn("the smallest call that", support.messages_of(report)[0])
+        self.assertIn("the work of one call is limited, and the smallest that", support.messages_of(report)[0])
 
     def test_emit_says_so_too(self):
         folder = support.fresh_folder() / "cases"

@@ -77,8 +77,8 @@ attest_mutant(
   an_exact_family_has_a_bound
   tools/judge/source/verdict.cpp
   verdict/Verdict.AnExactFamilyAllowsNotOneUlp
-  "for (const auto& name : exact_outputs(c.name))"
-  "for (const auto& name : std::vector<std::string>{})"
+  "const auto exact = exact_outputs(c.name);"
+  "const std::vector<std::string> exact;"
 )
 
 # Statistics over all elements.
@@ -131,6 +131,27 @@ attest_mutant(
   tools/judge/source/judge_cases.cpp
   check/Check.ACaseWhoseValuesAreRightFailsByTheContract
   "    finding.status = answers.status;\n"
+  ""
+)
+attest_mutant(
+  nothing_is_asked_at_the_end
+  tools/judge/source/judge_again.cpp
+  again/Again.AKernelThatIsWrongLaterIsWrong
+  "    later.cases(first, last);\n"
+  ""
+)
+attest_mutant(
+  later_answers_may_have_other_bits
+  tools/judge/source/asked.cpp
+  again/Again.AnAnswerOfOtherBitsIsAnotherAnswer
+  "!= known->second.bits)"
+  "!= known->second.bits && false)"
+)
+attest_mutant(
+  the_second_thread_is_the_first
+  tools/judge/source/contract.cpp
+  again/Again.AKernelThatIsWrongOffItsThreadIsWrong
+  "    how.second_thread = call.second_thread;\n"
   ""
 )
 attest_mutant(
@@ -249,4 +270,20 @@ attest_mutant(
   store/LoadGolden.RefusesAFileThatIsNotTheManifests
   "if (sha256(bytes) != entry.sha256)"
   "if (false)"
+)
+
+# Real sizes.
+attest_mutant(
+  probes_are_in_the_first_row_alone
+  golden/source/draw.cpp
+  real_sizes/RealSizes.TheLastKeyOfTheLastTileIsMissed
+  "row == probed[static_cast<std::size_t>(column)] ?"
+  "row == 0 ?"
+)
+attest_mutant(
+  two_heads_of_a_large_batch_are_judged
+  tools/judge/source/true_values.cpp
+  real_sizes/RealSizes.AHeadThatAnswersAsAnotherIsSeen
+  "Plan plan = with(std::min(problems, kRows / kFewest));"
+  "Plan plan = with(std::min<std::size_t>(problems, 2));"
 )

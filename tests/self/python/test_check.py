@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """attest.check: what passes, what fails and why, and what cannot be judged."""
 
+import itertools
 import json
 import math
+import threading
 
 import attest
 import kernels
@@ -380,6 +382,90 @@ def test_a_kernel_that_keeps_its_output_fails():
 
     report = check(spoiled(reuse))
     assert report.verdict == "FAIL" and "has changed since" in report.first_error
+
+
+@pytest.mark.parametrize("buffers", [6, 40])
+def test_buffers_handed_out_in_turn_fail(buffers):
+    pool = [np.empty(1 << 16, "f4") for _ in range(buffers)]
+    turn = itertools.count()
+
+    def reuse(o, q, k, v):
+        buffer = pool[next(turn) % buffers][: o.size].reshape(o.shape)
+        buffer[...] = o
+        return buffer
+
+    report = check(spoiled(reuse))
+    assert report.verdict == "FAIL" and "has changed since" in report.first_error
+
+
+def test_the_sample_of_answers_is_limited():
+    from attest._kernel import SAMPLED, SAMPLED_BYTES, Sample
+
+    sample = Sample(1)
+    for i in range(3 * SAMPLED):
+        sample.add("o", *2 * [np.full(10, i)])
+    assert len(sample.kept) == SAMPLED and sample.bytes == SAMPLED * 80
+    assert max(x[0] for _, x, _, _ in sample.kept) > 2 * SAMPLED
+    large = np.zeros(SAMPLED_BYTES // 4, "u1")
+    for _ in range(10):
+        sample.add("o", large, large)
+    assert sample.bytes <= SAMPLED_BYTES and sample.changed() == ""
+    large[0] = 1
+    assert sample.changed() == "o"
+
+
+def test_a_kernel_that_is_wrong_off_its_thread_fails():
+    own = threading.current_thread()
+    off = spoiled(lambda o, q, k, v: o if threading.current_thread() is own else o * np.float32(1.01))
+    assert check(off).first_error.startswith("called from a second thread: o(")
+    assert check(off, conventions={**ZERO, "any_thread": False}).passed
+
+    def refuses(q, k, v, mask=None, bias=None, scale=None, causal=False):
+        if threading.current_thread() is not own:
+            raise RuntimeError("not here")
+        return kernels.attention(q, k, v, mask, bias, scale, causal)
+
+    assert "called from a second thread: the kernel raised RuntimeError: not here" in check(refuses).first_error
+
+
+def test_a_kernel_that_is_wrong_later_fails():
+    calls = itertools.count()
+
+    def late(q, k, v, mask=None, bias=None, scale=None, causal=False):
+        return kernels.attention(q, k, v, mask, bias, scale, causal) * q.dtype.type(1.01 if next(calls) >= 300 else 1)
+
+    report = check(late, repeat=4, laws=0)
+    assert report.verdict == "FAIL" and "wrong in call 301 of the same case: o(" in report.first_error
+    with pytest.raises(attest.UsageError, match="repeat=0; expected a whole number of at least 1"):
+        check(late, repeat=0)
+
+
+def test_other_bits_later_are_noted():
+    """As of functions that are compiled again when they see other shapes."""
+    calls = itertools.count()
+    later = spoiled(lambda o, q, k, v: o * np.float32(1 + 2.0**-23 if next(calls) >= 200 else 1))
+    report = check(later, repeat=3, laws=0)
+    assert report.passed and "answered by other bits later, all within their bounds" in str(report)
+    calls = itertools.count()
+    report = check(later, repeat=3, laws=0, conventions={**ZERO, "deterministic": False})
+    assert report.passed and "other bits" not in str(report)
+
+
+def test_a_kernel_that_does_nothing_where_nothing_is_to_be_done_is_no_pass():
+    report = check(lambda q, k, v: np.repeat(v, len(q), 0), capabilities="s == 1", strength=1)
+    assert report.verdict == "INVALID" and "'o = v' is right in every case" in report.first_error
+
+
+def test_a_pass_says_what_it_leaves_out():
+    def plain(q, k, v, scale=None):
+        return kernels.attention(q, k, v, scale=scale)
+
+    report = check(plain)
+    assert report.passed and report.restricted == ["bias never given", "causal = false", "mask never given"]
+    assert "Verdict: PASS (restricted: bias and mask never given; causal = false always)" in str(report)
+    assert report.reach["calls"] > 100 and report.reach["second_thread"] > 0
+    assert f"{report.reach['calls']} calls judged" in str(report) and "calls judged" in report.diagnosis
+    assert check(kernels.attention).restricted == []
 
 
 def test_a_write_after_the_last_call_is_seen():

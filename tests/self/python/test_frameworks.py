@@ -135,6 +135,13 @@ def test_in_place_changes_are_seen_through_shared_memory():
     assert torch is not None
 
 
+def test_a_second_thread_has_the_settings_of_the_first():
+    jax = pytest.importorskip("jax")
+    with (jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64)(True):
+        report = attest.check(SDPA, kernel_of("jax"), profile="f64", like="jax", max_cases=14, laws=0, strength=0)
+    assert report.passed and report.reach["second_thread"] > 0, report
+
+
 def test_64_bit_jax_is_asked_for():
     pytest.importorskip("jax")
     with pytest.raises(attest.UsageError, match="jax_enable_x64"):

@@ -205,7 +205,8 @@ TEST(Profile, AQueryIsForTheKernelsOfItsProfile) {
   Candidate candidate(plugin("attention"));
   const std::string where = "attest:attention.scaled_dot_product:{};n=7;s=9;d=4;m=3;flag=random;seed=1";
   for (const auto& [profile, forms] : std::map<std::string, std::vector<std::string>>{
-           {"tf32", {"tensor_cores"}}, {"f32", {"correct", "wavering", "hopeful"}}}) {
+           {"tf32", {"tensor_cores"}},
+           {"f32", {"correct", "wavering", "hopeful", "one_thread", "says_one_thread", "plain"}}}) {
     std::vector<std::string> found;
     for (const Row& row : reproduce(candidate, fmt::format(fmt::runtime(where), profile), {}).rows)
       found.push_back(row.kernel.form);

@@ -564,6 +564,15 @@ TEST_F(OnDevice, a_right_kernel_gets_and_gives_everything) {
   EXPECT_EQ(from_bytes<float>(response.outputs.at(0)), numbers(3));
 }
 
+TEST_F(OnDevice, a_second_thread_has_the_context_and_the_stream) {
+  CallOptions options = aligned(4096);
+  options.second_thread = true;
+  const Response response = call("facts", options);
+  EXPECT_EQ(response.end, End::finished) << response.message;
+  EXPECT_TRUE(response.violations.empty()) << only(response.violations);
+  EXPECT_EQ(from_bytes<float>(response.outputs.at(0)), numbers(3));
+}
+
 TEST_F(OnDevice, writes_outside_of_a_tensor_are_found) {
   for (const auto& options : {CallOptions{}, at_start()}) {
     EXPECT_EQ(violation("past_end", options),

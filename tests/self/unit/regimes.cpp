@@ -107,7 +107,7 @@ TEST(Regimes, KeepWhatAKernelSaysOfItsBatches) {
   };
   Kernel kernel = *std::find_if(openmp.kernels().begin(), openmp.kernels().end(), is_wanted);
   kernel.capabilities = Capabilities(*kernel.spec, "groups == heads; batch != 3");
-  const Regimes regimes(kernel, kernel.profile(), 2, 1);
+  const Regimes regimes(kernel, kernel.profile(), SizesJudged::small, 2, 1);
   ASSERT_FALSE(regimes.covering().settings.empty());
   for (const auto& setting : regimes.covering().settings) {
     const golden::Grid grid = *regimes.case_of(setting, 1).grid;

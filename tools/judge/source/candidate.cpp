@@ -121,4 +121,10 @@ Candidate::Candidate(const std::string& name, std::unique_ptr<Host> host) : name
   if (kernels_.empty()) no_such_mutant(name, infos);
 }
 
+Response Candidate::call(std::size_t kernel, const Request& request, const CallOptions& options) {
+  ++calls_.all;
+  if (options.second_thread) ++calls_.second_thread;
+  return host_->call(kernel, request, options);
+}
+
 }  // namespace attest::judge

@@ -20,15 +20,22 @@ bool is_grid_name(std::string_view name) {
   return std::find(kGridNames.begin(), kGridNames.end(), name) != kGridNames.end();
 }
 
+bool is_optional_input(const Spec& spec, std::string_view name) {
+  const auto* input = spec.input(name);
+  return input && input->optional;
+}
+
 /// Whether a condition holds; false where it is over a parameter that is left to a default which depends on the sizes.
 bool holds_for(const Expression& condition, const Spec& spec, const Sizes& sizes, const Parameters& parameters,
-               const golden::Grid& grid = {}) {
+               const std::vector<std::string>& given, const golden::Grid& grid = {}) {
   try {
     return condition.holds([&](std::string_view name) -> std::optional<Value> {
       if (is_grid_name(name) && !spec.size(name) && !spec.parameter(name))
         return static_cast<double>(name == kGridNames[0]   ? grid.entries
                                    : name == kGridNames[1] ? grid.heads
                                                            : grid.groups);
+      if (is_optional_input(spec, name))
+        return static_cast<double>(std::find(given.begin(), given.end(), name) != given.end());
       return lookup(spec, sizes, parameters, name);
     });
   } catch (const std::invalid_argument&) {
@@ -102,6 +109,8 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
         if (holds_with("align", static_cast<double>(bytes))) alignment_ = bytes;
     } else if (names == std::set<std::string>{"deterministic"}) {
       deterministic_ = holds_with("deterministic", 1);
+    } else if (names == std::set<std::string>{"any_thread"}) {
+      any_thread_ = holds_with("any_thread", 1);
     } else if (names == std::set<std::string>{"hidden_nan"}) {
       hidden_nan_ = holds_with("hidden_nan", 1);
     } else if (names.count("profile")) {
@@ -123,11 +132,11 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
       at_default_.push_back(parameter->name);
     } else {
       for (const auto& name : names)
-        if (!spec.size(name) && !spec.parameter(name) && !is_grid_name(name))
+        if (!spec.size(name) && !spec.parameter(name) && !is_grid_name(name) && !is_optional_input(spec, name))
           throw SpecError(
               fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'batch', "
                           "'heads', 'groups', "
-                          "'align', 'deterministic', 'hidden_nan' nor 'profile'",
+                          "'align', 'deterministic', 'any_thread', 'hidden_nan' nor 'profile'",
                           spec.id, name));
       conditions_.push_back(condition);
     }
@@ -147,18 +156,19 @@ bool Capabilities::takes(const std::vector<std::string>& inputs) const {
 }
 
 bool Capabilities::allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters,
-                         const golden::Grid& grid) const {
+                         const std::vector<std::string>& given, const golden::Grid& grid) const {
   for (const auto& name : at_default_)
-    if (const auto given = parameters.find(name);
-        given != parameters.end() && spec.parameter(name)->fallback != given->second)
+    if (const auto set = parameters.find(name);
+        set != parameters.end() && spec.parameter(name)->fallback != set->second)
       return false;
-  return std::all_of(conditions_.begin(), conditions_.end(),
-                     [&](const Expression& condition) { return holds_for(condition, spec, sizes, parameters, grid); });
+  return std::all_of(conditions_.begin(), conditions_.end(), [&](const Expression& condition) {
+    return holds_for(condition, spec, sizes, parameters, given, grid);
+  });
 }
 
-std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& spec, Sizes sizes,
-                                                                  Parameters parameters) const {
-  const auto valid = [&](const Expression& condition) { return holds_for(condition, spec, sizes, parameters); };
+std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& spec, Sizes sizes, Parameters parameters,
+                                                                  const std::vector<std::string>& given) const {
+  const auto valid = [&](const Expression& condition) { return holds_for(condition, spec, sizes, parameters, given); };
   for (const auto& name : at_default_) parameters.erase(name);
   // Conditions mostly concern one variable each; a few rounds settle those that tie two together.
   for (int round = 0; round < 4; ++round) {

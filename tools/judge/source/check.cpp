@@ -64,15 +64,19 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
   Report report{candidate.host().name(), candidate.host().version(), {}};
   Shared shared(options);
   Known known;
+  CheckOptions told = options;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const Kernel& kernel = *kernels[k];
-    if (progress) progress(k, kernels.size(), kernel.name());
+    if (progress) {
+      progress(k, kernels.size(), kernel.name());
+      told.before_call = [&](const std::string& call) { progress(k, kernels.size(), kernel.name() + ", " + call); };
+    }
     const golden::Profile& profile = profile_for(kernel, options);
     Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile,
                                  shared.cases(*kernel.spec), options.seed, kernel.is_gradient());
     if (options.most_cases) selection.limit(*options.most_cases);
     report.rows.push_back(judge_kernel(candidate, kernel, profile, std::move(selection),
-                                       shared.bank(*kernel.spec, profile), known, options, tests));
+                                       shared.bank(*kernel.spec, profile), known, told, tests));
   }
   settle(candidate, report);
   if (progress) progress(kernels.size(), kernels.size(), "");

@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "attest/judge/work.hpp"
 
 namespace attest::judge {
 namespace {
@@ -32,27 +36,36 @@ struct Call {
   const char* differs;  // from the first
   Placement placement;
   unsigned char poison;
+  bool second_thread = false;
 };
 constexpr Call kCalls[] = {{"", Placement::end_at_guard, kPoison[0]},
                            {"repeated: ", Placement::end_at_guard, kPoison[1]},
                            {"at addresses that earlier calls had: ", Placement::start_at_guard, kPoison[0]}};
 
-Answers call_three_times(Candidate& candidate, const Kernel& kernel, const Batch& batch, const golden::Profile& profile,
-                         const CheckOptions& options) {
+constexpr Call kLastCalls[] = {{"", Placement::end_at_guard, kPoison[0]},
+                               {kFromSecondThread, Placement::end_at_guard, kPoison[1], true}};
+
+Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kernel& kernel, const Batch& batch,
+                  const golden::Profile& profile, const CheckOptions& options) {
   const Request request = assemble(batch, kernel, profile);
   const bool placed = candidate.host().places_outputs();
   Answers answers;
   std::vector<std::vector<std::byte>> before;
-  for (const Call& call : kCalls) {
+  for (const Call& call : calls) {
     if (!placed && call.placement == Placement::start_at_guard) break;
-    const Response response =
-        candidate.host().call(kernel.index, request, call_options(kernel, options, call.placement, call.poison));
-    if (response.end != Response::End::finished) return {status_of(response.end), response.message, {}};
-    if (!response.violations.empty()) return {Status::fail, response.violations[0], {}};
+    if (call.second_thread && !kernel.capabilities.any_thread()) break;
+    CallOptions how = call_options(batch, kernel, options, call.placement, call.poison);
+    how.second_thread = call.second_thread;
+    const Response response = candidate.call(kernel.index, request, how);
+    const auto wrong = [&](Status status, const std::string& what) {
+      return Answers{status, (call.second_thread ? call.differs : "") + what, {}};
+    };
+    if (response.end != Response::End::finished) return wrong(status_of(response.end), response.message);
+    if (!response.violations.empty()) return wrong(Status::fail, response.violations[0]);
     if (const auto place = placed ? unwritten(request, response.outputs, call.poison) : ""; !place.empty())
-      return {Status::fail, fmt::format("{} was not written", place), {}};
-    if (!before.empty() && call.placement == Placement::end_at_guard && kernel.capabilities.deterministic() &&
-        before != response.outputs)
+      return wrong(Status::fail, fmt::format("{} was not written", place));
+    if (!before.empty() && call.placement == Placement::end_at_guard && !call.second_thread &&
+        kernel.capabilities.deterministic() && before != response.outputs)
       return {Status::fail, "the same call gave two different answers", {}};
     if (before != response.outputs)
       answers.answers.push_back({call.differs, disassemble(batch, kernel, request, response.outputs)});
@@ -63,14 +76,27 @@ Answers call_three_times(Candidate& candidate, const Kernel& kernel, const Batch
 
 }  // namespace
 
-CallOptions call_options(const Kernel& kernel, const CheckOptions& options, Placement placement, unsigned char poison) {
-  return {placement, kernel.capabilities.alignment(), poison, options.time_limit};
+CallOptions call_options(const Batch& batch, const Kernel& kernel, const CheckOptions& options, Placement placement,
+                         unsigned char poison) {
+  constexpr double kSlowest = 1.0e5;  // operations in a millisecond
+  double work = 0;
+  for (const auto& problem : batch.problems) work += work_of(*problem.spec, problem.sizes, problem.parameters);
+  const std::chrono::milliseconds more{static_cast<std::int64_t>(work / kSlowest)};
+  return {placement, kernel.capabilities.alignment(), poison, options.time_limit + more};
 }
 
 Source calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                 const CheckOptions& options) {
   const auto call = [&candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase&) {
-    return call_three_times(candidate, kernel, batch, profile, options);
+    return call_each(kCalls, candidate, kernel, batch, profile, options);
+  };
+  return {call};
+}
+
+Source last_calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
+                     const CheckOptions& options) {
+  const auto call = [&candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase&) {
+    return call_each(kLastCalls, candidate, kernel, batch, profile, options);
   };
   return {call};
 }

@@ -47,8 +47,8 @@ laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const g
   return [&candidate, &kernel, &profile, options, &bounds](const Problem& problem) {
     const Batch batch{{problem}, {{}}, 1, 1, 1};
     const Request request = assemble(batch, kernel, profile);
-    const Response response = candidate.host().call(kernel.index, request,
-                                                    call_options(kernel, options, Placement::end_at_guard, kPoison[0]));
+    const Response response = candidate.call(kernel.index, request,
+                                             call_options(batch, kernel, options, Placement::end_at_guard, kPoison[0]));
     if (response.end == Response::End::kernel_error) throw laws::Refused(response.message);
     if (response.end != Response::End::finished) throw std::runtime_error(response.message);
     if (!response.violations.empty()) throw std::runtime_error(response.violations[0]);

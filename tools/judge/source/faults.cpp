@@ -15,10 +15,13 @@ using namespace reference;
 
 constexpr long kFirstBits = 192, kMostBits = 4096;  // of certificates; four times as many where a branch is undecided
 
-Arrays arrays_of(const Problem& problem, Values<double> values) {
+Arrays arrays_of(const Problem& problem, Values<double> values, const WantedRows& rows = {}) {
   Arrays arrays;
-  for (const auto& output : problem.spec->outputs)
+  for (const auto& output : problem.spec->outputs) {
     arrays[output.name] = {shape_of(output, problem.sizes), std::move(values.at(output.name))};
+    if (const auto some = output.shape.empty() ? rows.end() : rows.find(output.shape[0]); some != rows.end())
+      arrays[output.name].shape[0] = static_cast<Index>(some->second.size());
+  }
   return arrays;
 }
 
@@ -71,8 +74,10 @@ Kernel kernel_of(const golden::Profile& profile, Order order, std::uint64_t seed
   kernel.single = profile.units[kAccumulate] > 0x1p-53;
   if (profile.units[kOperand] > profile.units[kAccumulate]) {
     kernel.operand_half = profile.storage == DType::f16;
-    kernel.operand_bits = -std::ilogb(profile.units[kOperand]);
+    kernel.operand_cut = profile.cuts;
+    kernel.operand_bits = -std::ilogb(profile.units[kOperand]) + (profile.cuts ? 1 : 0);
   }
+  if (profile.units[kStore] > profile.units[kAccumulate]) kernel.storage = profile.storage;
   return kernel;
 }
 
@@ -81,8 +86,10 @@ Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const Kernel
   return arrays_of(problem, outputs_of(emulation, problem, fault_run(problem, fault, amplitude)));
 }
 
-Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const Kernel& kernel) {
-  return outputs_of_fault(problem, fault, kernel, fault.amplitude);
+Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const Kernel& kernel, const WantedRows& rows) {
+  Emulation emulation(kernel);
+  const auto run = fault_run(problem, fault, fault.amplitude);
+  return arrays_of(problem, outputs_of(emulation, problem, run, nullptr, rows), rows);
 }
 
 Arrays emulated(const Problem& problem, const std::string& form, const Kernel& kernel) {
@@ -96,12 +103,12 @@ Arrays stored(const Problem& problem, Arrays outputs, const golden::Profile& pro
   return outputs;
 }
 
-bool within_range(const Problem& problem, const golden::Profile& profile) {
+bool within_range(const Problem& problem, const golden::Profile& profile, const WantedRows& rows) {
   if (profile.storage != DType::f16) return true;
   for (const auto& form : problem.spec->forms) {
     if (!golden::is_modelled(form, problem)) continue;
     Emulation emulation(kernel_of(profile));
-    const auto outputs = outputs_of(emulation, problem, form.name);
+    const auto outputs = outputs_of(emulation, problem, form.name, nullptr, rows);
     if (emulation.overflowed()) return false;
     for (const auto& output : problem.spec->outputs)
       for (const double x : outputs.at(output.name))

@@ -92,6 +92,11 @@ nlohmann::json to_json(const RegimeCounts& regimes) {
           {"not_visited", regimes.not_visited}, {"fails_when", regimes.fails_when}};
 }
 
+nlohmann::json to_json(const Reach& reach) {
+  return {{"calls", reach.calls},         {"second_thread", reach.second_thread}, {"replayed", reach.replayed},
+          {"law_calls", reach.law_calls}, {"unseen_rate", reach.unseen_rate()},   {"never_varied", reach.never_varied}};
+}
+
 nlohmann::json to_json(const Row& row) {
   auto failures = nlohmann::json::array();
   for (const Finding& failure : row.failures) failures.push_back(to_json(failure));
@@ -110,6 +115,7 @@ nlohmann::json to_json(const Row& row) {
             {"drawn", row.cases.drawn},
             {"skipped", row.cases.skipped}}},
           {"regimes", to_json(row.regimes)},
+          {"real_sizes", to_json(row.real)},
           {"not_run", row.early_end.not_run},
           {"ended_by", row.early_end.by},
           {"groups", to_json(row.groups)},
@@ -119,6 +125,8 @@ nlohmann::json to_json(const Row& row) {
           {"statistics", to_json(row.statistics)},
           {"vacuity", to_json(row.vacuity)},
           {"diagnosis", to_json(row.diagnosis)},
+          {"reach", to_json(row.reach)},
+          {"restricted", row.reach.restricted},
           {"notes", row.notes},
           {"failures", failures}};
 }

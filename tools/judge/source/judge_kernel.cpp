@@ -8,6 +8,8 @@
 #include <chrono>
 #include <utility>
 
+#include "attest/judge/asked.hpp"
+#include "attest/judge/judge_again.hpp"
 #include "attest/judge/judge_cases.hpp"
 #include "attest/judge/judge_laws.hpp"
 #include "attest/judge/judge_statistics.hpp"
@@ -39,7 +41,7 @@ std::string too_little(const Vacuity& vacuity, const Kernel& kernel) {
 }
 
 /// Judges by the selected cases and their statistics, and gathers what they show.
-Row judge_selected(const Kernel& kernel, const golden::Profile& profile, Selection selection, const Source& source,
+Row judge_selected(const Kernel& kernel, const golden::Profile& profile, Selection& selection, const Source& source,
                    Bank& bank, const CheckOptions& options, double tests, Shown& shown) {
   Row row = row_of(kernel, profile);
   if (!kernel.is_gradient()) selection.drop_vacuous_drawn(bank);
@@ -61,7 +63,7 @@ void judge_vacuity(const Kernel& kernel, const Shown& shown, Row& row) {
   const auto add = [&](std::string message) {
     row.failures.push_back({Status::invalid, "", std::move(message), "vacuity", "contract"});
   };
-  if (const int judged = row.cases.judged + row.regimes.judged; judged < kFewestCases)
+  if (const int judged = row.cases.judged + row.regimes.judged + row.real.judged; judged < kFewestCases)
     add(too_few(judged, row, kernel));
   else if (!row.vacuity.too_little.empty())
     add(too_little(row.vacuity, kernel));
@@ -80,21 +82,26 @@ Row row_of(const Kernel& kernel, const golden::Profile& profile) {
 Row judge_selection(const Kernel& kernel, const golden::Profile& profile, Selection selection, const Source& source,
                     Bank& bank, const CheckOptions& options, double tests) {
   Shown shown(*kernel.spec, profile);
-  Row row = judge_selected(kernel, profile, std::move(selection), source, bank, options, tests, shown);
+  Asked asked(kernel, profile);
+  Row row = judge_selected(kernel, profile, selection, asked.first(source), bank, options, tests, shown);
   judge_vacuity(kernel, shown, row);
+  row.reach = asked.reach();
   row.conclude();
   return row;
 }
 
 Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, Selection selection,
                  Bank& bank, Known& known, const CheckOptions& options, double tests) {
-  const Source source = calls_of(candidate, kernel, profile, options);
+  Asked asked(kernel, profile, &candidate);
+  const Source source = asked.first(calls_of(candidate, kernel, profile, options));
   Shown shown(*kernel.spec, profile);
-  Row row = judge_selected(kernel, profile, std::move(selection), source, bank, options, tests, shown);
+  Row row = judge_selected(kernel, profile, selection, source, bank, options, tests, shown);
   if (row.failures.empty()) judge_regimes(kernel, profile, source, known, options, shown, row);
   judge_vacuity(kernel, shown, row);
   if (!kernel.is_gradient() && row.failures.empty())
     judge_laws(candidate, kernel, profile, options, known.law_bounds, row);
+  judge_again(candidate, kernel, profile, selection, asked, known, options, shown, row);
+  row.reach = asked.reach();
   if (row.early_end.by == "interrupt")
     row.failures.push_back({Status::invalid, "",
                             fmt::format("interrupted; {} cases, regimes and laws were not run", row.early_end.not_run),

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -16,14 +17,35 @@ namespace {
 constexpr std::size_t kTogether = 16;        // settings whose true values are computed at once
 constexpr std::size_t kMostNotVisited = 20;  // combinations that a report names
 
-/// Answers that need no kernel: zeros, and inputs handed back. One that meets every case shows that the cases are worth
-/// nothing.
+/// The array in another shape of as many axes, repeated along those where it has one element; nothing where it does not
+/// fit.
+std::optional<Array> repeated_to(const Array& array, const std::vector<Index>& shape) {
+  if (array.shape.size() != shape.size()) return std::nullopt;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    if (array.shape[axis] != shape[axis] && array.shape[axis] != 1) return std::nullopt;
+  Array result{shape, std::vector<double>(static_cast<std::size_t>(count(shape)))};
+  for (std::size_t flat = 0; flat < result.values.size(); ++flat) {
+    std::size_t rest = flat, from = 0, stride = 1;
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      const auto extent = static_cast<std::size_t>(shape[axis]);
+      if (array.shape[axis] != 1) from += rest % extent * stride;
+      stride *= static_cast<std::size_t>(array.shape[axis]);
+      rest /= extent;
+    }
+    result.values[flat] = array.values[from];
+  }
+  return result;
+}
+
+/// Answers that need no kernel: zeros, and inputs handed back, in every row where they have but one. One that meets
+/// every case shows that the cases are worth nothing.
 class TrivialAnswers {
 public:
   explicit TrivialAnswers(const Spec& spec) : spec_(spec) {
     alive_.insert("0");
     for (const auto& input : spec.inputs)
-      if (input.element == attest::Element::real && input.shape == spec.outputs[0].shape) alive_.insert(input.name);
+      if (input.element == attest::Element::real && input.shape.size() == spec.outputs[0].shape.size())
+        alive_.insert(input.name);
   }
 
   void add(const Problem& problem, const TrueProblem& truth, const golden::Profile& profile) {
@@ -33,7 +55,11 @@ public:
       if (answer != "0" && !problem.inputs.count(answer)) return true;
       got[output] = {truth.certified.outputs.at(output).shape, {}};
       got[output].values.assign(truth.certified.outputs.at(output).hi.size(), 0);
-      if (answer != "0") got[output] = truth.judged(problem, {{output, problem.inputs.at(answer)}}).at(output);
+      if (answer != "0") {
+        const auto whole = repeated_to(problem.inputs.at(answer), shape_of(spec_.outputs[0], problem.sizes));
+        if (!whole) return true;
+        got[output] = truth.judged(problem, {{output, *whole}}).at(output);
+      }
       return compare(problem, truth.certified, got, profile).failed > 0;
     });
   }
@@ -66,18 +92,26 @@ std::string name_of_head(std::size_t p, const Kernel& kernel, const Batch& batch
 
 class Judge {
 public:
-  Judge(const Kernel& kernel, const golden::Profile& profile, const Source& source, Row& row)
-      : kernel_(kernel), profile_(profile), source_(source), row_(row), trivial_(*kernel.spec) {}
+  /// Counts in the row's group of that name, and in `counts`.
+  Judge(const Kernel& kernel, const golden::Profile& profile, const Source& source, std::string group,
+        RegimeCounts& counts, Row& row)
+      : kernel_(kernel),
+        profile_(profile),
+        source_(source),
+        group_(std::move(group)),
+        counts_(counts),
+        row_(row),
+        trivial_(*kernel.spec) {}
 
   bool judge(const TrueBatch& truth) {
     Finding finding = find(truth);
-    finding.group = "regimes";
-    Group& group = row_.groups["regimes"];
+    finding.group = group_;
+    Group& group = row_.groups[group_];
     ++group.judged;
-    ++row_.regimes.judged;
+    ++counts_.judged;
     if (finding.status == Status::pass) {
       ++group.passed;
-      ++row_.regimes.passed;
+      ++counts_.passed;
       return true;
     }
     row_.failures.push_back(std::move(finding));
@@ -124,6 +158,8 @@ private:
   const Kernel& kernel_;
   const golden::Profile& profile_;
   const Source& source_;
+  const std::string group_;
+  RegimeCounts& counts_;
   Row& row_;
   TrivialAnswers trivial_;
 };
@@ -163,56 +199,94 @@ void count_combinations(const Regimes& regimes, const std::vector<std::size_t>& 
   }
 }
 
+/// The settings of one kernel at small sizes or at real ones.
+struct Run {
+  const Kernel& kernel;
+  const golden::Profile& profile;
+  const Source& source;
+  Known& known;
+  const CheckOptions& options;
+  Shown& shown;
+  Row& row;
+
+  /// Returns why nothing can be judged at such sizes; empty where something was.
+  std::string judge(SizesJudged sizes, int strength, RegimeCounts& counts) {
+    const bool real = sizes == SizesJudged::real;
+    if (real && kernel.is_gradient())
+      return "the gradients of a kernel are judged whole, which takes too long at such sizes";
+    std::shared_ptr<const Regimes> regimes;
+    try {
+      regimes = known.regimes.of(kernel, profile, sizes, strength, options.seed);
+    } catch (const SpecError& error) {
+      return error.what();
+    }
+    const auto& settings = regimes->covering().settings;
+    counts.strength = strength;
+    Judge judge(kernel, profile, source, real ? "real sizes" : "regimes", counts, row);
+    std::vector<std::size_t> judged, failed;
+    bool all_drawn = true;
+    const std::size_t together = real ? 1 : kTogether;
+    for (std::size_t first = 0; first < settings.size() && all_drawn; first += together) {
+      std::vector<golden::Case> cases;
+      for (std::size_t s = first; s < std::min(settings.size(), first + together); ++s)
+        cases.push_back(regimes->case_of(settings[s], seed_of(s, options)));
+      if (real && options.before_call)
+        options.before_call(fmt::format("{} of {}: {}", first + 1, settings.size(), text_of(cases[0])));
+      TrueValues large;  // a batch of real size is too much to be kept
+      TrueValues& values = real ? large : known.values;
+      if (!ended(options, row)) values.prepare(cases, kernel, profile);
+      for (std::size_t s = first; s < first + cases.size(); ++s) {
+        if (ended(options, row) || gives_up(row)) {
+          all_drawn = false;
+          row.early_end.not_run += static_cast<int>(settings.size() - s);
+          break;
+        }
+        const auto truth = values.of(cases[s - first], kernel, profile);
+        if (!truth) continue;
+        judged.push_back(s);
+        if (!judge.judge(*truth)) failed.push_back(s);
+        if (!kernel.is_gradient() && !shown.vacuity().too_little.empty())
+          shown.add(truth->drawn.problems[truth->judged[0].at], truth->judged[0]);
+      }
+    }
+    count_combinations(*regimes, judged, all_drawn, counts);
+    if (!failed.empty() && failed.size() < judged.size()) counts.fails_when = regimes->condition_of(judged, failed);
+    if (const auto answer = judge.right_without_a_kernel(); !judged.empty() && failed.empty() && !answer.empty())
+      row.failures.push_back({Status::invalid, "",
+                              fmt::format("'{}' is right in every case that the kernel can be given ('{}'): nothing of "
+                                          "the equation was seen; widen what it can do",
+                                          answer, kernel.capabilities.text()),
+                              "vacuity", "regimes"});
+    return "";
+  }
+
+  static std::string text_of(const golden::Case& c) {
+    std::vector<std::string> sizes;
+    for (const auto& size : c.spec->sizes) sizes.push_back(fmt::format("{} = {}", size.name, c.sizes.at(size.name)));
+    return fmt::format("{}", fmt::join(sizes, ", "));
+  }
+};
+
 }  // namespace
 
 void judge_regimes(const Kernel& kernel, const golden::Profile& profile, const Source& source, Known& known,
                    const CheckOptions& options, Shown& shown, Row& row) {
   if (options.strength == 0) return;
-  std::shared_ptr<const Regimes> regimes;
-  try {
-    regimes = known.regimes.of(kernel, profile, options.strength, options.seed);
-  } catch (const SpecError& error) {  // nothing that the kernel can do
-    row.failures.push_back({Status::invalid, "", error.what(), "vacuity", "regimes"});
-    return;
-  }
-  const auto& settings = regimes->covering().settings;
-  row.regimes.strength = options.strength;
-  Judge judge(kernel, profile, source, row);
-  std::vector<std::size_t> judged, failed;
-  bool all_drawn = true;
-  for (std::size_t first = 0; first < settings.size() && all_drawn; first += kTogether) {
-    std::vector<golden::Case> cases;
-    for (std::size_t s = first; s < std::min(settings.size(), first + kTogether); ++s)
-      cases.push_back(regimes->case_of(settings[s], seed_of(s, options)));
-    if (!ended(options, row)) known.values.prepare(cases, kernel, profile);
-    for (std::size_t s = first; s < first + cases.size(); ++s) {
-      if (ended(options, row) || gives_up(row)) {
-        all_drawn = false;
-        row.early_end.not_run += static_cast<int>(settings.size() - s);
-        break;
-      }
-      const auto truth = known.values.of(cases[s - first], kernel, profile);
-      if (!truth) continue;
-      judged.push_back(s);
-      if (!judge.judge(*truth)) failed.push_back(s);
-      if (!kernel.is_gradient() && !shown.vacuity().too_little.empty())
-        shown.add(truth->drawn.problems[truth->judged[0].at], truth->judged[0]);
-    }
-  }
-  count_combinations(*regimes, judged, all_drawn, row.regimes);
-  if (!failed.empty() && failed.size() < judged.size()) row.regimes.fails_when = regimes->condition_of(judged, failed);
-  if (const auto answer = judge.right_without_a_kernel(); !judged.empty() && failed.empty() && !answer.empty())
-    row.failures.push_back({Status::invalid, "",
-                            fmt::format("'{}' is right in every case that the kernel can be given ('{}'): nothing of "
-                                        "the equation was seen; widen what it can do",
-                                        answer, kernel.capabilities.text()),
-                            "vacuity", "regimes"});
+  Run run{kernel, profile, source, known, options, shown, row};
+  const std::string no_small = run.judge(SizesJudged::small, options.strength, row.regimes);
+  if (options.sizes == SizesJudged::small && no_small.empty()) return;
+  const std::string no_real = run.judge(SizesJudged::real, options.strength, row.real);
+  if (no_real.empty()) return;
+  if (no_small.empty())
+    row.notes.push_back("not judged at real sizes: " + no_real);
+  else  // nothing that the kernel can do
+    row.failures.push_back({Status::invalid, "", no_real, "vacuity", "regimes"});
 }
 
 void judge_grid(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile, const Source& source,
                 TrueValues& values, Row& row) {
   if (const auto truth = values.of(c, kernel, profile))
-    Judge(kernel, profile, source, row).judge(*truth);
+    Judge(kernel, profile, source, "regimes", row.regimes, row).judge(*truth);
   else
     row.failures.push_back({Status::invalid, golden::query(c, profile.name),
                             "no inputs of this case have true values that the profile can be judged by", "vacuity",

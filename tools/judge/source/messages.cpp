@@ -12,7 +12,8 @@ Json place_message(const Region& region) {
   return {{"address", region.address}, {"size", region.mapped}, {"file", region.file}, {"front", region.front}};
 }
 
-Json call_message(std::uint64_t call, std::size_t kernel, const Request& request, const std::vector<Region>& regions) {
+Json call_message(std::uint64_t call, std::size_t kernel, const Request& request, const std::vector<Region>& regions,
+                  bool second_thread) {
   Json tensors = Json::array();
   for (const Region& region : regions) {
     Json tensor = place_message(region);
@@ -34,7 +35,8 @@ Json call_message(std::uint64_t call, std::size_t kernel, const Request& request
           {"equation", request.equation},
           {"form", request.form},
           {"tensors", std::move(tensors)},
-          {"parameters", std::move(parameters)}};
+          {"parameters", std::move(parameters)},
+          {"second_thread", second_thread}};
 }
 
 std::vector<KernelInfo> kernels_of_table(const Json& table) {

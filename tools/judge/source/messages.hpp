@@ -16,7 +16,7 @@ protocol::Json place_message(const Region& region);
 
 /// The request to run kernel number `kernel`, as call number `call` of this plugin.
 protocol::Json call_message(std::uint64_t call, std::size_t kernel, const Request& request,
-                            const std::vector<Region>& regions);
+                            const std::vector<Region>& regions, bool second_thread);
 
 /// The kernels of the table that a worker sends when it has loaded the plugin. Throws Json::exception.
 std::vector<KernelInfo> kernels_of_table(const protocol::Json& table);

@@ -219,7 +219,7 @@ PluginProcess::State::Attempt PluginProcess::State::attempt(std::size_t kernel, 
     if (attempt.transfer == Transfer::done)
       attempt.transfer = protocol::receive_message(child_->socket(), attempt.reply, deadline);
   };
-  exchange(call_message(calls_, kernel, request, attempt.regions));
+  exchange(call_message(calls_, kernel, request, attempt.regions, options.second_thread));
   const Json& reply = attempt.reply;
   if (attempt.transfer != Transfer::done || !reply.contains("workspace")) return attempt;
   if (reply.value("call", std::uint64_t{0}) != calls_ || !reply["workspace"].is_number_unsigned()) {

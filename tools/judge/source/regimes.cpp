@@ -23,11 +23,13 @@ std::vector<std::int64_t> range(std::int64_t from, std::int64_t to) {
   return all;
 }
 
+using Classes = std::vector<std::vector<std::int64_t>>;
+
 /// Classes of sizes: kernels go wrong at one, below the length of a vector, and beside the borders of tiles. Of widths,
 /// one class is on both sides of a border.
-std::vector<std::vector<std::int64_t>> classes_of_sizes(bool tokens) {
-  std::vector<std::vector<std::int64_t>> classes{{0}, {1}, range(2, 13), {16, 32}, {64, 128}, range(130, 200)};
-  const std::vector<std::vector<std::int64_t>> beside{{15, 31, 63, 127}, {17, 33, 65, 129}};
+Classes classes_of_sizes(bool tokens) {
+  Classes classes{{0}, {1}, range(2, 13), {16, 32}, {64, 128}, range(130, 200)};
+  const Classes beside{{15, 31, 63, 127}, {17, 33, 65, 129}};
   if (tokens) {
     classes.insert(classes.end(), beside.begin(), beside.end());
     classes.push_back(range(257, 400));
@@ -38,19 +40,43 @@ std::vector<std::vector<std::int64_t>> classes_of_sizes(bool tokens) {
   return classes;
 }
 
-constexpr std::size_t kFewestSizes = 3;      // that an axis of a size has where the kernel allows so many
-constexpr std::int64_t kLargestSize = 8192;  // that is looked for where the classes have too few
-constexpr std::size_t kMostSettings = 5;     // of a parameter that is a number
+/// Sizes at which kernels are shipped: decoding of one token, prefills with and without a rest, long contexts; widths
+/// of heads up to those of multi-head latent attention. Where many widths multiply they are smaller.
+Classes classes_of_real_sizes(bool tokens, bool few_widths) {
+  if (tokens) return {{1}, {4096}, {4095, 4097, 5000}, {16384}, {32768}, {65536}};
+  return few_widths ? Classes{{64}, {128}, {256}, {512}, {576}} : Classes{{16}, {64}, {128}};
+}
+
+constexpr std::size_t kFewestSizes = 3;       // that an axis of a size has where the kernel allows so many
+constexpr std::int64_t kLargestSize = 8192;   // that is looked for where the classes have too few
+constexpr std::int64_t kLargestReal = 65536;  // at real sizes
+constexpr std::size_t kMostSettings = 5;      // of a parameter that is a number
 constexpr double kLittleCalled = 1.0e5, kMostCalled = 3.0e5;  // work of one batch
 constexpr double kLittleCertified = 2.0e4;                    // work of its certificates
 constexpr double kMostOperations = 1.2e6;                     // of the error model, for one batch
 constexpr double kRoom = 1.5;                                 // beyond what any two levels need
 constexpr double kSmallest = 8;            // times the smallest case of a kernel that has only large ones
 constexpr double kMostOfSmallest = 2.0e7;  // work of that case, and operations of its certificate
+constexpr double kMostCalledReal = 4.0e10, kMostBytesReal = 0x1p32;  // at real sizes
+constexpr double kBytesPerNumber = 32;  // two binary64 copies, the kernel's tensor and those of its calls
+constexpr double kBytesPerBoolean = 12;
+constexpr auto kWorkOfCall = "the work of one call is limited",
+               kWorkOfCertificate = "the work of one certificate is limited";
 constexpr auto kSharing = "heads per group";
 
 /// Whether outputs are linear in the claim's inputs, so that these may be large.
 bool is_linear(const LawClaim& claim) { return claim.law == "linear" || claim.law == "affine"; }
+
+/// Inputs with a row for each token that outputs are linear in.
+std::vector<std::string> probed_inputs(const Spec& spec) {
+  std::vector<std::string> probed;
+  for (const auto& claim : spec.laws)
+    for (const auto& name : claim.of)
+      if (const auto& shape = spec.input(name)->shape;
+          is_linear(claim) && shape.size() == 2 && spec.size(shape[0])->tokens)
+        probed.push_back(name);
+  return probed;
+}
 
 /// Each distinct number in the text of a condition.
 std::vector<double> numbers_in(const std::string& text) {
@@ -90,6 +116,7 @@ void thin(std::vector<T>& items, std::size_t most) {
 struct Regimes::Maker {
   Regimes& regimes;
   const Kernel& kernel;
+  const golden::Profile& profile;
   const Spec& spec = *kernel.spec;
   std::vector<Expression> conditions{};  // the kernel's and the equation's
 
@@ -105,11 +132,14 @@ struct Regimes::Maker {
     for (const auto& input : spec.inputs) add_input(input);
     add_draws();
     add_magnitudes();
+    if (real() && !probed_inputs(spec).empty()) add("values", {Kind::values}, {{0}, {1}});
     if (regimes.grid_) add_grid();
     for (const auto& condition : conditions) add_rule(condition);
     add_order();
-    add_work();
+    real() ? add_real_work() : add_work();
   }
+
+  bool real() const { return regimes.sizes_ == SizesJudged::real; }
 
   std::size_t add(std::string name, Meaning meaning, std::vector<std::vector<std::int64_t>> levels) {
     regimes.axes_.push_back({std::move(name), std::move(levels)});
@@ -125,23 +155,37 @@ struct Regimes::Maker {
     });
   }
 
+  Classes classes_of(const SizeSpec& size) const {
+    if (!real()) return classes_of_sizes(size.tokens);
+    const auto widths =
+        std::count_if(spec.sizes.begin(), spec.sizes.end(), [](const auto& one) { return !one.tokens; });
+    Classes classes = classes_of_real_sizes(size.tokens, widths <= 2);
+    // Of a single token the queries may be, and in a call with others.
+    if (const auto tokens = kernel.token_sizes(); size.tokens && (tokens.size() < 2 || size.name != tokens[0]))
+      classes.erase(classes.begin());
+    return classes;
+  }
+
   void add_size(const SizeSpec& size) {
     const auto allowed = [&](std::int64_t value) {
       return (value > 0 || size.smallest == 0) && alone(size.name, Value(static_cast<double>(value)));
     };
     std::vector<std::vector<std::int64_t>> levels;
     std::set<std::int64_t> all;
+    const std::int64_t largest = real() ? kLargestReal : kLargestSize;
     const auto add_level = [&](const std::vector<std::int64_t>& members) {
       std::vector<std::int64_t> kept;
       for (const auto member : members)
         if (allowed(member) && all.insert(member).second) kept.push_back(member);
       if (!kept.empty()) levels.push_back(std::move(kept));
     };
-    for (const auto& members : classes_of_sizes(size.tokens)) add_level(members);
+    for (const auto& members : classes_of(size)) add_level(members);
     for (const auto& condition : conditions)
       if (concerns(condition, size.name))
         for (const double number : numbers_in(condition.text()))
-          if (number <= static_cast<double>(kLargestSize)) add_level({static_cast<std::int64_t>(number)});
+          if (number <= static_cast<double>(largest)) add_level({static_cast<std::int64_t>(number)});
+    // Where these are too few: at real sizes rather large ones.
+    for (std::int64_t value = largest; real() && value > 1 && all.size() < kFewestSizes; value /= 2) add_level({value});
     for (std::int64_t value = 1; value <= kLargestSize && all.size() < kFewestSizes; ++value) add_level({value});
     if (levels.empty()) throw no_size(size.name);
     std::sort(levels.begin(), levels.end());
@@ -207,7 +251,7 @@ struct Regimes::Maker {
       if (concerns(condition, parameter.name))
         for (const double number : numbers_in(condition.text())) numbers.insert(number);
     std::vector<double> some(numbers.begin(), numbers.end());
-    thin(some, kMostSettings - 1);
+    thin(some, real() ? 1 : kMostSettings - 1);
     std::vector<std::optional<ParameterSetting>> settings{std::nullopt};
     for (const double number : some)
       settings.emplace_back(parameter.type == ParameterDeclaration::Type::integer
@@ -266,6 +310,7 @@ struct Regimes::Maker {
 
   void add_magnitudes() {
     // 0 as drawn, 1 all inputs small, 2 what the outputs are linear in large
+    if (real()) return;
     const bool linear = std::any_of(spec.laws.begin(), spec.laws.end(), is_linear);
     std::vector<std::vector<std::int64_t>> levels{{0}, {1}};
     if (linear) levels.push_back({2});
@@ -273,12 +318,15 @@ struct Regimes::Maker {
   }
 
   void add_grid() {
-    add(kGridNames[0], {Kind::entries}, {{1}, {2}, {3}, {5}});
-    const auto heads = add(name_of_heads(), {Kind::heads}, {{1}, {3}, {8}, {32}});
+    using Levels = std::vector<std::vector<std::int64_t>>;
+    add(kGridNames[0], {Kind::entries}, real() ? Levels{{1}, {2}} : Levels{{1}, {2}, {3}, {5}});
+    const auto heads =
+        add(name_of_heads(), {Kind::heads}, real() ? Levels{{1}, {8}, {32}} : Levels{{1}, {3}, {8}, {32}});
     if (std::none_of(spec.inputs.begin(), spec.inputs.end(),
                      [](const TensorDeclaration& input) { return input.sharing == Sharing::group; }))
       return;
-    const auto sharing = add(kSharing, {Kind::sharing}, {{1}, {2}, {4}, {0}});  // 0: all
+    const auto sharing =  // 0: all
+        add(kSharing, {Kind::sharing}, real() ? Levels{{1}, {4}} : Levels{{1}, {2}, {4}, {0}});
     regimes.rules_.push_back(
         {"groups divide the heads", {heads, sharing}, [&r = regimes, heads, sharing](const Setting& s) {
            const auto all = r.value(s, heads), per = r.value(s, sharing);
@@ -321,26 +369,44 @@ struct Regimes::Maker {
                                 const auto a = r.value(s, one), b = r.value(s, other);
                                 return (a > b) - (a < b) == r.value(s, axis);
                               }});
+    if (real()) add_shapes(one, other);
+  }
+
+  /// As many queries as keys, or one query: where the kernel can do that.
+  void add_shapes(std::size_t one, std::size_t other) {
+    const auto values = [&](std::size_t axis) {
+      std::set<std::int64_t> all;
+      for (const auto& level : regimes.axes_[axis].levels) all.insert(level.begin(), level.end());
+      return all;
+    };
+    const auto first = values(one), second = values(other);
+    const bool some =
+        first.count(1) || std::any_of(first.begin(), first.end(), [&](auto n) { return second.count(n); });
+    if (!some) return;
+    regimes.rules_.push_back({"a prefill has as many queries as keys, decoding has one",
+                              {one, other},
+                              [&r = regimes, one, other](const Setting& s) {
+                                return r.value(s, one) == r.value(s, other) || r.value(s, one) == 1;
+                              }});
+  }
+
+  std::vector<std::size_t> axes_of(std::initializer_list<Kind> kinds) const {
+    std::vector<std::size_t> axes;
+    for (std::size_t axis = 0; axis < regimes.axes_.size(); ++axis)
+      if (std::find(kinds.begin(), kinds.end(), regimes.meanings_[axis].kind) != kinds.end()) axes.push_back(axis);
+    return axes;
   }
 
   /// Calls and certificates take time. Each is limited to little more than what the two most costly levels need
   /// together, and to what takes a fraction of a second.
   void add_work() {
-    std::vector<std::size_t> axes;
-    for (std::size_t axis = 0; axis < regimes.axes_.size(); ++axis) {
-      const Kind kind = regimes.meanings_[axis].kind;
-      if (kind == Kind::size || kind == Kind::entries || kind == Kind::heads) axes.push_back(axis);
-    }
-    add_limit("the work of one call is limited", axes, kLittleCalled, kMostCalled,
-              [&r = regimes](const Setting& setting) {
-                const Extent extent = r.extent_of(setting);
-                return extent.problems * work_of(*r.spec_, extent.sizes, {});
-              });
+    const auto axes = axes_of({Kind::size, Kind::entries, Kind::heads});
+    add_limit(kWorkOfCall, axes, kLittleCalled, kMostCalled, [&r = regimes](const Setting& s) { return r.work(s); });
     const CostOfTruth cost = cost_of_truth(spec, unstable_form(kernel));
     const double most = kernel.info.dtype == DType::f64 ? kMostOperations / 2 : kMostOperations;
     const double little = std::min(most, kLittleCertified * cost.by_work);
     add_limit(
-        "the work of one certificate is limited", axes, little, most,
+        kWorkOfCertificate, axes, little, most,
         [&r = regimes, cost, row_sizes = row_sizes(spec), gradient = kernel.is_gradient()](const Setting& setting) {
           const Extent extent = r.extent_of(setting);
           const double whole = cost.operations(*r.spec_, extent.sizes);
@@ -350,6 +416,23 @@ struct Regimes::Maker {
           const double judged = std::min(1.0, static_cast<double>(kFewestRows) / static_cast<double>(rows));
           const double problems = std::min(extent.problems, static_cast<double>(kSomeProblems));
           return problems * whole * (cost.shared + (1 - cost.shared) * judged);
+        });
+  }
+
+  /// At real sizes, to what takes some seconds and gigabytes.
+  void add_real_work() {
+    const auto axes = axes_of({Kind::size, Kind::entries, Kind::heads});
+    add_limit(kWorkOfCall, axes, kMostCalledReal, kMostCalledReal,
+              [&r = regimes](const Setting& s) { return r.work(s); });
+    add_limit("the memory of one call is limited", axes_of({Kind::size, Kind::entries, Kind::heads, Kind::input}),
+              kMostBytesReal, kMostBytesReal, [&r = regimes](const Setting& s) { return r.bytes_of(s); });
+    const double most = most_of_large(profile);
+    add_limit(
+        kWorkOfCertificate, axes, most, most,
+        [&r = regimes, cost = ScaledCost(spec, unstable_form(kernel)), &profile = profile](const Setting& setting) {
+          const Extent extent = r.extent_of(setting);
+          const auto problems = static_cast<std::size_t>(extent.problems);
+          return judge::work_of(plan_of_large(problems, cost, extent.sizes, profile), cost, extent.sizes);
         });
   }
 
@@ -367,18 +450,18 @@ struct Regimes::Maker {
         setting.level[one] = setting.level[other] = -1;
       }
     const double smallest = work(setting);
-    if (smallest > kMostOfSmallest)
-      throw SpecError(
-          fmt::format("{}: the smallest call that '{}' allows takes {:.1e} operations; at most {:.0e} are judged",
-                      spec.id, kernel.capabilities.text(), smallest, kMostOfSmallest));
-    const double limit = std::max(std::min(needed, most), kSmallest * smallest);
+    if (const double largest = real() ? most : kMostOfSmallest; smallest > largest)
+      throw SpecError(fmt::format("{}: {}, and the smallest that '{}' allows takes {:.1e}; at most {:.0e} are judged",
+                                  spec.id, name, kernel.capabilities.text(), smallest, largest));
+    const double limit = std::max(std::min(needed, most), real() ? 0 : kSmallest * smallest);
     regimes.rules_.push_back({name, axes, [work, limit](const Setting& one) { return work(one) <= limit; }, true});
   }
 };
 
-Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, int strength, std::uint64_t seed)
-    : spec_(kernel.spec), storage_(profile.storage), grid_(kernel.batched()) {
-  Maker{*this, kernel}.make();
+Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
+                 std::uint64_t seed)
+    : spec_(kernel.spec), storage_(profile.storage), sizes_(sizes), grid_(kernel.batched()) {
+  Maker{*this, kernel, profile}.make();
   if (strength > 0) covering_ = cover(axes_, rules_, strength, seed);
 }
 
@@ -408,6 +491,27 @@ Regimes::Extent Regimes::extent_of(const Setting& setting) const {
   return extent;
 }
 
+double Regimes::work(const Setting& setting) const {
+  const Extent extent = extent_of(setting);
+  return extent.problems * work_of(*spec_, extent.sizes, {});
+}
+
+double Regimes::bytes_of(const Setting& setting) const {
+  const Extent extent = extent_of(setting);
+  const auto of = [&](const TensorDeclaration& tensor) {
+    return static_cast<double>(count(shape_of(tensor, extent.sizes))) *
+           (tensor.element == attest::Element::boolean ? kBytesPerBoolean : kBytesPerNumber);
+  };
+  double bytes = 0;
+  for (const auto& output : spec_->outputs) bytes += of(output);
+  for (const auto& input : spec_->inputs) {
+    const auto axis = axis_of(input.name);
+    const bool given = !input.optional || (axis && setting.level[*axis] >= 0 && value(setting, *axis) != 0);
+    if (given) bytes += of(input);
+  }
+  return extent.problems * bytes;
+}
+
 golden::Grid Regimes::grid_of(const Setting& setting) const {
   golden::Grid grid;
   std::int64_t per_group = 1;
@@ -430,6 +534,7 @@ std::optional<Value> Regimes::variable(const Setting& setting, std::string_view 
     const auto& chosen = meanings_[*axis].settings[static_cast<std::size_t>(value(setting, *axis))];
     return lookup(*spec_, {}, chosen ? Parameters{{std::string(name), *chosen}} : Parameters{}, name);
   }
+  if (kind == Kind::input || spec_->input(name)) return Value(axis && value(setting, *axis) != 0 ? 1.0 : 0.0);
   if (!grid_) return Value(1.0);
   const golden::Grid grid = grid_of(setting);
   return Value(static_cast<double>(name == kGridNames[0]   ? grid.entries
@@ -458,6 +563,10 @@ golden::Case Regimes::case_of(const Setting& setting, std::uint64_t seed) const 
         break;
       case Kind::draw: c.flag = meaning.flags[chosen]; break;
       case Kind::magnitude: set_magnitude(c, value(setting, axis)); break;
+      case Kind::values:
+        if (chosen == 1)
+          for (const auto& name : probed_inputs(*spec_)) c.recipes[name] = "probes";
+        break;
       case Kind::input:
       case Kind::order:
       case Kind::entries:
@@ -495,6 +604,7 @@ std::string Regimes::text_of(std::size_t axis, const std::vector<int>& levels) c
       case Kind::input: texts.emplace_back(first == 0 ? "absent" : first == 1 ? "given" : "zeros"); break;
       case Kind::order: texts.emplace_back(first < 0 ? "negative" : first == 0 ? "0" : "positive"); break;
       case Kind::draw: texts.push_back(meaning.flags[at]); break;
+      case Kind::values: texts.emplace_back(first == 0 ? "drawn" : "probes"); break;
       case Kind::magnitude: texts.emplace_back(first == 0 ? "1" : first == 1 ? "small" : "large"); break;
       case Kind::sharing: texts.push_back(first == 0 ? "all" : fmt::format("{}", first)); break;
       case Kind::size:
@@ -570,14 +680,14 @@ std::string Regimes::condition_of(const std::vector<std::size_t>& judged,
   return fmt::format("{}", fmt::join(texts, " and "));
 }
 
-std::shared_ptr<const Regimes> KnownRegimes::of(const Kernel& kernel, const golden::Profile& profile, int strength,
-                                                std::uint64_t seed) {
+std::shared_ptr<const Regimes> KnownRegimes::of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes,
+                                                int strength, std::uint64_t seed) {
   const auto* form = kernel.spec->form(kernel.info.form);
-  const std::string key =
-      fmt::format("{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(), name(profile.storage),
-                  kernel.is_gradient(), kernel.capabilities.text(), form ? form->when : "", strength, seed);
+  const std::string key = fmt::format("{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(),
+                                      name(profile.storage), kernel.is_gradient(), kernel.capabilities.text(),
+                                      form ? form->when : "", static_cast<int>(sizes), strength, seed);
   auto& known = known_[key];
-  if (!known) known = std::make_shared<const Regimes>(kernel, profile, strength, seed);
+  if (!known) known = std::make_shared<const Regimes>(kernel, profile, sizes, strength, seed);
   return known;
 }
 

@@ -16,7 +16,8 @@ namespace attest::judge {
 namespace {
 
 bool does(const Kernel& kernel, const golden::Case& name) {
-  if (!kernel.capabilities.allow(*name.spec, name.sizes, name.parameters, name.grid.value_or(golden::Grid{})) ||
+  if (!kernel.capabilities.allow(*name.spec, name.sizes, name.parameters, name.with,
+                                 name.grid.value_or(golden::Grid{})) ||
       !kernel.capabilities.takes(name.with))
     return false;
   if (name.grid && name.grid->entries * name.grid->heads > 1 && !kernel.batched()) return false;

@@ -14,6 +14,7 @@
 #include "attest/golden/case.hpp"
 #include "attest/golden/certify.hpp"
 #include "attest/judge/faults.hpp"
+#include "attest/judge/work.hpp"
 
 namespace attest::judge {
 namespace {
@@ -75,7 +76,7 @@ public:
     golden::Case c{&spec_, {}, entry->parameters, group->flag, group->exact, group->with, 1, {}};
     for (std::size_t i = 0; i < spec_.sizes.size(); ++i) c.sizes[spec_.sizes[i].name] = numbers[i + 1];
     c.seed = static_cast<std::uint64_t>(numbers.back());
-    auto adapted = wanted_.adapted(spec_, c.sizes, c.parameters);
+    auto adapted = wanted_.adapted(spec_, c.sizes, c.parameters, c.with);
     if (!adapted) return std::nullopt;
     std::tie(c.sizes, c.parameters) = std::move(*adapted);
     return c;
@@ -173,9 +174,11 @@ public:
 
 private:
   laws::Outcome evaluate_inside(const Problem& problem) const {
-    for (const auto& [name, _] : problem.inputs)
-      if (!capabilities_.gives(name)) throw Outside{};
-    if (!capabilities_.allow(*problem.spec, problem.sizes, problem.parameters) || !within_range(problem, profile_))
+    std::vector<std::string> given;
+    for (const auto& [name, _] : problem.inputs) given.push_back(name);
+    if (!capabilities_.takes(given)) throw Outside{};
+    if (!capabilities_.allow(*problem.spec, problem.sizes, problem.parameters, given) ||
+        !within_range(problem, profile_))
       throw Outside{};
     laws::Outcome outcome = evaluate_(problem);
     if (auto lost = lost_number(problem, outcome)) throw Lost{std::move(*lost)};
@@ -232,6 +235,7 @@ LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std
   while (run.draws < draws && discarded <= kDiscards * draws) {
     const Numbers numbers = problems.draw(random.split(), size_of_draw(run.draws, draws, discarded_since));
     const auto c = problems.of(numbers);
+    if (c && is_large(spec, c->sizes, c->parameters)) return run;  // so is all that the kernel can do
     const Trial::Result result = c ? trial.on(*c) : Trial::Result{laws::Finding::not_applicable()};
     if (result.finding.kind == laws::Finding::Kind::not_applicable) {
       ++discarded, ++discarded_since;

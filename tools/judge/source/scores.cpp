@@ -33,7 +33,10 @@ double two_sided(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
 
 double coarsest_unit(const golden::Profile& profile) {
   double coarsest = 0;
-  for (const auto channel : {kAccumulate, kOperand, kStore}) coarsest = std::max(coarsest, profile.units[channel]);
+  for (const auto channel : {kAccumulate, kOperand, kStore}) {
+    const bool cut = channel == kOperand && profile.cuts;  // as many bits as where they are rounded
+    coarsest = std::max(coarsest, profile.units[channel] / (cut ? 2 : 1));
+  }
   return coarsest;
 }
 

@@ -84,7 +84,7 @@ void add_moved(Selection& selection, const std::vector<const golden::GoldenCase*
   double spent = 0;
   for (const auto& [rank, c] : order) {
     golden::Case moved = c->name;
-    const auto adapted = capabilities.adapted(spec, moved.sizes, moved.parameters);
+    const auto adapted = capabilities.adapted(spec, moved.sizes, moved.parameters, moved.with);
     if (!adapted || work(adapted->first) > kMostWork) continue;
     const bool enough = selection.stored + selection.drawn >= kEnough;
     if (enough && spent + work(adapted->first) > (rank == 0 ? kMostWork : kLittleWork)) continue;
@@ -172,7 +172,7 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
                           golden::exact_in(c.problem, profile.storage) && capabilities.takes(c.name.with) &&
                           within_range(c.problem, profile) &&
                           (!gradients || has_gradient(c.certified.outputs, profile));
-    if (possible && capabilities.allow(spec, c.problem.sizes, c.problem.parameters)) {
+    if (possible && capabilities.allow(spec, c.problem.sizes, c.problem.parameters, c.name.with)) {
       selection.cases.push_back(c);
       ++selection.stored;
     } else {

@@ -77,12 +77,11 @@ void Shown::add(const Problem& problem, const TrueProblem& truth) {
   }
   const golden::Profile& exact = golden::profile("f64");
   const auto error_of = [&](const Fault& fault) {
-    Arrays outputs = outputs_of_fault(problem, fault, kernel_of(fault.numeric ? profile_ : exact));
+    Arrays outputs = outputs_of_fault(problem, fault, kernel_of(fault.numeric ? profile_ : exact), truth.rows);
     if (fault.numeric) outputs = stored(problem, std::move(outputs), profile_);
     std::vector<double> values;
-    const Arrays judged = truth.judged(problem, outputs);
     for (const auto& output : spec_.outputs)
-      values.insert(values.end(), judged.at(output.name).values.begin(), judged.at(output.name).values.end());
+      values.insert(values.end(), outputs.at(output.name).values.begin(), outputs.at(output.name).values.end());
     return largest_error(elements, values);
   };
   std::vector<double> errors(most_.size(), 0);

@@ -46,12 +46,8 @@ std::vector<Index> some_of(Index n, std::size_t most, std::mt19937_64& random) {
   return {some.begin(), some.end()};
 }
 
-/// What of a batch is judged: of every problem all rows while that costs little, then rows of a few problems.
-struct Plan {
-  std::size_t problems, rows;
-};
-
-/// `problem` is one of so many of a batch.
+/// Of every problem all rows while that costs little, then rows of a few problems; `problem` is one of so many of a
+/// batch.
 Plan plan_of(const Problem& problem, const std::string& unstable, std::size_t number) {
   Index n = 1;
   reference::WantedRows last, two;
@@ -106,7 +102,7 @@ bool is_bounded(const golden::CertifiedTensors& results) {
 std::optional<golden::Certified> true_values(const Problem& problem, const Arrays* cotangents,
                                              const reference::WantedRows& rows, const std::string& unstable,
                                              const golden::Profile& profile) {
-  if (!golden::exact_in(problem, profile.storage) || !within_range(problem, profile)) return std::nullopt;
+  if (!golden::exact_in(problem, profile.storage) || !within_range(problem, profile, rows)) return std::nullopt;
   try {
     golden::Certified certified;
     std::vector<std::string> forms;
@@ -167,6 +163,25 @@ std::string key_of(const golden::Case& c, const Kernel& kernel, const golden::Pr
 
 }  // namespace
 
+Plan plan_of_large(std::size_t problems, const ScaledCost& cost, const Sizes& sizes, const golden::Profile& profile) {
+  static constexpr std::size_t kRows = 66, kFewest = 2;
+  const std::size_t fewest = std::min(problems, kSomeProblems);
+  const auto with = [](std::size_t judged) { return Plan{judged, std::max(kFewest, kRows / judged)}; };
+  Plan plan = with(std::min(problems, kRows / kFewest));
+  while (plan.problems > fewest && work_of(plan, cost, sizes) > most_of_large(profile))
+    plan = with(std::max(fewest, plan.problems / 2));
+  return plan;
+}
+
+double work_of(const Plan& plan, const ScaledCost& cost, const Sizes& sizes) {
+  return static_cast<double>(plan.problems) * cost.operations(sizes, plan.rows);
+}
+
+double most_of_large(const golden::Profile& profile) {
+  constexpr double kMost = 1.2e9;
+  return profile.storage == DType::f64 ? kMost / 2 : kMost;
+}
+
 std::string unstable_form(const Kernel& kernel) {
   const auto* form = kernel.spec->form(kernel.info.form);
   return form && form->numeric ? form->name : "";
@@ -226,7 +241,7 @@ std::vector<golden::Case> problems_of(const golden::Case& c, const Kernel& kerne
     } catch (const SpecError&) {
       continue;
     }
-    if (kernel.capabilities.allow(*c.spec, sizes, c.parameters, *c.grid) &&
+    if (kernel.capabilities.allow(*c.spec, sizes, c.parameters, c.with, *c.grid) &&
         form_applies(*c.spec, kernel.info.form, sizes, c.parameters))
       problems[p].sizes = sizes;
   }
@@ -244,7 +259,7 @@ struct Attempt {
   Attempt(std::string its_key, golden::Case c) : key(std::move(its_key)), batch{std::move(c)} {}
 
   /// Draws the first problem and decides what is judged.
-  void begin(const Kernel& kernel) try {
+  void begin(const Kernel& kernel, const golden::Profile& profile) try {
     const golden::Case& c = batch.name;
     impossible = false;
     problems = problems_of(c, kernel);
@@ -255,7 +270,10 @@ struct Attempt {
     // Gradients are of whole outputs, and summed over the problems that share an input.
     Plan plan{problems.size(), kAllRows};
     const Problem& first = batch.drawn.problems[0] = golden::draw(problems[0]);
-    if (!kernel.is_gradient()) plan = plan_of(first, unstable_form(kernel), problems.size());
+    if (!kernel.is_gradient())
+      plan = is_large(*c.spec, c.sizes, c.parameters)
+                 ? plan_of_large(problems.size(), ScaledCost(*c.spec, unstable_form(kernel)), c.sizes, profile)
+                 : plan_of(first, unstable_form(kernel), problems.size());
     for (const std::size_t p : problems_to_judge(problems.size(), plan.problems, random))
       batch.judged.push_back({p, rows_to_judge(problems[p], plan.rows, random)});
     truth.assign(problems.size(), nullptr);
@@ -285,7 +303,7 @@ struct Attempt {
 
 void in_parallel(std::size_t jobs, const std::function<void(std::size_t)>& run) {
   std::exception_ptr failure;
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (jobs > 1)
   for (std::size_t j = 0; j < jobs; ++j) {
     try {
       run(j);
@@ -309,7 +327,7 @@ void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& k
   for (int draw = 0; draw < kDraws && !open.empty(); ++draw) {
     for (const auto& attempt : open)
       if (draw > 0) attempt->batch.name.seed += kDrawStep;
-    in_parallel(open.size(), [&](std::size_t i) { open[i]->begin(kernel); });
+    in_parallel(open.size(), [&](std::size_t i) { open[i]->begin(kernel, profile); });
     std::vector<std::pair<Attempt*, std::size_t>> jobs;
     for (const auto& attempt : open)
       for (std::size_t p = 0; !attempt->impossible && p < attempt->problems.size(); ++p)

@@ -119,7 +119,10 @@ golden::GoldenCase judged_by(golden::GoldenCase c, const golden::Profile& profil
     for (auto* tensors : {&certified.outputs, &certified.alternatives})
       for (auto& [name, tensor] : *tensors) tensor.bound = model.at(name).bound, tensor.rms = model.at(name).rms;
   }
-  for (const auto& name : exact_outputs(c.name)) {
+  const auto exact = exact_outputs(c.name);
+  golden::CertifiedTensors divided;
+  if (!exact.empty()) divided = golden::error_model(c.problem, {}, profile.units, reference::Rounds::after_division);
+  for (const auto& name : exact) {
     auto& tensor = certified.outputs.at(name);
     for (auto* channels : {&tensor.bound, &tensor.rms})
       for (auto& channel : *channels) std::fill(channel.begin(), channel.end(), 0.0f);
@@ -128,6 +131,13 @@ golden::GoldenCase judged_by(golden::GoldenCase c, const golden::Profile& profil
         tensor.bound[reference::kUnderflow][i] = kUnderflowsOfZero;
       else
         tensor.bound[reference::kAccumulate][i] = static_cast<float>(kRoundingsOfLabel * std::abs(tensor.hi[i]));
+    // What follows a division need not be exact. A factor that is nearly the number it should be is rounded to that
+    // number, or cut to the one below it.
+    const auto& after = divided.at(name).bound;
+    for (std::size_t i = 0; i < tensor.hi.size(); ++i) {
+      tensor.bound[reference::kAccumulate][i] += after[reference::kAccumulate][i];
+      if (profile.cuts) tensor.bound[reference::kOperand][i] = after[reference::kOperand][i];
+    }
     std::fill(tensor.lo.begin(), tensor.lo.end(), 0.0f);
   }
   certified.units = profile.name;

@@ -2,6 +2,8 @@
 #include "attest/judge/work.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -48,6 +50,11 @@ double work_of(const Spec& spec, const Sizes& sizes, const Parameters& parameter
   for (const auto* tensors : {&spec.inputs, &spec.outputs})
     for (const auto& tensor : *tensors) most = std::max(most, static_cast<double>(count(shape_of(tensor, sizes))));
   return most;
+}
+
+bool is_large(const Spec& spec, const Sizes& sizes, const Parameters& parameters) {
+  constexpr double kLarge = 2.0e7;
+  return work_of(spec, sizes, parameters) > kLarge;
 }
 
 double operations(const Problem& problem, const std::string& also, const reference::WantedRows& rows) {
@@ -103,6 +110,63 @@ CostOfTruth cost_of_truth(const Spec& spec, const std::string& also) {
     cost.shared = std::max(cost.shared, std::min((of_last - of_each) / whole, 1.0));
   }
   return cost;
+}
+
+ScaledCost::Cost ScaledCost::of_small(const Sizes& sizes) const {
+  golden::Case c;
+  c.spec = spec_;
+  c.flag = spec_->vectors.front().flag;
+  c.sizes = sizes;
+  const Problem problem = golden::draw(c);
+  reference::WantedRows last, two;
+  for (const auto& size : row_sizes(*spec_)) {
+    const Index n = sizes.at(size);
+    if (n < 2) continue;
+    last[size] = {n - 1};
+    two[size] = {n / 2 - 1, n - 1};
+  }
+  const double of_last = judge::operations(problem, also_, last);
+  return {of_last, last.empty() ? 0 : std::max(judge::operations(problem, also_, two) - of_last, 1.0)};
+}
+
+ScaledCost::Growth ScaledCost::growth(const Sizes& small) const {
+  Growth growth{of_small(small), {}};
+  for (const auto& [name, size] : small) {
+    Sizes twice = small;
+    twice[name] = 2 * size;
+    try {
+      const Cost cost = of_small(twice);
+      growth.powers[name] = {std::log2(cost.last / growth.small.last),
+                             growth.small.each > 0 ? std::log2(cost.each / growth.small.each) : 0};
+    } catch (const SpecError&) {
+      growth.powers[name] = {1, 1};  // it cannot grow alone
+    }
+  }
+  return growth;
+}
+
+double ScaledCost::operations(const Sizes& sizes, std::size_t rows) const {
+  constexpr Index kTokens = 32, kWidth = 8;
+  Sizes small;
+  for (const auto& size : spec_->sizes)
+    small[size.name] = std::min(sizes.at(size.name), size.tokens ? kTokens : kWidth);
+  auto known = known_.find(small);
+  if (known == known_.end()) {
+    try {
+      known = known_.emplace(small, growth(small)).first;
+    } catch (const SpecError&) {
+      return std::numeric_limits<double>::infinity();
+    }
+  }
+  auto [last, each] = known->second.small;
+  for (const auto& [name, powers] : known->second.powers) {
+    const double factor = static_cast<double>(sizes.at(name)) / static_cast<double>(std::max<Index>(small.at(name), 1));
+    last *= std::pow(factor, powers.first);
+    each *= std::pow(factor, powers.second);
+  }
+  Index most = 1;
+  for (const auto& size : row_sizes(*spec_)) most = std::max(most, sizes.at(size));
+  return last + each * static_cast<double>(std::min<Index>(most, static_cast<Index>(rows)) - 1);
 }
 
 }  // namespace attest::judge

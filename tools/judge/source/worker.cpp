@@ -97,7 +97,12 @@ Json serve_call(const Plugin& plugin, const Json& request, char* error) {
     refused = outcome.thrown.empty() && !get_workspace(call, number, outcome.size);
   }
   if (outcome.thrown.empty() && !refused)
-    outcome = guarded(Phase::run, [&](Outcome& result) { result.code = kernel.run(&call.call); });
+    in_thread(request.at("second_thread").get<bool>(), [&] {
+      outcome = guarded(Phase::run, [&](Outcome& result) {
+        if (kernel.device == kDLCUDA) plugin.device->begin();  // a context is current per thread
+        result.code = kernel.run(&call.call);
+      });
+    });
   const Outcome fetched = guarded(Phase::run, [&](Outcome&) { call.fetch(); });
   // Before the reply, so that a thread which still writes dies here and cannot change what the parent reads.
   call.unmap();

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -80,6 +81,29 @@ void use_handler_stack() {
   stack.ss_sp = handler_stack;
   stack.ss_size = stack_size;
   ::sigaltstack(&stack, nullptr);
+}
+
+void in_thread(bool second, const std::function<void()>& function) {
+  if (!second) return function();
+  // As large a stack as the first thread has: what fits there must fit here.
+  constexpr std::size_t least = std::size_t{8} << 20, unlimited = std::size_t{64} << 20;
+  rlimit stack{};
+  ::getrlimit(RLIMIT_STACK, &stack);
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, stack.rlim_cur == RLIM_INFINITY
+                                               ? unlimited
+                                               : std::max(least, static_cast<std::size_t>(stack.rlim_cur)));
+  const auto run = [](void* argument) -> void* {
+    use_handler_stack();  // the first thread, whose stack it is too, does nothing meanwhile
+    (*static_cast<const std::function<void()>*>(argument))();
+    return nullptr;
+  };
+  pthread_t thread{};
+  errno = ::pthread_create(&thread, &attributes, run, const_cast<std::function<void()>*>(&function));
+  if (errno != 0) give_up_on("cannot start a thread");
+  ::pthread_join(thread, nullptr);
+  ::pthread_attr_destroy(&attributes);
 }
 
 void install_handlers() {

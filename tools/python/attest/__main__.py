@@ -63,6 +63,13 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument("--seed", type=int, default=1, help="seed of the drawn cases and laws")
         one.add_argument("--laws", type=int, default=6, help="cases drawn per law; 0: none")
         one.add_argument("--strength", type=int, default=2, help=STRENGTH)
+        one.add_argument(
+            "--sizes",
+            choices=("small", "real"),
+            default="small",
+            help="real: also the sizes at which kernels are shipped",
+        )
+        one.add_argument("--repeat", type=int, default=1, help="how many times all cases and regimes are called")
         one.add_argument("--json", metavar="FILE", help="write the report to this file as well")
         declarations(one)
     again = commands.add_parser("reproduce", help="judge one case by its query")
@@ -157,6 +164,8 @@ def run_check(arguments: argparse.Namespace) -> int:
                 seed=arguments.seed,
                 laws=arguments.laws,
                 strength=arguments.strength,
+                sizes=arguments.sizes,
+                repeat=arguments.repeat,
                 **declared(arguments),
             )
     except Interrupted as interrupted:

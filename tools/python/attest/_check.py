@@ -35,6 +35,8 @@ def check(
     seed: int = 1,
     laws: int = 6,
     strength: int = 2,
+    sizes: str = "small",
+    repeat: int = 1,
     max_cases: int | None = None,
     budget: float | None = None,
 ) -> Report:
@@ -76,6 +78,10 @@ def check(
         strength: how many conditions (sizes, parameters, optional inputs, magnitudes, batch, heads, ...) are brought
             together at a time, from 0 to 4: 2 visits every pair that the kernel allows, 0 judges by the golden cases
             and laws alone, without batches or heads.
+        sizes: "real" judges also at the sizes at which kernels are shipped, thousands of tokens, by some of the rows; a
+            kernel that can do no small sizes is judged there anyway.
+        repeat: how many times all cases and regimes are called; more calls show rarer failures. A few cases are called
+            once more at the end, from a second thread too.
         max_cases: largest number of golden and drawn cases, every flag before a second case of any; None: all.
         budget: seconds after which no further case, regime or law is begun, None for no limit; the report counts what
             was not run.
@@ -104,6 +110,8 @@ def check(
         seed=seed,
         laws=laws,
         strength=strength,
+        sizes=sizes,
+        repeat=repeat,
         max_cases=max_cases,
         budget=budget,
     )
@@ -153,6 +161,8 @@ def reproduce(
         seed=1,
         laws=0,
         strength=0,
+        sizes="small",
+        repeat=1,
         max_cases=None,
         budget=None,
     )
@@ -180,6 +190,8 @@ def _judge(
     seed,
     laws,
     strength,
+    sizes,
+    repeat,
     max_cases,
     budget,
 ) -> Report:
@@ -197,10 +209,12 @@ def _judge(
         raise UsageError(
             f"{equation} has no gradient to judge: its page says by which inputs an equation is differentiated"
         )
-    _require_choice_of_cases(page, only, seed, laws, strength, max_cases, budget)
+    _require_choice_of_cases(page, only, seed, laws, strength, repeat, max_cases, budget)
+    if sizes not in ("small", "real"):
+        raise UsageError(f"sizes={sizes!r}; expected 'small' or 'real'")
     arrays = framework(like, device)
     arrays.require(storage)
-    judged = Kernel(page, kernel, vjp, arrays, layout == "thd")
+    judged = Kernel(page, kernel, vjp, arrays, layout == "thd", seed)
     fixed = {**(params or {}), **(conventions or {})}
     for tensor in page["outputs"]:
         if differentiated and fixed.get(tensor["name"]) is False:
@@ -211,9 +225,10 @@ def _judge(
     job.profile, job.form, job.layout, job.golden = profile, form, layout, str(GOLDEN)
     job.capabilities = "; ".join(conditions)
     job.readings = ["value", "gradient"] if differentiated else ["value"]
-    job.query, job.only, job.seed, job.laws, job.strength = query, only, seed, laws, strength
+    job.query, job.only, job.seed, job.laws, job.strength, job.repeat = query, only, seed, laws, strength, repeat
     job.max_cases, job.budget = max_cases, budget
-    result = native.run(job, judged, judged.late_writes)
+    job.real_sizes = sizes == "real"
+    result = native.run(job, judged, judged.settle)
     report = Report(
         result, equation=equation, profile=profile, kernel=job.name, assumed=assumed, kernel_seconds=judged.seconds
     )
@@ -229,9 +244,15 @@ def _require_functions(kernel: Any, vjp: Any) -> None:
         raise UsageError(f"vjp is a {type(vjp).__name__}; expected a function")
 
 
-def _require_choice_of_cases(page: Mapping[str, Any], only, seed, laws, strength, max_cases, budget) -> None:
+def _require_choice_of_cases(page: Mapping[str, Any], only, seed, laws, strength, repeat, max_cases, budget) -> None:
     """Raises UsageError for options that choose no case or are no numbers."""
-    numbers = (("seed", seed, 0), ("laws", laws, 0), ("strength", strength, 0), ("max_cases", max_cases, 1))
+    numbers = (
+        ("seed", seed, 0),
+        ("laws", laws, 0),
+        ("strength", strength, 0),
+        ("repeat", repeat, 1),
+        ("max_cases", max_cases, 1),
+    )
     for name, value, least in numbers:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise UsageError(f"{name}={value!r}; expected a whole number of at least {least}")
@@ -280,7 +301,14 @@ def _condition(page: Mapping[str, Any], name: str, value: Any) -> str:
     """A fixed parameter as a condition of the capability language."""
     parameters = {parameter["name"]: parameter for parameter in page["parameters"]}
     tensors = [tensor["name"] for tensor in page["inputs"] + page["outputs"] if tensor["optional"]]
-    known = [*parameters, *(size["name"] for size in page["sizes"]), *tensors, "deterministic", "hidden_nan"]
+    known = [
+        *parameters,
+        *(size["name"] for size in page["sizes"]),
+        *tensors,
+        "deterministic",
+        "any_thread",
+        "hidden_nan",
+    ]
     if name not in known:
         near = difflib.get_close_matches(name, known, 2)
         raise UsageError(

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 import ml_dtypes
@@ -43,6 +45,11 @@ class NumPy:
         """Whether an answer (`array` in NumPy) lies in the memory of an input (given as `tensor`, over `original`)."""
         return answer is tensor or np.may_share_memory(array, original)
 
+    def thread_settings(self) -> Callable[[], AbstractContextManager]:
+        """Makes a context in which another thread has the settings that this thread has now: a caller's are no part of
+        the kernel."""
+        return nullcontext
+
     def gradient(self, function, inputs, wanted, cotangents):
         raise native.UsageError(
             "NumPy has no automatic differentiation: give vjp=FUNCTION, or use like='torch' or 'jax'"
@@ -69,6 +76,23 @@ class Torch(NumPy):
                 and answer.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
             )
         )
+
+    def thread_settings(self):
+        torch = self.torch
+        gradients, device, threads = torch.is_grad_enabled(), torch.get_default_device(), torch.get_num_threads()
+        half = {kind: torch.get_autocast_dtype(kind) for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)}
+
+        def settings():
+            stack = ExitStack()
+            torch.set_num_threads(threads)
+            stack.enter_context(torch.set_grad_enabled(gradients))
+            if device.type != "cpu":
+                stack.enter_context(device)
+            for kind, dtype in half.items():
+                stack.enter_context(torch.autocast(kind, dtype))
+            return stack
+
+        return settings
 
     def gradient(self, function, inputs, wanted, cotangents):
         leaves = {name: inputs[name].detach().requires_grad_() for name in wanted}
@@ -111,6 +135,19 @@ class Jax(NumPy):
         else:
             given = self.jax.dlpack.from_dlpack(native.as_dlpack(array, dtype))
         return given if self.device is None else self.jax.device_put(given, self.device)
+
+    def thread_settings(self):
+        jax = self.jax
+        with_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
+        wide, precision = jax.config.jax_enable_x64, jax.config.jax_default_matmul_precision
+
+        def settings():
+            stack = ExitStack()
+            stack.enter_context(with_x64(wide))
+            stack.enter_context(jax.default_matmul_precision(precision))
+            return stack
+
+        return settings
 
     def gradient(self, function, inputs, wanted, cotangents):
         _, pull_back = self.jax.vjp(

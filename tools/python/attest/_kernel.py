@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import collections
+import contextvars
+import hashlib
 import inspect
+import random
+import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -16,7 +20,9 @@ import numpy as np
 from attest._frameworks import NUMPY, NumPy, to_numpy
 from attest.native import UsageError
 
-KEPT = 4  # answers of earlier calls that are watched for later writes
+KEPT = 4  # answers of the last calls that are watched for later writes
+SAMPLED = 256  # answers of all calls that are looked at again at the end of the run
+SAMPLED_BYTES = 64 << 20  # of memory that these may hold
 
 
 class Refused(Exception):
@@ -67,12 +73,76 @@ class Signature:
         return self.all or name in self.names
 
 
+def digest(x: Any) -> bytes:
+    """The same for the same elements."""
+    return hashlib.blake2b(np.ascontiguousarray(to_numpy(x)), digest_size=16).digest()
+
+
+class Sample:
+    """A random sample of the arrays that a kernel has returned, each with what was read from it at the time. The kernel
+    may hand out few buffers in turn, or many: what is written to again is seen at the end."""
+
+    def __init__(self, seed: int):
+        self.random = random.Random(seed)
+        self.seen = 0
+        self.bytes = 0
+        self.kept: list[tuple[str, Any, bytes, int]] = []
+
+    def add(self, name: str, x: Any, array: np.ndarray) -> None:
+        """Keeps the array by Vitter's algorithm R, as far as memory allows."""
+        self.seen += 1
+        place = len(self.kept) if len(self.kept) < SAMPLED else self.random.randrange(self.seen)
+        if place >= SAMPLED or array.nbytes > SAMPLED_BYTES:
+            return
+        x = x.detach() if hasattr(x, "detach") else x  # or it would hold all that its gradient needs
+        if place < len(self.kept):
+            self._drop(place)
+        self.kept.append((name, x, digest(x), array.nbytes))
+        self.bytes += array.nbytes
+        while self.bytes > SAMPLED_BYTES:
+            self._drop(self.random.randrange(len(self.kept)))
+
+    def _drop(self, place: int) -> None:
+        self.kept[place], self.kept[-1] = self.kept[-1], self.kept[place]
+        self.bytes -= self.kept.pop()[3]
+
+    def changed(self) -> str:
+        """The name of an output whose array is no longer what it was; "" where none is."""
+        return next((name for name, x, before, _ in self.kept if digest(x) != before), "")
+
+
+def in_a_thread(function: Callable, context: Callable) -> Any:
+    """What the function returns or raises in a thread of its own, inside the context manager that `context` makes."""
+    result: list[Any] = []
+    error: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            with context():
+                result.append(function())
+        except BaseException as raised:  # noqa: BLE001  (it is raised again where it belongs)
+            error.append(raised)
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True)
+    thread.start()
+    thread.join()
+    if error:
+        raise error[0]
+    return result[0]
+
+
 class Kernel:
     """Calls a function for the judge. Raises Refused, whose message is a finding, when an answer breaks the
     contract."""
 
     def __init__(
-        self, page: Mapping[str, Any], function: Callable, vjp: Callable | None, framework: NumPy, packed: bool = False
+        self,
+        page: Mapping[str, Any],
+        function: Callable,
+        vjp: Callable | None,
+        framework: NumPy,
+        packed: bool = False,
+        seed: int = 1,
     ):
         self.page, self.function, self.vjp, self.framework = page, function, vjp, framework
         offsets = ("offsets",) if packed else ()
@@ -83,6 +153,7 @@ class Kernel:
         self.seconds = 0.0  # inside the kernel
         self.calls = 0
         self.kept: collections.deque = collections.deque(maxlen=KEPT)
+        self.sample = Sample(seed)
         self.untaken: dict[str, Any] = {}  # parameters that the function is not told, and the value that they had
 
     def __call__(
@@ -91,6 +162,7 @@ class Kernel:
         inputs: Mapping[str, tuple[str, np.ndarray]],
         parameters: Mapping[str, Any],
         outputs: list[Mapping[str, Any]],
+        second_thread: bool = False,
     ) -> list[np.ndarray]:
         for name in self.signature.parameters:
             if not self.signature.takes(name) and self.untaken.setdefault(name, parameters.get(name)) != parameters.get(
@@ -103,7 +175,12 @@ class Kernel:
                 )
         given = {name: self.framework.give(array, dtype) for name, (dtype, array) in inputs.items()}
         before = {} if self.framework.immutable else {name: array.tobytes() for name, (_, array) in inputs.items()}
-        answer = self._run(reading, given, parameters, outputs)
+        if second_thread:
+            answer = in_a_thread(
+                lambda: self._run(reading, given, parameters, outputs), self.framework.thread_settings()
+            )
+        else:
+            answer = self._run(reading, given, parameters, outputs)
         arrays = [self._checked(x, output, given, inputs) for x, output in zip(answer, outputs)]
         for name, bytes_before in before.items():
             if np.ascontiguousarray(to_numpy(given[name])).tobytes() != bytes_before:
@@ -114,6 +191,8 @@ class Kernel:
             self.kept.append(
                 [(output["name"], x, array.tobytes()) for x, array, output in zip(answer, arrays, outputs)]
             )
+            for x, array, output in zip(answer, arrays, outputs):
+                self.sample.add(output["name"], x, array)
         return [array.view("u2") if array.dtype == NUMPY["bf16"] else array for array in arrays]
 
     def late_writes(self) -> list[str]:
@@ -122,11 +201,22 @@ class Kernel:
             for name, x, bytes_before in answer:
                 if np.ascontiguousarray(to_numpy(x)).tobytes() != bytes_before:
                     self.kept.clear()
-                    return [
-                        f"the array that an earlier call returned for '{name}' has changed since: the kernel keeps "
-                        f"it and writes to it again"
-                    ]
+                    return [self._late_write(name)]
         return []
+
+    def settle(self) -> list[str]:
+        """The same of all answers that are still kept, when the last call is over."""
+        if sentences := self.late_writes():
+            return sentences
+        name = self.sample.changed()
+        return [self._late_write(name)] if name else []
+
+    @staticmethod
+    def _late_write(name: str) -> str:
+        return (
+            f"the array that an earlier call returned for '{name}' has changed since: the kernel keeps it and writes "
+            f"to it again"
+        )
 
     def _run(self, reading, given, parameters, outputs) -> list[Any]:
         """The function's arrays, one per output."""

@@ -74,6 +74,10 @@ class Report:
         cases: numbers of cases that were "judged", "passed" and "skipped".
         assumed: parameters and optional inputs that the function does not take and that were not declared, with the
             value that they were held at.
+        restricted: what a PASS leaves out: optional inputs that were never given, parameters that never varied.
+        reach: what the run could have seen, of the reading that was called least: "calls" whose answers were judged, of
+            these those from a "second_thread", cases "replayed" later, "unseen_rate" (a failure in a smaller share of
+            calls may have stayed unseen), and what "never_varied".
         kernel_seconds: time spent inside the kernel, in seconds.
         rows: one dictionary for the value kernel and one for the gradient kernel, as `attest check --json` writes them.
         table, diagnosis: the text that `attest check` and `attest diagnose` print.
@@ -161,6 +165,14 @@ class Report:
         return next((query for query in queries if query), "")
 
     @property
+    def restricted(self) -> list[str]:
+        return list(dict.fromkeys(what for row in self.rows for what in row["restricted"]))
+
+    @property
+    def reach(self) -> dict[str, Any]:
+        return min((row["reach"] for row in self.rows), key=lambda reach: reach["calls"], default={})
+
+    @property
     def worst(self) -> Worst:
         best = max(
             self.rows, key=lambda row: float(row["worst"]["ratio"]) if row["worst"]["query"] else -1, default=None
@@ -189,6 +201,8 @@ class Report:
             "repro": self.repro,
             "worst": dataclasses.asdict(self.worst),
             "assumed": self.assumed,
+            "restricted": self.restricted,
+            "reach": self.reach,
             "kernel_seconds": self.kernel_seconds,
             "report": self.data,
         }

@@ -28,8 +28,9 @@ struct Case {
   std::string exact = "bf16";     // every drawn real number is one of this dtype
   std::vector<std::string> with;  // optional inputs that are given
   std::uint64_t seed = 1;
-  std::map<std::string, std::uint64_t> seeds;  // of tensors that are drawn from another seed than `seed`
-  std::map<std::string, double> magnitudes{};  // factors of real inputs: 0, or a power of two
+  std::map<std::string, std::uint64_t> seeds;    // of tensors that are drawn from another seed than `seed`
+  std::map<std::string, double> magnitudes{};    // factors of real inputs: 0, or a power of two
+  std::map<std::string, std::string> recipes{};  // of inputs that are drawn otherwise than the flag says
   std::optional<Grid> grid{};  // of a batch, whose problems are drawn from seeds that follow from `seed`
 };
 

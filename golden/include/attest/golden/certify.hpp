@@ -55,7 +55,8 @@ Certified certify(const Problem& problem, const Arrays& cotangents, const Certif
 /// The error model alone: bounds and rms of every output (and gradient) at the given largest units, the elementwise
 /// maximum over the forms that are not numeric. hi and lo stay empty.
 CertifiedTensors error_model(const Problem& problem, const Arrays& cotangents,
-                             const reference::PerChannel& largest_units);
+                             const reference::PerChannel& largest_units,
+                             reference::Rounds rounds = reference::Rounds::everywhere);
 
 /// A form exists for these sizes and parameters.
 bool applies(const FormDeclaration& form, const Problem& problem);

@@ -24,6 +24,7 @@ struct Profile {
   DType state = DType::f64;    // of tensors that carry a state from call to call
   reference::PerChannel units{};
   std::string meaning;
+  bool cuts = false;  // whether factors may be cut to their format, not rounded; the unit is then twice as large
 
   /// Units as they apply to one output: a state is stored in the state's format.
   reference::PerChannel units_of(const TensorDeclaration& output) const;

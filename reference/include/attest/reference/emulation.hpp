@@ -36,9 +36,11 @@ inline constexpr std::array<NamedOrder, 11> kOrders{{{"ascending", Order::ascend
 
 /// The rounding of an emulated kernel.
 struct Kernel {
-  bool single = false;        // + - * / and functions round to binary32; else to binary64
-  int operand_bits = 0;       // significant bits of a factor of a product; 0: as computed
-  bool operand_half = false;  // factors are binary16, with its range
+  bool single = false;         // + - * / and functions round to binary32; else to binary64
+  int operand_bits = 0;        // significant bits of a factor of a product; 0: as computed
+  bool operand_half = false;   // factors are binary16, with its range
+  bool operand_cut = false;    // factors are cut to those bits, not rounded
+  DType storage = DType::f64;  // of what is kept in memory on the way
   Order order = Order::ascending;
   std::uint64_t seed = 1;                            // of the shuffled order
   std::map<std::string, DType, std::less<>> stages;  // named intermediate results that are held in another format
@@ -69,15 +71,19 @@ public:
   void cosine(double& r, double a) { r = rounded(std::cos(a)); }
 
   Handle kept_in(DType dtype, Handle a) override;
+  Handle held(Held, Handle a) override;
   Handle stage(std::string_view label, Handle a) override;
   Handle sum(const Number* terms, Index n) override;
-  Handle dot(const Row& a, const Row& b) override;
+  Handle dot(const Row& a, const Row& b) override { return dot_of(nullptr, a, b); }
+  Handle dot_onto(Handle start, const Row& a, const Row& b) override { return dot_of(&at(start), a, b); }
   void row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) override;
 
 private:
   double rounded(double x) const { return kernel_.single ? static_cast<double>(static_cast<float>(x)) : x; }
   /// x as a factor of a product.
   double operand(double x);
+  /// The products, and `start` in front of them where there is one.
+  Handle dot_of(const double* start, const Row& a, const Row& b);
   /// A row's elements as factors of products: where they lie when nothing is rounded, else in `room`.
   const double* factors(const Row& row, std::vector<double>& room);
   /// Terms added in the kernel's order, which may move them about.

@@ -24,6 +24,11 @@ struct Rounding {
   PerChannel bound{}, variance{};
 };
 
+/// Where results are rounded. `after_division` is for inputs whose sums and products are exact in every format and
+/// whose exponentials are 0 or 1: there a quotient or a root may still be two roundings off, as kernels multiply by
+/// approximate reciprocals, and what is computed from it is rounded; nothing else is.
+enum class Rounds { everywhere, after_division };
+
 /// The error of any correct evaluation, whatever its order of summation.
 ///
 /// The bound is rigorous, not first order: products carry their second-order terms and curved functions the secant
@@ -32,7 +37,8 @@ struct Rounding {
 class ErrorModel : public Pooled<ErrorModel, Rounding> {
 public:
   /// Units for which the bounds shall hold: at least those of every profile judged with them.
-  explicit ErrorModel(const PerChannel& largest_units) : units_(largest_units) {}
+  explicit ErrorModel(const PerChannel& largest_units, Rounds rounds = Rounds::everywhere)
+      : units_(largest_units), all_(rounds == Rounds::everywhere) {}
 
   /// Total error at the largest units.
   double error(const Rounding& x) const {
@@ -61,6 +67,7 @@ public:
   void sine(Rounding& r, const Rounding& a);
   void cosine(Rounding& r, const Rounding& a);
 
+  Handle held(Held, Handle a) override;
   Handle pivot(Handle a) override { return input(at(a).value); }
   double approximate(Handle a) const override { return at(a).value; }
   bool positive(Handle a) override { return at(a).value > 0; }
@@ -78,20 +85,26 @@ public:
   /// Any order, any tree: at most n - 1 roundings touch a term, and no partial sum exceeds the sum of magnitudes.
   Handle sum(const Number* terms, Index n) override;
   /// Both factors may be held in the operands' format; products may or may not be rounded before they are added.
-  Handle dot(const Row& a, const Row& b) override;
+  Handle dot(const Row& a, const Row& b) override { return dot_onto(0, a, b); }
+  Handle dot_onto(Handle start, const Row& a, const Row& b) override;
   void row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) override;
 
 private:
   struct Total;
 
+  /// Whether what is computed from numbers with these errors is rounded at all.
+  bool rounds(const Rounding& x) const { return all_ || x.bound[kAccumulate] != 0; }
   bool is_exact_zero(const Rounding& x) const { return x.value == 0 && error(x) == 0; }
   void add(Rounding& r, const Rounding& a, const Rounding& b, double b_value) const;
   /// One rounding of a result no larger than `largest`, typically `typical`: uniform within half a unit in the last
   /// place.
-  static void round(Rounding& x, Channel channel, double largest, double typical) {
+  void round(Rounding& x, Channel channel, double largest, double typical) const {
+    if (!rounds(x)) return;
     x.bound[static_cast<std::size_t>(channel)] += largest;
     x.variance[static_cast<std::size_t>(channel)] += typical * typical / 3;
   }
+  /// A result that may lie below the normal range.
+  void flush(Rounding& x) const { x.bound[kUnderflow] += all_ ? 1 : 0; }
   Rounding product_of(const Rounding& a, const Rounding& b) const;
   void wave(Rounding& r, const Rounding& a, double value, double slope) const;
   Rounding element(const Row& row, Index i) const {
@@ -100,6 +113,7 @@ private:
   }
 
   PerChannel units_;
+  bool all_;
 };
 
 }  // namespace attest::reference

@@ -41,6 +41,14 @@ class View<reference::Number, Rank>;
 
 namespace attest::reference {
 
+/// Where correct kernels may round a number that the formula leaves as it is.
+enum class Held {
+  operand,     // as a factor of a product, in the operands' format
+  multiplied,  // as the same number was held as a factor elsewhere
+  stored,      // in memory, in the storage format
+  rescaled,    // as a multiple, x log2 e say, in the arithmetic of the kernel
+};
+
 /// A vector of numbers in memory: a row, a column, a list of intermediate results.
 using Row = View<const Number, 1>;
 
@@ -78,6 +86,8 @@ public:
   virtual Handle chained(Handle partial, Handle adjoint, Partial) { return product(partial, adjoint); }
   /// The number as it comes back from memory in another format. Real numbers lose nothing.
   virtual Handle kept_in(DType, Handle a) { return shared(a); }
+  /// The number as a kernel may hold it. Real numbers lose nothing.
+  virtual Handle held(Held, Handle a) { return shared(a); }
   /// A named intermediate result. Nothing happens to it unless the arithmetic has something to do there.
   virtual Handle stage(std::string_view, Handle a) { return shared(a); }
 
@@ -86,6 +96,8 @@ public:
   virtual Handle sum(const Number* terms, Index n) = 0;
   /// sum_i a_i b_i
   virtual Handle dot(const Row& a, const Row& b) = 0;
+  /// start + sum_i a_i b_i, with `start` as one more term.
+  virtual Handle dot_onto(Handle start, const Row& a, const Row& b);
   /// out[c] = sum_i row_i matrix_ic
   virtual void row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out);
   /// out[r] = sum_i matrix_ri column_i
@@ -293,6 +305,17 @@ Number stage(std::string_view label, const Number& x);
 
 /// x as it comes back from memory in that format; real numbers lose nothing.
 Number kept_in(DType dtype, const Number& x);
+
+/// x as a factor of a product, which kernels may hold in the operands' format. dot, product and times say so of their
+/// factors themselves.
+Number operand(const Number& x);
+/// x as a term of a sum beside products that have it as a factor: kernels may add what they multiply. What is a number
+/// of every format stays as it is.
+Number as_multiplied(const Number& x);
+/// x as an intermediate result that kernels may keep in memory, in the storage format.
+Number stored(const Number& x);
+/// x as kernels may hold it in another unit: a multiple of x, rounded.
+Number rescaled(const Number& x);
 
 }  // namespace attest::reference
 

@@ -85,6 +85,13 @@ Number sum(const Row& x);
 /// sum_i a_i b_i over rows, columns or vectors of one length.
 Number dot(const Row& a, const Row& b);
 
+/// a b, where kernels may hold either factor in the operands' format, as in a product of matrices.
+Number times(const Number& a, const Number& b);
+
+/// start + sum_i a_i b_i, in no particular order of all these terms: what a sum of products is added to. Kernels may
+/// begin with it, end with it, or add some of the products at a time.
+Number dot(const Row& a, const Row& b, const Number& start);
+
 /// The row x m: element c is dot(x, column c of m).
 Vector product(const Row& x, const View<const Number, 2>& m);
 /// The column m x: element r is dot(row r of m, x).
@@ -127,6 +134,9 @@ Number pivot_max(Index n, F&& f) {
   }
   return best;
 }
+
+/// x - m, to be the exponent of e. In base 2 that is x log2 e - m log2 e, where each product may be rounded.
+inline Number exponent_of(const Number& x, const Number& m) { return rescaled(x) - rescaled(m); }
 
 /// -inf in an additive bias hides a key.
 inline bool hides(const Number& bias) { return std::isinf(approximate(bias)) && approximate(bias) < 0; }

@@ -10,7 +10,7 @@
 enum { NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_CONTEXT = 201, LARGEST = 64, PAGE = 4096 };
 
 static fake_stream stream;
-static void* current;
+static _Thread_local void* current;
 static int initialized, error;
 static struct {
   uint64_t address;
@@ -31,6 +31,7 @@ ATTEST_EXPORT int cuDevicePrimaryCtxRetain(void** context, int device) {
   return *context = &stream, device == 0 ? 0 : 101;
 }
 ATTEST_EXPORT int cuCtxSetCurrent(void* context) { return current = context, error; }
+ATTEST_EXPORT int cuCtxGetCurrent(void** context) { return *context = current, error; }
 
 /* An address as cuMemAlloc gives: a multiple of 256, and of nothing more. */
 ATTEST_EXPORT int cuMemAlloc_v2(uint64_t* address, size_t size) {

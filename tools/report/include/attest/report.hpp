@@ -3,23 +3,37 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
+#include "attest/judge/options.hpp"
 #include "attest/judge/report.hpp"
 #include "attest/spec.hpp"
 
 namespace attest::report {
 
-/// One line per kernel, of at most 100 columns; then each failure with the command that reproduces it, and the verdict.
 /// What no regime of a kernel has, and why: the combinations by the condition that excludes them.
 std::string exclusions(const judge::Report& report);
 
+/// One line per kernel, of at most 100 columns; then each failure with the command that reproduces it, and the verdict.
 std::string table(const judge::Report& report, bool colour = false);
+
+/// What the run could have seen of a kernel that passes, in a line or two: calls, the share of failing calls that they
+/// would show, known faults that would show, what never varied. Nothing for one that does not pass.
+std::vector<std::string> reach(const judge::Row& row);
+/// Of several kernels: the least of it.
+std::vector<std::string> reach(const judge::Report& report);
+
+/// " (restricted: mask and bias never given)": what a PASS leaves out; of several kernels how many leave something out.
+std::string restricted(const judge::Report& report);
 
 /// Diagnosis of one kernel: how it was found, where it is wrong, how precise it is, which fault it looks like.
 std::string diagnosis(const judge::Row& row);
 
 /// An equation's page as data: formula, tensors, sizes, parameters, forms, constraints, laws, faults, flags.
 nlohmann::json page(const Spec& spec);
+
+/// Shows on stderr how far a run is, "checking [###...] 3/9 kernel"; nothing where that is no terminal.
+judge::Progress progress_bar(const std::string& verb);
 
 /// A parameter's value as data.
 nlohmann::json setting(const ParameterSetting& value);

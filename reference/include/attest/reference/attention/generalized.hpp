@@ -88,7 +88,7 @@ void each_row(const In& in, const Out& out, F&& weights) {
 inline Vector shifted(const Vector& l) {
   if (l.extent() == 0) return l;
   const Number m = pivot_max(l.extent(), [&](Index t) { return l(t); });
-  return tabulate(l.extent(), [&](Index t) { return exp(l(t) - m); });
+  return tabulate(l.extent(), [&](Index t) { return exp(exponent_of(l(t), m)); });
 }
 
 /// w_ij = sim(q_i, k_j)      [Katharopoulos et al. 2020, eq. 3]

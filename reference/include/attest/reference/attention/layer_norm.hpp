@@ -21,7 +21,7 @@ void each_row(const In& in, const Out& out, F&& xhat) {
   for (const Index i : wanted(out.y)) {
     const auto y = xhat(in.x[i]);
     for (Index a = 0; a < in.x.extent(1); ++a) {
-      const Number scaled = in.gamma ? Number(in.gamma(a) * y(a)) : y(a);
+      const Number scaled = in.gamma ? Number(in.gamma(a) * operand(y(a))) : y(a);
       out.y(i, a) = in.beta ? scaled + in.beta(a) : scaled;
     }
   }

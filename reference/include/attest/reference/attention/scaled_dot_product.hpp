@@ -139,7 +139,8 @@ inline void gather(const In& in, const Out& out) {
 inline void per_query(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
     const Number lse = softmax::log_sum_exp(l);
-    const auto a = stage("weights", tabulate(l.extent(), [&](Index t) { return exp(stage("exponent", l(t) - lse)); }));
+    const auto a =
+        stage("weights", tabulate(l.extent(), [&](Index t) { return exp(stage("exponent", exponent_of(l(t), lse))); }));
     assign(out.o[i], product(a, v));
   });
 }
@@ -152,8 +153,8 @@ struct Partial {
 
 inline Partial partial(const Vector& l, const Rows& v, Index first, Index count) {
   const Number m = pivot_max(count, [&](Index t) { return l(first + t); });
-  const auto e =
-      stage("exponentials", tabulate(count, [&](Index t) { return exp(stage("exponent", l(first + t) - m)); }));
+  const auto e = stage("exponentials",
+                       tabulate(count, [&](Index t) { return exp(stage("exponent", exponent_of(l(first + t), m))); }));
   return {m, stage("denominator", sum(e)), stage("accumulator", product(e, v.rows(first, count)))};
 }
 

@@ -83,7 +83,7 @@ inline void recompute(const In& in, const Out& out) {
       in, out,
       [](const Vector& l) {
         const Number lse = softmax::log_sum_exp(l);
-        return tabulate(l.extent(), [&](Index t) { return exp(l(t) - lse); });
+        return tabulate(l.extent(), [&](Index t) { return exp(exponent_of(l(t), lse)); });
       },
       [](Index, const auto&, const Vector& a, const Vector& grad_a) { return dot(a, grad_a); });
 }

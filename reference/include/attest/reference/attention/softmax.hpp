@@ -54,7 +54,8 @@ struct Exponentials {
 
   explicit Exponentials(const Vector& x)
       : m(pivot_max(x.extent(), [&](Index t) { return x(t); })),
-        e(stage("exponentials", tabulate(x.extent(), [&](Index t) { return exp(stage("exponent", x(t) - m)); }))),
+        e(stage("exponentials",
+                tabulate(x.extent(), [&](Index t) { return exp(stage("exponent", exponent_of(x(t), m))); }))),
         z(stage("denominator", sum(e))) {}
   Number log_sum() const { return m + log(z); }
 };
@@ -87,20 +88,20 @@ inline void max_shift(const In& in, const Out& out) {
 inline void lse(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
     const Number lse = log_sum_exp(x);
-    return std::pair(tabulate(x.extent(), [&](Index t) { return exp(x(t) - lse); }), lse);
+    return std::pair(tabulate(x.extent(), [&](Index t) { return exp(exponent_of(x(t), lse)); }), lse);
   });
 }
 
 /// One pass: l <- l e^(m - m') + e^(x - m')
 inline void online(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
-    Number m = pivot(x(0)), l = exp(x(0) - m);
+    Number m = pivot(x(0)), l = exp(exponent_of(x(0), m));
     for (Index t = 1; t < x.extent(); ++t) {
       const Number next = approximate(x(t)) > approximate(m) ? pivot(x(t)) : m;
-      l = l * exp(m - next) + exp(x(t) - next);
+      l = l * exp(m - next) + exp(exponent_of(x(t), next));
       m = next;
     }
-    return std::pair(tabulate(x.extent(), [&](Index t) { return exp(x(t) - m) / l; }), m + log(l));
+    return std::pair(tabulate(x.extent(), [&](Index t) { return exp(exponent_of(x(t), m)) / l; }), m + log(l));
   });
 }
 
@@ -111,13 +112,13 @@ inline void merge(const In& in, const Out& out) {
     if (half == 0) return shifted(x);
     const auto partial = [&](Index first, Index count) {
       const Number m = pivot_max(count, [&](Index t) { return x(first + t); });
-      return std::pair(m, sum(count, [&](Index t) { return exp(x(first + t) - m); }));
+      return std::pair(m, sum(count, [&](Index t) { return exp(exponent_of(x(first + t), m)); }));
     };
     const auto [m_a, l_a] = partial(0, half);
     const auto [m_b, l_b] = partial(half, n - half);
     const Number m = approximate(m_a) > approximate(m_b) ? m_a : m_b;
     const Number l = l_a * exp(m_a - m) + l_b * exp(m_b - m);
-    return std::pair(tabulate(n, [&](Index t) { return exp(x(t) - m) / l; }), m + log(l));
+    return std::pair(tabulate(n, [&](Index t) { return exp(exponent_of(x(t), m)) / l; }), m + log(l));
   });
 }
 

@@ -34,7 +34,8 @@ inline Vector with_virtual_token(const Vector& x) {
 
 /// e^(x_j - m) / (one + sum_t e^(x_t - m))
 inline Vector weights(const Vector& x, const Number& m, const Number& one) {
-  const auto e = stage("exponentials", tabulate(x.extent(), [&](Index t) { return exp(stage("exponent", x(t) - m)); }));
+  const auto e = stage("exponentials",
+                       tabulate(x.extent(), [&](Index t) { return exp(stage("exponent", exponent_of(x(t), m))); }));
   const Number z = stage("denominator", one + sum(e));
   return tabulate(x.extent(), [&](Index t) { return e(t) / z; });
 }
@@ -70,7 +71,7 @@ inline void sigmoid_gate(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
     if (x.extent() == 0) return x;
     const auto [a, lse] = softmax::shifted(x);
-    const Number gate = sigmoid(lse);
+    const Number gate = operand(sigmoid(lse));
     return tabulate(x.extent(), [&, &weight = a](Index t) { return weight(t) * gate; });
   });
 }

@@ -9,8 +9,11 @@ namespace attest::reference::infini::gate {
 using In = attest::spec::infini::gate::In<Number>;
 using Out = attest::spec::infini::gate::Out<Number>;
 
-/// g x + (1 - g) y
-inline Number mixed(const Number& g, const Number& x, const Number& y) { return g * x + (1 - g) * y; }
+/// g x + (1 - g) y, g rounded or not before it is taken from 1
+inline Number mixed(const Number& g, const Number& x, const Number& y) {
+  const Number factor = operand(g);
+  return factor * operand(x) + times(1 - factor, y);
+}
 
 template <class F>
 void each_element(const In& in, const Out& out, F&& mix) {
@@ -28,13 +31,13 @@ inline void convex(const In& in, const Out& out) {
 /// 1 - sigma(beta) = sigma(-beta), without the cancellation.
 inline void complement(const In& in, const Out& out) {
   const Number g = sigmoid(in.beta()), rest = sigmoid(-in.beta());
-  each_element(in, out, [&](const Number& mem, const Number& local) { return g * mem + rest * local; });
+  each_element(in, out, [&](const Number& mem, const Number& local) { return times(g, mem) + times(rest, local); });
 }
 
 /// a = a_dot + sigma(beta) (a_mem - a_dot)
 inline void lerp(const In& in, const Out& out) {
   const Number g = sigmoid(in.beta());
-  each_element(in, out, [&](const Number& mem, const Number& local) { return local + g * (mem - local); });
+  each_element(in, out, [&](const Number& mem, const Number& local) { return local + times(g, mem - local); });
 }
 
 }  // namespace attest::reference::infini::gate

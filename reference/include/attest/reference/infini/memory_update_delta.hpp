@@ -50,7 +50,7 @@ inline void tokens_old_state(const In& in, const Out& out) {
 inline Matrix multiply_add(const Matrix& X, const Matrix& Y, const Matrix& Z) {
   Matrix result(Z.extent(0), Z.extent(1));
   for (Index a = 0; a < Z.extent(0); ++a)
-    for (Index b = 0; b < Z.extent(1); ++b) result(a, b) = dot(X[a], Y.column(b)) + Z(a, b);
+    for (Index b = 0; b < Z.extent(1); ++b) result(a, b) = dot(X[a], Y.column(b), Z(a, b));
   return result;
 }
 
@@ -89,8 +89,7 @@ inline void affine_scan(const In& in, const Out& out) {
   auto state = carried(in);
   const auto map = segment_map(phi.view(), in.v, state.z, in.eps, in.zero_denominator);
   state.memory = map(state.memory);
-  for (Index a = 0; a < phi.extent(1); ++a)
-    state.z(a) = state.z(a) + sum(phi.extent(0), [&](Index t) { return phi(t, a); });
+  state.add_to_z(phi.view());
   state.write(out);
 }
 

@@ -21,17 +21,19 @@ void read_chunk(const I& in, const State& before, View<const Number, 2> phi_q, V
   for (Index i = 0; i < v.extent(0); ++i) {
     if (!is_wanted(o, first + i)) continue;
     const auto p = tabulate(i + 1, [&](Index j) { return dot(phi_q[i], phi_k[j]); });
-    const Number denominator = dot(phi_q[i], before.Z) + sum(i + 1, [&](Index j) { return p(j); });
+    const Number denominator =
+        sum(i + 2, [&](Index j) { return j <= i ? as_multiplied(p(j)) : dot(phi_q[i], before.Z); });
     for (Index b = 0; b < v.extent(1); ++b)
-      o(first + i, b) = ratio(in, dot(phi_q[i], before.S.column(b)) + dot(p, v.rows(0, i + 1).column(b)), denominator);
+      o(first + i, b) = ratio(in, dot(p, v.rows(0, i + 1).column(b), dot(phi_q[i], before.S.column(b))), denominator);
   }
 }
 
-/// S <- S + phi_k^T v,  Z <- Z + sum_j phi_k_j
+/// S <- S + phi_k^T v,  Z <- Z + sum_j phi_k_j; Z may be one more column of the same product.
 inline void add_chunk(State& state, View<const Number, 2> phi_k, View<const Number, 2> v) {
+  const Index n = phi_k.extent(0);
   for (Index a = 0; a < phi_k.extent(1); ++a) {
-    for (Index b = 0; b < v.extent(1); ++b) state.S(a, b) = state.S(a, b) + dot(phi_k.column(a), v.column(b));
-    state.Z(a) = state.Z(a) + sum(phi_k.extent(0), [&](Index j) { return phi_k(j, a); });
+    for (Index b = 0; b < v.extent(1); ++b) state.S(a, b) = dot(phi_k.column(a), v.column(b), state.S(a, b));
+    state.Z(a) = sum(n + 1, [&](Index j) { return j < n ? as_multiplied(phi_k(j, a)) : state.Z(a); });
   }
 }
 
@@ -69,12 +71,11 @@ inline void augmented(const In& in, const Out& out) {
   for (const Index i : wanted(out.o)) {
     const auto p = tabulate(i + 1, [&](Index j) { return dot(in.phi_q[i], in.phi_k[j]); });
     const auto w = tabulate(
-        m + 1, [&](Index b) { return dot(in.phi_q[i], state.column(b)) + dot(p, values.rows(0, i + 1).column(b)); });
+        m + 1, [&](Index b) { return dot(p, values.rows(0, i + 1).column(b), dot(in.phi_q[i], state.column(b))); });
     for (Index b = 0; b < m; ++b) out.o(i, b) = ratio(in, w(b), w(m));
   }
   for (Index a = 0; a < c; ++a)
-    for (Index b = 0; b <= m; ++b)
-      (b < m ? out.S(a, b) : out.Z(a)) = state(a, b) + dot(in.phi_k.column(a), V.column(b));
+    for (Index b = 0; b <= m; ++b) (b < m ? out.S(a, b) : out.Z(a)) = dot(in.phi_k.column(a), V.column(b), state(a, b));
 }
 
 }  // namespace attest::reference::linear::causal_chunked

@@ -19,7 +19,7 @@ inline void add_outer(Matrix& A, Row x, Row y) {
 /// A <- A + x^T y
 inline void add_product(Matrix& A, View<const Number, 2> x, View<const Number, 2> y) {
   for (Index a = 0; a < x.extent(1); ++a)
-    for (Index b = 0; b < y.extent(1); ++b) A(a, b) = A(a, b) + dot(x.column(a), y.column(b));
+    for (Index b = 0; b < y.extent(1); ++b) A(a, b) = dot(x.column(a), y.column(b), A(a, b));
 }
 
 /// dphi_q_i = (sum_{j <= i} phi_k_j v_j^T) G_i

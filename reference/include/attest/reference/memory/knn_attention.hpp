@@ -38,7 +38,7 @@ void attend(const In& in, const Out& out, F&& retrieve) {
     std::iota(past.begin(), past.end(), Index{0});
     const auto local = mean(tabulate(i + 1, [&](Index j) { return scale * dot(in.q[i], in.k[j]); }), in.v, past);
     if (r == 0) {
-      for (Index e = 0; e < m; ++e) out.o(i, e) = closed * local(e);
+      for (Index e = 0; e < m; ++e) out.o(i, e) = times(closed, local(e));
       continue;
     }
     const auto q = direction(in, in.q[i]);
@@ -47,7 +47,7 @@ void attend(const In& in, const Out& out, F&& retrieve) {
     const auto retrieved = mean(tabulate(static_cast<Index>(found.size()),
                                          [&](Index t) { return scale * scores(found[static_cast<std::size_t>(t)]); }),
                                 in.memory_v, found);
-    for (Index e = 0; e < m; ++e) out.o(i, e) = g * retrieved(e) + closed * local(e);
+    for (Index e = 0; e < m; ++e) out.o(i, e) = times(g, retrieved(e)) + times(closed, local(e));
   }
   // The sequence is remembered after it was answered: the last c rows of [memory; sequence].   C2
   for (Index t = 0; t < c; ++t) {

@@ -22,13 +22,15 @@ void add(const In& in, const Out& out, F&& encoding) {
   for (const Index s : wanted(out.y))
     for (Index i = 0; i < n; ++i)
       for (Index m = 0; m < sinusoidal::waves(d); ++m) {
-        const Wave w = encoding(in.step_start + s, in.position_start + i, m);
+        const Wave w = sinusoidal::stored(encoding(in.step_start + s, in.position_start + i, m));
         out.y(s, i, 2 * m) = in.x(s, i, 2 * m) + w.sine;
         if (2 * m + 1 < d) out.y(s, i, 2 * m + 1) = in.x(s, i, 2 * m + 1) + w.cosine;
       }
 }
 
-inline Wave wave(const In& in, Index p, Index m) { return sinusoidal::wave(Number(p) * frequency(in, m)); }
+inline Wave wave(const In& in, Index p, Index m) {
+  return sinusoidal::stored(sinusoidal::wave(Number(p) * frequency(in, m)));
+}
 
 inline Wave sum_of(const Wave& a, const Wave& b) { return {a.sine + b.sine, a.cosine + b.cosine}; }
 

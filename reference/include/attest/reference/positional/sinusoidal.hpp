@@ -18,6 +18,9 @@ struct Wave {
 
 inline Wave wave(const Number& angle) { return {sin(angle), cos(angle)}; }
 
+/// An entry of a table, which kernels may keep in memory.
+inline Wave stored(const Wave& w) { return {reference::stored(w.sine), reference::stored(w.cosine)}; }
+
 /// Sines, or pairs of a sine and a cosine.
 inline Index waves(Index d) { return (d + 1) / 2; }
 
@@ -44,7 +47,7 @@ void add(const In& in, const Out& out, F&& pair) {
   const Index d = in.x.extent(1);
   for (const Index i : wanted(out.y))
     for (Index m = 0; m < waves(d); ++m) {
-      const Wave w = pair(i, m);
+      const Wave w = stored(pair(i, m));
       const Index a = sine_column(in, m), b = cosine_column(in, m);
       out.y(i, a) = in.x(i, a) + w.sine;
       if (b < d) out.y(i, b) = in.x(i, b) + w.cosine;
@@ -91,7 +94,7 @@ inline void half(const In& in, const Out& out) {
   for (const Index i : wanted(out.y)) {
     const auto row = tabulate(d, [&](Index a) {
       const Number angle = Number(in.start + i) * frequency(in, a % sines);
-      return a < sines ? sin(angle) : cos(angle);
+      return reference::stored(a < sines ? sin(angle) : cos(angle));
     });
     for (Index a = 0; a < d; ++a) out.y(i, a) = in.x(i, a) + row(in.layout == Layout::half ? a : a / 2 + a % 2 * sines);
   }

@@ -18,6 +18,11 @@ std::filesystem::path plugin_folder();
 /// The project's own plugins, by the name that `attest check` takes; a build may lack some.
 inline constexpr std::array<const char*, 4> kCandidates{"openmp", "cuda", "cuda-emulated", "reference"};
 
+/// Calls of a candidate's kernels until now.
+struct CallCounts {
+  std::size_t all = 0, second_thread = 0;
+};
+
 /// Kernels to be judged, each matched with its equation, and the host that calls them.
 class Candidate {
 public:
@@ -34,10 +39,15 @@ public:
   Host& host() { return *host_; }
   const std::vector<Kernel>& kernels() const { return kernels_; }
 
+  /// The host's call, counted.
+  Response call(std::size_t kernel, const Request& request, const CallOptions& options);
+  const CallCounts& calls() const { return calls_; }
+
 private:
   std::string name_;
   std::unique_ptr<Host> host_;
   std::vector<Kernel> kernels_;
+  CallCounts calls_;
 };
 
 }  // namespace attest::judge

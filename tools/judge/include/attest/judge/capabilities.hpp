@@ -25,20 +25,24 @@ public:
   /// Throws SpecError when a condition does not parse or names something that the equation does not have.
   Capabilities(const Spec& spec, const std::string& text);
 
-  /// The conditions over sizes, parameters and `batch`, `heads`, `groups`.
+  /// The conditions over sizes, parameters, optional inputs and `batch`, `heads`, `groups`.
   const std::vector<Expression>& conditions() const { return conditions_; }
   /// "scale == default": whether the parameter is left at what the equation says.
   bool at_default(const std::string& parameter) const;
 
-  /// Whether the kernel can be called with those sizes and parameters, for a batch of that many problems.
-  bool allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters, const golden::Grid& grid = {}) const;
+  /// Whether the kernel can be called with those sizes, parameters and optional inputs, for a batch of that many
+  /// problems.
+  bool allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters,
+             const std::vector<std::string>& given = {}, const golden::Grid& grid = {}) const;
 
   /// Sizes and parameters that are allowed and keep the equation's constraints, near the given ones; nothing when none
   /// are found. Each condition is mended by itself, the nearest larger size first.
-  std::optional<std::pair<Sizes, Parameters>> adapted(const Spec& spec, Sizes sizes, Parameters parameters) const;
+  std::optional<std::pair<Sizes, Parameters>> adapted(const Spec& spec, Sizes sizes, Parameters parameters,
+                                                      const std::vector<std::string>& given = {}) const;
 
   std::size_t alignment() const { return alignment_; }       // "align == 64": of every tensor, in bytes
   bool deterministic() const { return deterministic_; }      // "deterministic == false" waives the repeat test
+  bool any_thread() const { return any_thread_; }            // "any_thread == false": it is called from one thread only
   bool gives(const std::string& output) const;               // "lse == false": an optional output it does not have
   bool takes(const std::vector<std::string>& inputs) const;  // "mask == false": an optional input it cannot be given
   /// "hidden_nan == true": tensors may hold NaN and infinities where a mask hides them; nothing: not said.
@@ -53,6 +57,7 @@ private:
   std::vector<std::string> at_default_;  // "scale == default": parameters that are left at what the equation says
   std::size_t alignment_ = 0;
   bool deterministic_ = true;
+  bool any_thread_ = true;
   std::optional<bool> hidden_nan_;
   std::optional<std::string> profile_;
   std::string text_;

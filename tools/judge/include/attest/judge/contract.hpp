@@ -38,8 +38,18 @@ struct Source {
 Source calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                 const CheckOptions& options);
 
-/// Options of one call: tensors placed against a guard, outputs filled with `poison` before it.
-CallOptions call_options(const Kernel& kernel, const CheckOptions& options, Placement placement, unsigned char poison);
+/// Two calls: from the thread of all other calls, and from a second one unless the kernel says "any_thread == false".
+/// Bits may differ between the two: libraries keep settings and pools per thread.
+Source last_calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
+                     const CheckOptions& options);
+
+/// In front of messages about the second of them.
+inline constexpr const char* kFromSecondThread = "called from a second thread: ";
+
+/// Options of one call with that batch: tensors placed against a guard, outputs filled with `poison` before it. The
+/// time limit grows with the work.
+CallOptions call_options(const Batch& batch, const Kernel& kernel, const CheckOptions& options, Placement placement,
+                         unsigned char poison);
 
 /// Bytes that outputs are filled with before a call. A tensor filled with either holds NaN in every floating-point
 /// format, and the two differ, so that what a kernel reads from its own output changes its answer.

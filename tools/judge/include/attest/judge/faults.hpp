@@ -26,9 +26,10 @@ const std::map<std::string, FaultRun, std::less<>>& all_faults();
 reference::Kernel kernel_of(const golden::Profile& profile, reference::Order order = reference::Order::ascending,
                             std::uint64_t seed = 1);
 
-/// Outputs of a fault as such a kernel computes them, before they are stored; with the fault's own amplitude, or
-/// another one.
-Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const reference::Kernel& kernel);
+/// Outputs of a fault as such a kernel computes them, before they are stored; with the fault's own amplitude (of some
+/// rows, or all), or another one.
+Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const reference::Kernel& kernel,
+                        const reference::WantedRows& rows = {});
 Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const reference::Kernel& kernel, double amplitude);
 
 /// Outputs of a form as such a kernel, correct otherwise, computes them, before they are stored.
@@ -38,8 +39,9 @@ Arrays emulated(const Problem& problem, const std::string& form, const reference
 Arrays stored(const Problem& problem, Arrays outputs, const golden::Profile& profile);
 
 /// False when a correct kernel of the profile may overflow: in some form, emulated in one order of summation, a factor
-/// or an output is beyond half of what its format holds. Asked of binary16 alone, whose range is 2^16.
-bool within_range(const Problem& problem, const golden::Profile& profile);
+/// or an output is beyond half of what its format holds. Asked of binary16 alone, whose range is 2^16. `rows` are those
+/// that are looked at, all where there are none.
+bool within_range(const Problem& problem, const golden::Profile& profile, const reference::WantedRows& rows = {});
 
 /// The fault taken as if it were the equation: its values (hi and lo), and bounds and rms at the profile's units. Where
 /// it has no value over the reals, hi is what binary64 gives: an infinity or NaN. Throws reference::Undecided where

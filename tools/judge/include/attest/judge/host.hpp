@@ -64,6 +64,7 @@ struct CallOptions {
   unsigned char poison =
       0xff;  // every byte of outputs, workspace and slack before the call (0xff.. is NaN in all float types)
   std::chrono::milliseconds time_limit{20000};
+  bool second_thread = false;  // called from another thread than those without, one that is new each time
 };
 
 /// Result of one call. There are outputs only when it finished; `unavailable` is no fault of the kernel: it has no

@@ -20,6 +20,7 @@ struct Known {
 
 /// Judges what a source gives in every regime of the kernel, by contract and bounds; adds counts and failures to the
 /// row, with what the failing regimes have in common. To `shown` it adds what they show, where that was too little.
+/// At real sizes where the options ask for them, or the kernel can do no others: there some rows are judged.
 void judge_regimes(const Kernel& kernel, const golden::Profile& profile, const Source& source, Known& known,
                    const CheckOptions& options, Shown& shown, Row& row);
 

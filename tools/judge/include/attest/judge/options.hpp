@@ -16,6 +16,9 @@ enum class Stop { no, budget, interrupt };
 /// Of regimes: beyond this, their number is beyond any time that a user has.
 inline constexpr int kMostStrength = 4;
 
+/// Which sizes kernels are called at: small ones, or also those at which they are shipped.
+enum class SizesJudged { small, real };
+
 struct CheckOptions {
   std::string only = "*";              // glob over "equation" or "equation.form"
   std::string flags = "*";             // glob over the flags of cases
@@ -26,8 +29,11 @@ struct CheckOptions {
   int law_draws = 6;                   // problems per law
   int property_draws = 6;              // problems per property
   int strength = 2;                    // of regimes: how many conditions are brought together; 0: there are none
-  std::uint64_t seed = 1;              // of the problems of laws and of the cases that are in no file
-  std::chrono::milliseconds time_limit{20000};  // of one call of a kernel
+  SizesJudged sizes = SizesJudged::small;
+  int repeat = 1;                               // how many times all cases and regimes are called
+  std::uint64_t seed = 1;                       // of the problems of laws and of the cases that are in no file
+  std::chrono::milliseconds time_limit{20000};  // of one call of a kernel with little to do
+  std::function<void(const std::string& call)> before_call;  // told of each call that may take seconds
 };
 
 /// Told before each kernel (or mutant) how many of all are done, and which is next.

@@ -12,6 +12,7 @@
 #include "attest/golden/case.hpp"
 #include "attest/judge/covering.hpp"
 #include "attest/judge/kernel.hpp"
+#include "attest/judge/options.hpp"
 
 /// The conditions under which a kernel may be called, and settings that bring every pair of them together.
 namespace attest::judge {
@@ -19,11 +20,13 @@ namespace attest::judge {
 /// The axes of a kernel, from its equation's spec and what it can do: a class of each size (1, a few, one below, at and
 /// above the lengths of tiles, several tiles), which of two token sizes is larger, the values of every parameter,
 /// optional inputs given or not, states of zeros, what masks hide, the magnitude of the inputs; where the layout has
-/// them entries of a batch, heads, and heads that share a group.
+/// them entries of a batch, heads, and heads that share a group. At real sizes: thousands of tokens, the widths that
+/// are shipped, and values with one number a column, which show the weight of single tokens.
 class Regimes {
 public:
-  /// `strength` axes at a time are brought together; 0: there are no settings.
-  Regimes(const Kernel& kernel, const golden::Profile& profile, int strength, std::uint64_t seed);
+  /// `strength` axes at a time are brought together; 0: there are no settings. Throws SpecError where the kernel can do
+  /// no such size, or each of its calls is too large.
+  Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength, std::uint64_t seed);
 
   Regimes(const Regimes&) = delete;  // its rules refer to it
   Regimes& operator=(const Regimes&) = delete;
@@ -44,7 +47,7 @@ public:
   std::string condition_of(const std::vector<std::size_t>& judged, const std::vector<std::size_t>& failed) const;
 
 private:
-  enum class Kind { size, parameter, input, order, draw, magnitude, entries, heads, sharing };
+  enum class Kind { size, parameter, input, order, draw, magnitude, values, entries, heads, sharing };
 
   /// What an axis stands for; values are sizes, or numbers of what follows.
   struct Meaning {
@@ -65,12 +68,16 @@ private:
   std::int64_t value(const Setting& setting, std::size_t axis) const;
   golden::Grid grid_of(const Setting& setting) const;
   Extent extent_of(const Setting& setting) const;
+  double work(const Setting& setting) const;
+  /// Of all inputs that are given and all outputs of the batch, as far as the setting is set.
+  double bytes_of(const Setting& setting) const;
   /// Value of a size, a parameter or an extent of the batch in a condition.
   std::optional<Value> variable(const Setting& setting, std::string_view name) const;
   void set_magnitude(golden::Case& c, std::int64_t magnitude) const;
 
   const Spec* spec_;
   DType storage_;
+  SizesJudged sizes_;
   bool grid_;
   std::vector<Axis> axes_;
   std::vector<Meaning> meanings_;
@@ -81,8 +88,8 @@ private:
 /// Regimes by what decides them: kernels of one equation that can do the same share theirs.
 class KnownRegimes {
 public:
-  std::shared_ptr<const Regimes> of(const Kernel& kernel, const golden::Profile& profile, int strength,
-                                    std::uint64_t seed);
+  std::shared_ptr<const Regimes> of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes,
+                                    int strength, std::uint64_t seed);
 
 private:
   std::map<std::string, std::shared_ptr<const Regimes>> known_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attest/judge/diagnosis.hpp"
+#include "attest/judge/reach.hpp"
 #include "attest/judge/statistics.hpp"
 #include "attest/judge/vacuity.hpp"
 #include "attest/judge/verdict.hpp"
@@ -82,6 +83,7 @@ struct Row {
   CaseCounts cases;
   LawCounts laws;
   RegimeCounts regimes;
+  RegimeCounts real;  // at real sizes
   Errors errors;
   EarlyEnd early_end;
   std::map<std::string, Group> groups;
@@ -90,6 +92,7 @@ struct Row {
   Statistics statistics;           // of a value kernel
   Vacuity vacuity;                 // of a value kernel's cases
   Diagnosis diagnosis;             // of what failed
+  Reach reach;                     // what the run could have seen
   Status status = Status::pass;
 
   /// Sets the status: the worst of the failures, crashed before fail before invalid.

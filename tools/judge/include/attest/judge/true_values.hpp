@@ -11,12 +11,26 @@
 #include "attest/golden/certify.hpp"
 #include "attest/judge/kernel.hpp"
 #include "attest/judge/layout.hpp"
+#include "attest/judge/work.hpp"
 #include "attest/reference/evaluate.hpp"
 
 namespace attest::judge {
 
 /// Of a batch that costs much, so many problems are judged, and of each no fewer rows than these.
 inline constexpr std::size_t kSomeProblems = 3, kFewestRows = 4;
+
+/// What of a batch is judged: so many problems, and rows of each.
+struct Plan {
+  std::size_t problems, rows;
+};
+
+/// Of a large batch (is_large) some 66 rows, of as many problems as the work allows: a head that answers as another one
+/// is seen where both are judged.
+Plan plan_of_large(std::size_t problems, const ScaledCost& cost, const Sizes& sizes, const golden::Profile& profile);
+
+/// Operations of the certificates of a plan, and the most that they may take.
+double work_of(const Plan& plan, const ScaledCost& cost, const Sizes& sizes);
+double most_of_large(const golden::Profile& profile);
 
 /// The form that a kernel says it has, where the error model leaves it out as unstable: its bounds are the kernel's.
 std::string unstable_form(const Kernel& kernel);
