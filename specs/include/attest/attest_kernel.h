@@ -70,6 +70,8 @@ typedef struct attest_call {
  *     bhnd    [batch, heads, n, d]
  *     bnhd    [batch, n, heads, d]       a matrix whose rows are tokens; every other tensor as under bhnd
  *     thd     [total, heads, d]          a tensor that begins with an axis of tokens; every other tensor as under bhnd
+ *     pkv     [pages, page, heads, d]    keys and values: a tensor that begins with tokens that no output has; every
+ *                                        other tensor as under bnhd
  *
  * Tensors that heads share (the page says per group, or per batch entry) have fewer heads there, or one: head h belongs
  * to group h / (heads / groups).
@@ -80,6 +82,12 @@ typedef struct attest_call {
  * offset is 0, the last is total, and a sequence may be empty where the page lets n be 0. An equation with tokens on
  * another axis than the first cannot be packed; an optional tensor of that kind (a mask, a bias) is in no one's way
  * when the kernel is without it: "mask == false".
+ *
+ * "pkv" keeps keys and values in pages of a pool that all sequences share. For the size s that counts keys there are
+ * two more inputs: "lengths.s", int64 [sequences], and the page table "pages.s", int64 [sequences, most pages of one]:
+ * row j of sequence b is row j % page of page pages[b][j / page]. Entries of the table behind a sequence's last page
+ * are 0; rows that belong to no sequence hold other finite values, or NaN for a kernel that says "hidden_nan == true".
+ * Sequences have different lengths. Masks and biases over keys cannot be given: "mask == false".
  *
  * Kernels of every layout but nd are judged on batches of differing heads too. A gradient kernel gets as many groups as
  * heads: the gradient of what heads share is a sum over them, which is not judged.
@@ -92,7 +100,7 @@ typedef struct attest_kernel {
   DLDataType dtype;     /* of the real tensors; states are kept in float32 by 16-bit kernels */
   DLDeviceType
       device; /* kDLCPU; or kDLCUDA: tensors and workspace lie in the memory of device 0, in its primary context */
-  const char* layout; /* "nd", "bhnd", "bnhd" or "thd": see above */
+  const char* layout; /* "nd", "bhnd", "bnhd", "thd" or "pkv": see above */
   /* Capabilities, as conditions on sizes and parameters joined by ';'. NULL or "": everything.
    *     "d in {64, 128}; n % 64 == 0; n <= 4096; causal == true; align == 64"
    * Cases are drawn inside them. Words that are none of the equation's:
@@ -101,7 +109,8 @@ typedef struct attest_kernel {
    *     scale == default         a parameter that it leaves at the default of the equation's page
    *     deterministic == false   two equal calls may give different answers
    *     any_thread == false      one thread calls it, always the same
-   *     hidden_nan == true       elements that a mask hides may hold NaN
+   *     hidden_nan == true       elements that a mask hides, or rows of pages that are not used, may hold NaN
+   *     page == 64               rows of a page under layout pkv; by default 1, 16 and 64
    *     profile == 'tf32'        precision that it is judged by unless the command names one; by default that of its
    *                          dtype */
   const char* capabilities;

@@ -145,6 +145,33 @@ def test_layout_of_packed_sequences():
     assert any("that are packed (n = " in failure["message"] for failure in report.rows[0]["failures"])
 
 
+def paged(entry=0, longer=0):
+    """Attention over keys and values in pages; takes the table's entry `entry` further, and so many keys too many."""
+
+    def kernel(q, k, v, pages, lengths, scale=None, causal=False):
+        o = np.empty((*q.shape[:3], v.shape[3]), q.dtype)
+        for b, (table, length) in enumerate(zip(pages["s"], lengths["s"])):
+            used = -(-length // k.shape[1])
+            at = table[[min(j + (entry if j else 0), used - 1) for j in range(used)]]
+            length = min(length + longer, used * k.shape[1])
+            keys, values = (np.concatenate(x[at])[:length].swapaxes(0, 1) for x in (k, v))
+            one = (x[None] for x in (q[b].swapaxes(0, 1), keys, values))
+            o[b] = kernels.attention_of_heads(*one, None, None, scale, causal)[0].swapaxes(0, 1)
+        return o
+
+    return kernel
+
+
+def test_layout_of_pages():
+    report = check(paged(), layout="pkv", strength=1)
+    assert report.passed, report
+    assert report.rows[0]["regimes"]["passed"] > 5
+    assert not check(paged(entry=1), layout="pkv", laws=0, strength=1).passed
+    assert not check(paged(longer=1), layout="pkv", laws=0, strength=1, capabilities="page == 5").passed
+    hidden = check(paged(), layout="pkv", laws=0, strength=1, capabilities="page == 64; hidden_nan == true")
+    assert hidden.passed, hidden
+
+
 def softmax(x, mask=None):
     """Rows with nothing visible give zeros."""
     logits = x if mask is None else np.where(mask, x, x.dtype.type(-np.inf))
@@ -526,7 +553,8 @@ def test_flush_to_zero_left_behind_does_not_touch_the_judge():
         (dict(equation="attention.scaled_dot"), "did you mean 'attention.scaled_dot_product'"),
         (dict(profile="f31"), "there is no profile 'f31'; there are f64, f32"),
         (dict(layout="thd"), "the kernel takes no argument 'offsets'"),
-        (dict(layout="hbnd"), "layout='hbnd' is not known; there are nd, bhnd, bnhd, thd"),
+        (dict(layout="pkv"), "the kernel takes no argument 'pages'"),
+        (dict(layout="hbnd"), "layout='hbnd' is not known; there are nd, bhnd, bnhd, thd, pkv"),
         (dict(like="tensorflow"), "like='tensorflow' is not known; there are numpy, torch, jax, cupy"),
         (dict(kernel=3), "the kernel is a int; expected a function"),
         (dict(params={"casual": True}), "no parameter 'casual'; did you mean 'causal'"),

@@ -179,7 +179,40 @@ TEST(Packed, WhatCannotBePackedIsRefused) {
   EXPECT_EQ(refusal("linear.causal_step", DType::f32, "thd", ""),
             "table: kernel 0: linear.causal_step cannot be packed, as layout 'thd' asks for: it has no axis of tokens");
   EXPECT_EQ(refusal(attention, DType::f32, "hdt", ""),
-            "table: kernel 0: layout 'hdt' is not known; allowed: nd, bhnd, bnhd, thd");
+            "table: kernel 0: layout 'hdt' is not known; allowed: nd, bhnd, bnhd, thd, pkv");
+}
+
+TEST(Paged, RightKernelsPass) {
+  for (const char* kernel : {"attention.scaled_dot_product.right", "attention.scaled_dot_product.long_pages"}) {
+    const Row row = row_of("paged", kernel, 2, 2);
+    EXPECT_EQ(row.status, Status::pass) << kernel << ": " << messages(row);
+    EXPECT_GT(row.groups.at("regimes").judged, 5) << kernel;
+    EXPECT_GT(row.laws.held, 0) << kernel;
+  }
+}
+
+TEST(Paged, MistakesAreFound) {
+  for (const std::string kernel : {"next_entry", "one_table", "one_length", "whole_pages", "pages_in_order"}) {
+    const Row row = row_of("paged", "attention.scaled_dot_product." + kernel, 0, 2);
+    EXPECT_EQ(row.status, Status::fail) << kernel;
+  }
+}
+
+TEST(Paged, RowsThatNobodyUsesHoldNaNWhereTheKernelAllowsIt) {
+  EXPECT_EQ(row_of("paged", "attention.scaled_dot_product.zero_weights", 0, 1).status, Status::pass);
+  EXPECT_EQ(row_of("paged", "attention.scaled_dot_product.zero_weights_of_nan", 0, 1).status, Status::fail);
+}
+
+TEST(Paged, WhatHasNoPagesIsRefused) {
+  EXPECT_EQ(refusal("attention.scaled_dot_product", DType::f32, "pkv", "bias == false"),
+            "table: kernel 0: attention.scaled_dot_product cannot be paged, as layout 'pkv' asks for: 'mask' [n, s] "
+            "has an axis of tokens that is not its first; a kernel without it says 'mask == false'");
+  EXPECT_EQ(refusal("linear.causal", DType::f32, "pkv", ""),
+            "table: kernel 0: linear.causal cannot be paged, as layout 'pkv' asks for: its outputs have every axis of "
+            "tokens");
+  EXPECT_EQ(refusal("attention.scaled_dot_product", DType::f32, "pkv", "mask == false; bias == false; page == 0"),
+            "table: kernel 0: capabilities of attention.scaled_dot_product: 'page == 0' allows no length of a page "
+            "from 1 to 4096");
 }
 
 TEST(Profile, AKernelSaysByWhichItIsJudged) {

@@ -289,7 +289,7 @@ TEST(Candidate, malformed_tables) {
   EXPECT_CONTAINS(refusal(plugin("null_run")), "kernel 0 (test.copy) has a NULL run function");
   EXPECT_CONTAINS(refusal(plugin("null_equation")), "kernel 0 has no equation");
   EXPECT_CONTAINS(refusal(plugin("bad_reading")), R"(has reading "backward"; allowed: "value", "gradient")");
-  EXPECT_CONTAINS(refusal(plugin("bad_layout")), R"(has layout "dn"; allowed: "nd", "bhnd", "bnhd", "thd")");
+  EXPECT_CONTAINS(refusal(plugin("bad_layout")), R"(has layout "dn"; allowed: "nd", "bhnd", "bnhd", "thd", "pkv")");
   EXPECT_CONTAINS(refusal(plugin("bad_dtype")), "has dtype {code 2, bits 8, lanes 1}; allowed: {kDLFloat, 64, 1}");
   EXPECT_CONTAINS(refusal(plugin("bad_device")), "has device 8; allowed: kDLCPU (1), kDLCUDA (2)");
 }

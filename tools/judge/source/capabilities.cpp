@@ -71,6 +71,22 @@ std::vector<ParameterSetting> settings_to_try(const ParameterDeclaration& parame
   return settings;
 }
 
+/// Lengths of pages that meet the condition: those that libraries use, or the least one.
+std::vector<Index> page_lengths_in(const Spec& spec, const Expression& condition) {
+  std::vector<Index> lengths;
+  const auto meets = [&](Index length) {
+    return condition.holds([&](std::string_view) { return std::optional<Value>(static_cast<double>(length)); });
+  };
+  for (const Index length : {16, 1, 64, 256, 32, 128})
+    if (meets(length)) lengths.push_back(length);
+  for (Index length = 1; lengths.empty() && length <= kLargestSize; ++length)
+    if (meets(length)) lengths.push_back(length);
+  if (lengths.empty())
+    throw SpecError(fmt::format("capabilities of {}: '{}' allows no length of a page from 1 to {}", spec.id,
+                                condition.text(), kLargestSize));
+  return lengths;
+}
+
 /// The name in "profile == 'NAME'".
 std::string profile_in(const Spec& spec, const Expression& condition) {
   const std::string& text = condition.text();
@@ -113,6 +129,8 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
       any_thread_ = holds_with("any_thread", 1);
     } else if (names == std::set<std::string>{"hidden_nan"}) {
       hidden_nan_ = holds_with("hidden_nan", 1);
+    } else if (names == std::set<std::string>{"page"}) {
+      page_lengths_ = page_lengths_in(spec, condition);
     } else if (names.count("profile")) {
       profile_ = profile_in(spec, condition);
     } else if (names.size() == 1 && !spec.size(*names.begin()) && !spec.parameter(*names.begin()) &&
@@ -136,7 +154,7 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
           throw SpecError(
               fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'batch', "
                           "'heads', 'groups', "
-                          "'align', 'deterministic', 'any_thread', 'hidden_nan' nor 'profile'",
+                          "'align', 'deterministic', 'any_thread', 'hidden_nan', 'page' nor 'profile'",
                           spec.id, name));
       conditions_.push_back(condition);
     }

@@ -76,18 +76,20 @@ private:
 
 /// "head 3 of a batch of 2 x 4 (2 groups): ".
 std::string name_of_head(std::size_t p, const Kernel& kernel, const Batch& batch) {
-  if (!kernel.packed())
+  if (kernel.ragged_sizes().empty())
     return fmt::format("head {} of a batch of {} x {} ({} groups): ", p, batch.batch, batch.heads, batch.groups);
   const auto heads = static_cast<std::size_t>(batch.heads);
   std::string lengths;
-  for (const auto& size : kernel.token_sizes()) {
+  for (const auto& size : kernel.ragged_sizes()) {
     std::vector<Index> each;
     for (std::size_t first = 0; first < batch.problems.size(); first += heads)
       each.push_back(batch.problems[first].sizes.at(size));
     lengths += fmt::format("{}{} = {}", lengths.empty() ? "" : "; ", size, fmt::join(each, ", "));
   }
-  return fmt::format("head {} of sequence {} among {} that are packed ({}), {} heads in {} groups: ", p % heads,
-                     p / heads, batch.batch, lengths, heads, batch.groups);
+  return fmt::format("head {} of sequence {} among {} that are {} ({}), {} heads in {} groups: ", p % heads, p / heads,
+                     batch.batch,
+                     kernel.packed() ? "packed" : fmt::format("in pages of {}", page_length(kernel, batch)), lengths,
+                     heads, batch.groups);
 }
 
 class Judge {

@@ -5,8 +5,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <limits>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -18,12 +22,20 @@ namespace {
 
 bool is_tokens(const Kernel& kernel, const std::string& size) { return kernel.spec->size(size)->tokens; }
 
-/// Whether the heads stand behind the tokens: in tensors [tokens, width] under bnhd, in all that begin with tokens
-/// under thd.
+bool is_one_of(const std::vector<std::string>& sizes, const std::string& size) {
+  return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
+}
+
+bool is_paged(const Kernel& kernel, const TensorDeclaration& tensor) {
+  return kernel.paged() && !tensor.shape.empty() && is_one_of(kernel.paged_sizes(), tensor.shape[0]);
+}
+
+/// Whether the heads stand behind the tokens: in tensors [tokens, width] under bnhd and pkv, in all that begin with
+/// tokens under thd, in all that are paged.
 bool heads_behind_tokens(const Kernel& kernel, const TensorDeclaration& tensor) {
   if (tensor.shape.empty() || !is_tokens(kernel, tensor.shape[0])) return false;
-  if (kernel.packed()) return true;
-  return kernel.info.layout == "bnhd" && !tensor.state && tensor.shape.size() == 2 &&
+  if (kernel.packed() || is_paged(kernel, tensor)) return true;
+  return (kernel.info.layout == "bnhd" || kernel.paged()) && !tensor.state && tensor.shape.size() == 2 &&
          !is_tokens(kernel, tensor.shape[1]);
 }
 
@@ -48,11 +60,44 @@ std::vector<Index> offsets_of(const std::string& size, const Batch& batch) {
   return offsets;
 }
 
+/// Where the rows of each sequence lie under layout pkv.
+struct Pages {
+  Index length = 1;                    // rows of a page
+  Index count = 0;                     // pages in the pool; some belong to no sequence
+  std::vector<std::vector<Index>> of;  // by sequence, in the order of its rows
+
+  Index slot(Index sequence, Index row) const {
+    return of[static_cast<std::size_t>(sequence)][static_cast<std::size_t>(row / length)] * length + row % length;
+  }
+};
+
+/// Pages in an order that is not that of the sequences, the same for equal batches.
+Pages pages_of(const std::string& size, const Kernel& kernel, const Batch& batch) {
+  Pages pages;
+  pages.length = page_length(kernel, batch);
+  for (Index b = 0; b < batch.batch; ++b)
+    pages.of.emplace_back(static_cast<std::size_t>((sizes_of(batch, b).at(size) + pages.length - 1) / pages.length));
+  for (const auto& sequence : pages.of) pages.count += static_cast<Index>(sequence.size());
+  pages.count += 1 + pages.count / 4;
+  std::vector<Index> order(static_cast<std::size_t>(pages.count));
+  std::iota(order.begin(), order.end(), Index{0});
+  std::mt19937_64 random(static_cast<std::uint64_t>(pages.count));
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  std::size_t next = 0;
+  for (auto& sequence : pages.of)
+    for (Index& page : sequence) page = order[next++];
+  return pages;
+}
+
 std::vector<Index> shape_in_call(const TensorDeclaration& tensor, const Kernel& kernel, const Batch& batch) {
   std::vector<Index> shape = shape_of(tensor, sizes_of(batch, 0));
   if (!kernel.batched()) return shape;
   const Index heads = heads_of(tensor, batch);
-  if (heads_behind_tokens(kernel, tensor)) {
+  if (is_paged(kernel, tensor)) {
+    const Pages pages = pages_of(tensor.shape[0], kernel, batch);
+    shape[0] = pages.count;
+    shape.insert(shape.begin() + 1, {pages.length, heads});
+  } else if (heads_behind_tokens(kernel, tensor)) {
     shape.insert(shape.begin() + 1, heads);
     if (kernel.packed())
       shape[0] = offsets_of(tensor.shape[0], batch).back();
@@ -68,15 +113,18 @@ std::vector<Index> shape_in_call(const TensorDeclaration& tensor, const Kernel& 
 template <class F>
 void each_element(const TensorDeclaration& tensor, const Kernel& kernel, const Batch& batch, F&& visit) {
   const Index heads = heads_of(tensor, batch), per_head = batch.heads / heads;
+  const Pages pages = is_paged(kernel, tensor) ? pages_of(tensor.shape[0], kernel, batch) : Pages{};
   Index rows = 0;  // of the entries before, in front of the axis of heads
   for (Index b = 0; b < batch.batch; ++b) {
     const auto shape = shape_of(tensor, sizes_of(batch, b));
     const Index in_front = heads_behind_tokens(kernel, tensor) ? shape[0] : 1;
     const Index size = count(shape), behind = in_front == 0 ? 0 : size / in_front;
     for (Index h = 0; h < heads; ++h)
-      for (Index i = 0; i < size; ++i)
+      for (Index i = 0; i < size; ++i) {
+        const Index row = pages.count > 0 ? pages.slot(b, i / behind) : rows + i / behind;
         visit(static_cast<std::size_t>(b * batch.heads + h * per_head), static_cast<std::size_t>(i),
-              static_cast<std::size_t>(((rows + i / behind) * heads + h) * behind + i % behind));
+              static_cast<std::size_t>((row * heads + h) * behind + i % behind));
+      }
     rows += in_front;
   }
 }
@@ -98,6 +146,14 @@ InputTensor input_tensor(const std::string& name, const TensorDeclaration& decla
   std::vector<double> values(static_cast<std::size_t>(count(shape)));
   std::vector<const double*> given;
   for (std::size_t p = 0; p < batch.problems.size(); ++p) given.push_back(of(p).values.data());
+  if (is_paged(kernel, declared)) {  // slots that belong to no sequence keep rows of earlier ones
+    const auto& earlier = of(0).values;
+    const bool hidden_nan = kernel.capabilities.hidden_nan().value_or(false);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = hidden_nan        ? std::numeric_limits<double>::quiet_NaN()
+                  : earlier.empty() ? 0
+                                    : earlier[earlier.size() - 1 - i % earlier.size()];
+  }
   each_element(declared, kernel, batch,
                [&](std::size_t problem, std::size_t i, std::size_t at) { values[at] = given[problem][i]; });
   return encoded(name, dtype_of(declared, profile), shape, values);
@@ -116,15 +172,16 @@ std::vector<std::pair<std::string, const TensorDeclaration*>> results_of(const K
   return results;
 }
 
-/// Why sequences of unequal lengths cannot be packed into the tensors that the kernel may be given; empty where they
-/// can.
-std::string not_packable(const Kernel& kernel) {
+/// Why the kernel's layout cannot hold sequences of unequal lengths in the tensors that the kernel may be given; empty
+/// where it can.
+std::string not_ragged(const Kernel& kernel) {
   if (kernel.token_sizes().empty()) return "it has no axis of tokens";
+  if (kernel.ragged_sizes().empty()) return "its outputs have every axis of tokens";
   for (const auto* tensors : {&kernel.spec->inputs, &kernel.spec->outputs})
     for (const auto& tensor : *tensors) {
       if (tensor.optional && !kernel.capabilities.gives(tensor.name)) continue;
       for (std::size_t axis = 1; axis < tensor.shape.size(); ++axis)
-        if (is_tokens(kernel, tensor.shape[axis]))
+        if (is_one_of(kernel.ragged_sizes(), tensor.shape[axis]))
           return fmt::format(
               "'{}' [{}] has an axis of tokens that is not its first{}", tensor.name, fmt::join(tensor.shape, ", "),
               tensor.optional ? fmt::format("; a kernel without it says '{} == false'", tensor.name) : "");
@@ -153,9 +210,20 @@ void check_layout(const Kernel& kernel) {
   if (std::find(kLayouts.begin(), kLayouts.end(), kernel.info.layout) == kLayouts.end())
     throw InvalidCandidate(
         fmt::format("layout '{}' is not known; allowed: {}", kernel.info.layout, fmt::join(kLayouts, ", ")));
-  if (!kernel.packed()) return;
-  if (const std::string why = not_packable(kernel); !why.empty())
-    throw InvalidCandidate(fmt::format("{} cannot be packed, as layout 'thd' asks for: {}", kernel.spec->id, why));
+  if (!kernel.packed() && !kernel.paged()) return;
+  if (kernel.paged() && kernel.is_gradient())
+    throw InvalidCandidate(fmt::format("{}: gradients have no layout 'pkv'", kernel.spec->id));
+  if (const std::string why = not_ragged(kernel); !why.empty())
+    throw InvalidCandidate(fmt::format("{} cannot be {}, as layout '{}' asks for: {}", kernel.spec->id,
+                                       kernel.packed() ? "packed" : "paged", kernel.info.layout, why));
+}
+
+Index page_length(const Kernel& kernel, const Batch& batch) {
+  const auto& lengths = kernel.capabilities.page_lengths();
+  Index rows = 0;
+  for (Index b = 0; b < batch.batch; ++b)
+    for (const auto& size : kernel.paged_sizes()) rows += sizes_of(batch, b).at(size);
+  return lengths[static_cast<std::size_t>(rows) % lengths.size()];
 }
 
 Request assemble(const Batch& batch, const Kernel& kernel, const golden::Profile& profile) {
@@ -178,6 +246,19 @@ Request assemble(const Batch& batch, const Kernel& kernel, const golden::Profile
       const auto offsets = offsets_of(size, batch);
       request.inputs.push_back(
           encoded("offsets." + size, DType::i64, {batch.batch + 1}, {offsets.begin(), offsets.end()}));
+    }
+  if (kernel.paged())
+    for (const auto& size : kernel.paged_sizes()) {
+      const Pages pages = pages_of(size, kernel, batch);
+      std::size_t widest = 1;
+      for (const auto& sequence : pages.of) widest = std::max(widest, sequence.size());
+      std::vector<double> table(pages.of.size() * widest), lengths;
+      for (std::size_t b = 0; b < pages.of.size(); ++b) {
+        std::copy(pages.of[b].begin(), pages.of[b].end(), table.begin() + static_cast<std::ptrdiff_t>(b * widest));
+        lengths.push_back(static_cast<double>(sizes_of(batch, static_cast<Index>(b)).at(size)));
+      }
+      request.inputs.push_back(encoded("pages." + size, DType::i64, {batch.batch, static_cast<Index>(widest)}, table));
+      request.inputs.push_back(encoded("lengths." + size, DType::i64, {batch.batch}, lengths));
     }
   for (const auto& [name, declared] : results_of(kernel, first))
     request.outputs.push_back({name, dtype_of(*declared, profile), shape_in_call(*declared, kernel, batch)});

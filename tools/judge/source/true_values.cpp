@@ -158,7 +158,8 @@ void add_shared_gradients(std::vector<TrueProblem>& judged, const Spec& spec, co
 
 std::string key_of(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile) {
   return fmt::format("{};{};{};{}", golden::query(c, profile.name), kernel.is_gradient() ? "gradient" : "value",
-                     unstable_form(kernel), kernel.packed() ? kernel.info.form + ";" + kernel.capabilities.text() : "");
+                     unstable_form(kernel),
+                     kernel.ragged_sizes().empty() ? "" : kernel.info.form + ";" + kernel.capabilities.text());
 }
 
 }  // namespace
@@ -217,11 +218,11 @@ std::vector<Index> TrueProblem::place(const Spec& spec, const std::string& resul
 
 namespace {
 
-/// The cases of a batch, entry by entry; where the kernel packs sequences, entries after the first are shorter, empty
-/// or have one token, as far as the kernel can do that.
+/// The cases of a batch, entry by entry; where the layout allows it, entries after the first are shorter, empty or have
+/// one token, as far as the kernel can do that.
 std::vector<golden::Case> problems_of(const golden::Case& c, const Kernel& kernel) {
   auto problems = golden::problems_of(c);
-  if (!kernel.packed()) return problems;
+  if (kernel.ragged_sizes().empty()) return problems;
   const auto length = [&](const SizeSpec& size, Index entry) {
     const Index n = c.sizes.at(size.name), least = std::min<Index>(n, 1);
     switch (entry) {
@@ -234,7 +235,7 @@ std::vector<golden::Case> problems_of(const golden::Case& c, const Kernel& kerne
   };
   for (std::size_t p = 0; p < problems.size(); ++p) {
     Sizes sizes = c.sizes;
-    for (const auto& name : kernel.token_sizes())
+    for (const auto& name : kernel.ragged_sizes())
       sizes[name] = length(*c.spec->size(name), static_cast<Index>(p) / c.grid->heads);
     try {
       check_sizes(*c.spec, sizes, c.parameters);

@@ -63,7 +63,10 @@ def check(
         layout: axes of the tensors. "nd": [row, column], one head. "bhnd": [batch, head, row, column]. "bnhd":
             [batch, row, head, column]. "thd": [row, head, column], sequences of unequal lengths packed one after the
             other, with one more argument offsets={"n": array}: sequence b is rows offsets["n"][b] to
-            offsets["n"][b + 1] - 1.
+            offsets["n"][b + 1] - 1. "pkv": keys and values are [page, row in page, head, column], all else as under
+            "bnhd", with two more arguments, pages={"s": array [sequence, page]} and lengths={"s": array}: row j of
+            sequence b is row j % page of page pages["s"][b, j // page]; capabilities="page == 64" says how long pages
+            are.
         like: library whose arrays are passed and returned: "numpy" (bfloat16 is ml_dtypes.bfloat16), "torch", "jax" or
             "cupy".
         device: device of `like`, as in "cuda"; arrays are copied there. None: the CPU, without a copy.
@@ -214,7 +217,7 @@ def _judge(
         raise UsageError(f"sizes={sizes!r}; expected 'small' or 'real'")
     arrays = framework(like, device)
     arrays.require(storage)
-    judged = Kernel(page, kernel, vjp, arrays, layout == "thd", seed)
+    judged = Kernel(page, kernel, vjp, arrays, layout, seed)
     fixed = {**(params or {}), **(conventions or {})}
     for tensor in page["outputs"]:
         if differentiated and fixed.get(tensor["name"]) is False:

@@ -23,6 +23,7 @@ from attest.native import UsageError
 KEPT = 4  # answers of the last calls that are watched for later writes
 SAMPLED = 256  # answers of all calls that are looked at again at the end of the run
 SAMPLED_BYTES = 64 << 20  # of memory that these may hold
+RAGGED = {"thd": ("offsets",), "pkv": ("pages", "lengths")}  # arguments of layouts whose sequences differ in length
 
 
 class Refused(Exception):
@@ -141,13 +142,13 @@ class Kernel:
         function: Callable,
         vjp: Callable | None,
         framework: NumPy,
-        packed: bool = False,
+        layout: str = "nd",
         seed: int = 1,
     ):
         self.page, self.function, self.vjp, self.framework = page, function, vjp, framework
-        offsets = ("offsets",) if packed else ()
-        self.signature = Signature(function, page, offsets)
-        self.vjp_signature = Signature(vjp, page, ("cotangents", *offsets)) if vjp else None
+        self.ragged = RAGGED.get(layout, ())
+        self.signature = Signature(function, page, self.ragged)
+        self.vjp_signature = Signature(vjp, page, ("cotangents", *self.ragged)) if vjp else None
         self.outputs = [tensor["name"] for tensor in page["outputs"]]
         self.optional_outputs = [tensor["name"] for tensor in page["outputs"] if tensor["optional"]]
         self.seconds = 0.0  # inside the kernel
@@ -224,9 +225,9 @@ class Kernel:
         function = self.function if reading == "value" or self.vjp is None else self.vjp
         signature = self.signature if reading == "value" or self.vjp is None else self.vjp_signature
         accepted = {name: value for name, value in parameters.items() if signature.takes(name)}
-        tensors = {name: x for name, x in given.items() if not name.startswith(("cotangent.", "offsets."))}
-        if offsets := {name.removeprefix("offsets."): x for name, x in given.items() if name.startswith("offsets.")}:
-            accepted["offsets"] = offsets
+        tensors = {name: x for name, x in given.items() if "." not in name}
+        for word in self.ragged:
+            accepted[word] = {size: x for kind, _, size in (name.partition(".") for name in given) if kind == word}
         start = time.perf_counter()
         try:
             if reading == "value":

@@ -47,6 +47,8 @@ public:
   bool takes(const std::vector<std::string>& inputs) const;  // "mask == false": an optional input it cannot be given
   /// "hidden_nan == true": tensors may hold NaN and infinities where a mask hides them; nothing: not said.
   std::optional<bool> hidden_nan() const { return hidden_nan_; }
+  /// "page == 64": the lengths of pages that it is given under layout pkv.
+  const std::vector<Index>& page_lengths() const { return page_lengths_; }
   /// "profile == 'tf32'": what it is judged by unless told otherwise.
   const std::optional<std::string>& profile() const { return profile_; }
   const std::string& text() const { return text_; }
@@ -59,6 +61,7 @@ private:
   bool deterministic_ = true;
   bool any_thread_ = true;
   std::optional<bool> hidden_nan_;
+  std::vector<Index> page_lengths_{16, 1, 64};
   std::optional<std::string> profile_;
   std::string text_;
 };

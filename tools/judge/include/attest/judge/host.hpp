@@ -13,7 +13,7 @@
 namespace attest::judge {
 
 /// How a call lays tensors out; attest_kernel.h says what each means.
-inline constexpr std::array<const char*, 4> kLayouts{"nd", "bhnd", "bnhd", "thd"};
+inline constexpr std::array<const char*, 5> kLayouts{"nd", "bhnd", "bnhd", "thd", "pkv"};
 
 /// One row of a candidate's kernel table.
 struct KernelInfo {

@@ -23,7 +23,10 @@ struct Kernel {
   const golden::Profile& profile() const;  // by which it is judged unless told otherwise
   bool batched() const { return info.layout != "nd"; }
   bool packed() const { return info.layout == "thd"; }
-  std::vector<std::string> token_sizes() const;  // of the equation
+  bool paged() const { return info.layout == "pkv"; }
+  std::vector<std::string> token_sizes() const;   // of the equation
+  std::vector<std::string> paged_sizes() const;   // token sizes that no output has: under pkv their rows lie in pages
+  std::vector<std::string> ragged_sizes() const;  // in which the sequences of a batch may differ
 };
 
 }  // namespace attest::judge

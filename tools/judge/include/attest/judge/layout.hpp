@@ -22,8 +22,11 @@ struct Batch {
   Index batch = 1, heads = 1, groups = 1;
 };
 
+/// Rows of a page under layout pkv: one of the lengths that the kernel allows, the same for equal batches.
+Index page_length(const Kernel& kernel, const Batch& batch);
+
 /// The call of a kernel with a batch: tensors encoded in the profile's formats and laid out as the kernel's layout says
-/// (attest_kernel.h), offsets of packed sequences, cotangents of a gradient kernel, parameters.
+/// (attest_kernel.h), offsets of packed sequences, tables of pages, cotangents of a gradient kernel, parameters.
 Request assemble(const Batch& batch, const Kernel& kernel, const golden::Profile& profile);
 
 /// The results of each problem of the batch, decoded from the bytes of a response to that request.
