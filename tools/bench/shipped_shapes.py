@@ -48,7 +48,7 @@ def paged(mistake=""):
             used = -(-length // k.shape[1])
             table = pages["s"][b, :used]
             if mistake == "page table off by one":
-                table = torch.cat([table[1:], table[:1]])
+                table = torch.cat([table[1:], table[-1:]])
             keys, values = (x[table].flatten(0, 1)[:length].transpose(0, 1)[None] for x in (k, v))
             seen = torch.ones(q.shape[1], length, dtype=bool).tril(length - q.shape[1]) if causal else None
             one = q[b : b + 1].transpose(1, 2)
@@ -102,7 +102,7 @@ def main():
     for shape in SHAPES:
         for make, mistakes in MISTAKES.items():
             for mistake in ["", *mistakes]:
-                if given.only in f"{shape}, {mistake or 'right'}":
+                if given.only in f"{shape}, {make.__name__}, {mistake or 'right'}":
                     all_right &= judged(shape, make, mistake, given.strength)
     return 0 if all_right else 1
 

@@ -15,6 +15,7 @@ namespace attest::judge {
 namespace {
 
 constexpr std::size_t kTogether = 16;        // settings whose true values are computed at once
+constexpr std::size_t kShownOfLarge = 3;     // problems of a batch at real sizes that are tried with every fault
 constexpr std::size_t kMostNotVisited = 20;  // combinations that a report names
 
 /// The array in another shape of as many axes, repeated along those where it has one element; nothing where it does not
@@ -247,8 +248,11 @@ struct Run {
         if (!truth) continue;
         judged.push_back(s);
         if (!judge.judge(*truth)) failed.push_back(s);
-        if (!kernel.is_gradient() && !shown.vacuity().too_little.empty())
-          shown.add(truth->drawn.problems[truth->judged[0].at], truth->judged[0]);
+        // There are few settings at real sizes, each with many problems.
+        const std::size_t looked_at = std::min<std::size_t>(truth->judged.size(), real ? kShownOfLarge : 1);
+        for (std::size_t j = 0; j < looked_at; ++j)
+          if (!kernel.is_gradient() && !shown.vacuity().too_little.empty())
+            shown.add(truth->drawn.problems[truth->judged[j].at], truth->judged[j]);
       }
     }
     count_combinations(*regimes, judged, all_drawn, counts);

@@ -442,18 +442,23 @@ struct Regimes::Maker {
     const auto set_highest = [&](std::size_t axis) {
       setting.level[axis] = static_cast<int>(regimes.axes_[axis].levels.size()) - 1;
     };
-    double needed = little;
-    for (const std::size_t one : axes)
+    double needed = little, alone = 0;  // by every two levels, by each level beside the lowest of all others
+    for (const std::size_t one : axes) {
+      set_highest(one);
+      alone = std::max(alone, work(setting));
+      setting.level[one] = -1;
       for (const std::size_t other : axes) {
         set_highest(one), set_highest(other);
         needed = std::max(needed, kRoom * work(setting));
         setting.level[one] = setting.level[other] = -1;
       }
+    }
     const double smallest = work(setting);
     if (const double largest = real() ? most : kMostOfSmallest; smallest > largest)
       throw SpecError(fmt::format("{}: {}, and the smallest that '{}' allows takes {:.1e}; at most {:.0e} are judged",
                                   spec.id, name, kernel.capabilities.text(), smallest, largest));
-    const double limit = std::max(std::min(needed, most), real() ? 0 : kSmallest * smallest);
+    const double limit =
+        std::max(std::min(needed, most), real() ? 0 : std::max(kSmallest * smallest, std::min(alone, kMostOfSmallest)));
     regimes.rules_.push_back({name, axes, [work, limit](const Setting& one) { return work(one) <= limit; }, true});
   }
 };

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kManyCases = 12;       // from which on a fault without effect is one that cannot occur
 constexpr std::size_t kMostDistinct = 1000;  // different expected values that are counted
+constexpr double kNoEffect = 1e-6;           // largest error / bound of a fault without effect, of rounding in binary64
 constexpr double kBetrayed = 2;              // error / bound of a fault that an element betrays, whatever rounding adds
 constexpr double kMostNan = 0.5;             // share of expected values that are NaN
 constexpr Index kFewestDistinct = 3;         // values: two are a pattern that a constant per row may have
@@ -103,11 +104,13 @@ Vacuity Shown::vacuity() const {
   Vacuity v = sums_;
   const double elements = std::max<double>(static_cast<double>(v.elements), 1);
   v.distinct = static_cast<Index>(distinct_.size());
+  // In binary64 a fault's own rounding may take all of the bound.
+  const double no_effect = profile_.units[reference::kAccumulate] > 0x1p-40 ? kNoEffect : 1;
   v.nan_share /= elements, v.zeros_differ /= elements, v.mean_differs /= elements;
   for (std::size_t k = 0; k < most_.size(); ++k) {
     const Fault& fault = spec_.faults[k];
     // Without any effect on many cases, it is excluded by what the kernel declared: no mask, another feature map.
-    if (!counts(fault) || (most_[k] == 0 && cases_ >= kManyCases)) continue;
+    if (!counts(fault) || (most_[k] <= no_effect && cases_ >= kManyCases)) continue;
     ++v.faults;
     if (most_[k] >= kBetrayed)
       ++v.faults_shown;

@@ -227,7 +227,7 @@ class Kernel:
         accepted = {name: value for name, value in parameters.items() if signature.takes(name)}
         tensors = {name: x for name, x in given.items() if "." not in name}
         for word in self.ragged:
-            accepted[word] = {size: x for kind, _, size in (name.partition(".") for name in given) if kind == word}
+            accepted[word] = {name[len(word) + 1 :]: x for name, x in given.items() if name.startswith(word + ".")}
         start = time.perf_counter()
         try:
             if reading == "value":
