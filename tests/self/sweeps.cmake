@@ -31,7 +31,7 @@ set_tests_properties(
 # The mutation score of every equation; the full thousand seeds are for `attest mutants` by hand.
 add_test(
   NAME mutation_score
-  COMMAND ${record} ${records}/mutation_score.txt ${sweep} $<TARGET_FILE:attest-cli> mutants --seeds 40
+  COMMAND ${record} ${records}/mutation_score.txt ${sweep} $<TARGET_FILE:attest-cli> mutants --seeds 40 --strength 1
 )
 set_tests_properties(mutation_score PROPERTIES TIMEOUT 900)
 # Batches of heads; of all CUDA kernels by hand: attest check cuda-emulated.

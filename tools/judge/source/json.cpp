@@ -161,7 +161,14 @@ nlohmann::json to_json(const MutantsReport& report) {
                       {"largest_z", o.alarms.largest_z},
                       {"rms_z", o.alarms.rms_z()},
                       {"first", o.alarms.first}});
-  return {{"passed", report.passed()}, {"mutants", mutants}, {"orders", orders}};
+  auto conditions = nlohmann::json::array();
+  for (const auto& one : report.conditions)
+    conditions.push_back({{"equation", one.equation},
+                          {"profile", one.profile},
+                          {"kernels", one.kernels},
+                          {"killed", one.killed},
+                          {"survived", one.survived}});
+  return {{"passed", report.passed()}, {"mutants", mutants}, {"orders", orders}, {"conditions", conditions}};
 }
 
 }  // namespace attest::judge
