@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "attest/golden/files.hpp"
+#include "attest/golden/widths.hpp"
 #include "attest/judge/glob.hpp"
 #include "commands.hpp"
 
@@ -28,6 +29,8 @@ int golden_regenerate(const std::optional<std::filesystem::path>& into, const st
   if (error) throw std::runtime_error(fmt::format("{}: {}", folder.string(), error.message()));
   golden::regenerate(chosen, project_folder(), folder, report::progress_bar("certifying"));
   fmt::print("{} equations certified into {}\n", chosen.size(), folder.string());
+  for (const Spec* spec : chosen)
+    for (const auto& form : golden::wide_forms(*spec)) fmt::print(stderr, "Warning: {}: {}\n", spec->id, form.text());
   return 0;
 }
 
