@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace attest::golden {
 namespace {
@@ -22,10 +25,12 @@ Spec without_numeric(const Spec& spec, const std::string& form) {
 
 /// Forms that overflow or cancel are found where the spec does not say so.
 TEST(Widths, AFormThatCancelsIsFound) {
-  for (const auto& [id, form] : {std::pair("attention.softmax", "direct"),
-                                 {"positional.sinusoidal", "rotation"},
-                                 {"infini.memory_update_delta", "affine_scan"},
-                                 {"positional.rotary", "composed"}}) {
+  const std::vector<std::pair<std::string, std::string>> forms{{"attention.softmax", "direct"},
+                                                               {"positional.sinusoidal", "rotation"},
+                                                               {"infini.memory_update_delta", "affine_scan"},
+                                                               {"positional.rotary", "composed"}};
+  for (const auto& one_of : forms) {
+    const std::string &id = one_of.first, &form = one_of.second;
     const auto names = [&](const std::vector<WideForm>& wide) {
       return std::count_if(wide.begin(), wide.end(), [&](const WideForm& one) { return one.worst.form == form; });
     };
