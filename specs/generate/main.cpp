@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// specgen SPECS_DIR OUT_DIR: validates every spec and derives from it what the other rooms compile against:
+// specgen SPECS_DIR OUT_DIR LAW...: validates every spec, which may claim those laws, and derives from it what the
+// other rooms compile against:
 //   contract/attest/spec/<family>/<stem>.hpp   In<T>, Out<T> and how to fill them
 //   contract/attest/choice/<choices>.hpp       the enumeration of one list of choices
 //   specs.cpp                                  the specs and their reasons, for attest::specs() and attest::reasons()
@@ -342,6 +343,14 @@ std::vector<Spec> read_specs(const fs::path& root, const Reasons& reasons) {
   return specs;
 }
 
+/// Every law that a spec claims is one of tests/laws.
+void check_laws(const Spec& spec, const std::vector<std::string>& laws) {
+  for (std::size_t i = 0; i < spec.laws.size(); ++i)
+    if (const auto& law = spec.laws[i].law; std::find(laws.begin(), laws.end(), law) == laws.end())
+      throw SpecError(fmt::format("specs/{}/{}.toml: laws[{}]: no law is called '{}'{}; those of tests/laws: {}",
+                                  spec.family(), spec.stem(), i, law, near_names(law, laws), fmt::join(laws, ", ")));
+}
+
 std::vector<Spec> with_backend(const std::vector<Spec>& specs, const std::string& backend) {
   std::vector<Spec> found;
   for (const auto& spec : specs)
@@ -360,13 +369,14 @@ void write_contracts(const std::vector<Spec>& specs, const fs::path& out) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 3) {
-    std::cerr << "usage: specgen SPECS_DIR OUT_DIR\n";
+  if (argc < 3) {
+    std::cerr << "usage: specgen SPECS_DIR OUT_DIR LAW...\n";
     return 2;
   }
   const fs::path root = argv[1], out = argv[2];
   const std::string reasons = read_spec_file(root, "reasons.toml");
   const std::vector<Spec> specs = read_specs(root, parse_reasons(reasons));
+  for (const auto& spec : specs) check_laws(spec, {argv + 3, argv + argc});
   write_contracts(specs, out);
   for (const auto& spec : specs) {
     write(out / "reference" / (spec.id + ".cpp"), reference_unit(spec));

@@ -109,6 +109,7 @@ void parse_identity(Table& at, const std::string& path, Spec& spec) {
 }
 
 SizeSpec size(Table at) {
+  at.only({"name", "range", "tokens", "meaning"});
   SizeSpec size;
   size.name = at.string("name");
   if (!is_identifier(size.name)) at.fail(fmt::format("size name '{}' is not an identifier", size.name));
@@ -150,6 +151,7 @@ TensorDeclaration tensor(Table& at, const Spec& spec) {
 }
 
 TensorDeclaration input(Table at, const Spec& spec) {
+  at.only({"name", "meaning", "shape", "type", "per", "state", "optional", "role", "draw"});
   TensorDeclaration input = tensor(at, spec);
   switch (input.element) {
     case Element::real: input.role = role_of(at, {{"bias", Role::bias}}, spec.inputs); break;
@@ -163,12 +165,14 @@ TensorDeclaration input(Table at, const Spec& spec) {
 }
 
 TensorDeclaration output(Table at, const Spec& spec) {
+  at.only({"name", "meaning", "shape", "type", "per", "state", "optional"});
   TensorDeclaration output = tensor(at, spec);
   at.finish();
   return output;
 }
 
 ParameterDeclaration parameter(Table at, const Spec& spec) {
+  at.only({"name", "meaning", "type", "role", "choices", "default", "default_text"});
   ParameterDeclaration parameter;
   parameter.name = at.string("name");
   if (!is_identifier(parameter.name)) at.fail(fmt::format("parameter name '{}' is not an identifier", parameter.name));
@@ -221,6 +225,7 @@ void parse_interface(Table& at, Spec& spec) {
 
 void parse_forms(Table& at, Spec& spec) {
   for (auto& form_at : at.tables("forms")) {
+    form_at.only({"name", "meaning", "numeric", "kernel", "when"});
     FormDeclaration form;
     form.name = form_at.string("name");
     if (!is_identifier(form.name)) form_at.fail(fmt::format("form name '{}' is not an identifier", form.name));
@@ -240,6 +245,7 @@ void parse_forms(Table& at, Spec& spec) {
 
 void parse_constraints(Table& at, Spec& spec) {
   for (auto& constraint_at : at.tables("constraints")) {
+    constraint_at.only({"label", "text", "require"});
     Constraint constraint;
     constraint.label = constraint_at.string("label");
     constraint.text = constraint_at.string("text");
@@ -256,6 +262,7 @@ void parse_constraints(Table& at, Spec& spec) {
 
 void parse_laws(Table& at, Spec& spec) {
   for (auto& law_at : at.tables("laws")) {
+    law_at.only({"law", "of", "along", "when", "note"});
     LawClaim law;
     law.law = law_at.string("law");
     law.of = law_at.strings("of");
@@ -303,6 +310,7 @@ VectorGroup::Entry entry(Table at, const Spec& spec) {
 }
 
 VectorGroup group(Table at, const Spec& spec) {
+  at.only({"flag", "exact", "with", "same_bits", "fill", "cases"});
   VectorGroup group;
   group.flag = at.string("flag");
   if (spec.group(group.flag)) at.fail(fmt::format("flag '{}' has a group already; add its cases there", group.flag));
@@ -338,6 +346,7 @@ void parse_cases(Table& at, const Reasons& reasons, Spec& spec) {
 }
 
 Fault fault(Table at, const Reasons& reasons, const Spec& spec) {
+  at.only({"name", "change", "seen", "equivalent", "numeric", "amplitude", "flag", "hidden"});
   Fault fault;
   fault.name = at.string("name");
   if (!is_identifier(fault.name)) at.fail(fmt::format("fault name '{}' is not an identifier", fault.name));
@@ -353,8 +362,12 @@ Fault fault(Table at, const Reasons& reasons, const Spec& spec) {
   fault.flag = at.string("flag", "");
   if (fault.flag.empty() != !fault.equivalent.empty())
     at.fail(fmt::format("fault '{}' needs either 'flag', the cases that reveal it, or 'equivalent'", fault.name));
-  if (!fault.flag.empty() && !spec.group(fault.flag))
-    at.fail(fmt::format("flag '{}' is not the flag of a [[vectors]] group", fault.flag));
+  if (!fault.flag.empty() && !spec.group(fault.flag)) {
+    std::vector<std::string> flags;
+    for (const auto& group : spec.vectors) flags.push_back(group.flag);
+    at.fail(fmt::format("fault '{}': flag '{}' is not the flag of a [[vectors]] group{}; flags: {}", fault.name,
+                        fault.flag, near_names(fault.flag, flags), fmt::join(flags, ", ")));
+  }
   if (auto hidden = at.table("hidden"))
     for (const auto& profile : hidden->keys()) fault.hidden[profile] = reason(*hidden, profile, reasons);
   at.finish();
@@ -365,6 +378,7 @@ void parse_faults(Table& at, const Reasons& reasons, Spec& spec) {
   for (auto& fault_at : at.tables("faults")) spec.faults.push_back(fault(fault_at, reasons, spec));
   require_unique(at, names_of(spec.faults), "fault");
   for (auto& not_faults_at : at.tables("not_faults")) {
+    not_faults_at.only({"what", "seen", "reason"});
     NotAFault row{not_faults_at.string("what"), not_faults_at.strings("seen"), ""};
     row.reason = reason(not_faults_at, "reason", reasons);
     if (row.reason.empty()) not_faults_at.fail("missing key 'reason'");
@@ -375,6 +389,7 @@ void parse_faults(Table& at, const Reasons& reasons, Spec& spec) {
 
 void parse_costs(Table& at, Spec& spec) {
   for (auto& cost_at : at.tables("costs")) {
+    cost_at.only({"form", "operation", "count", "when"});
     Cost cost{cost_at.string("form"), cost_at.string("operation"), expression(cost_at, cost_at.string("count")),
               cost_at.string("when", "")};
     if (!spec.form(cost.form)) cost_at.fail(fmt::format("'{}' is not a form", cost.form));
@@ -408,6 +423,10 @@ std::vector<Statement> statements(Table& at, const Reasons& reasons, const Spec&
                                   std::string_view name, std::string_view meaning) {
   std::vector<Statement> result;
   for (auto& one : at.tables(key)) {
+    if (key == "errata")
+      one.only({name, meaning, "right", "shown", "reason"});
+    else
+      one.only({name, meaning, "shown", "reason"});
     Statement statement;
     statement.name = one.string(name);
     statement.meaning = one.string(meaning);
@@ -433,6 +452,7 @@ std::vector<Statement> statements(Table& at, const Reasons& reasons, const Spec&
 /// Forms left out, invariants, errata and claims: the names of catalogue.toml with their evidence.
 void parse_statements(Table& at, const Reasons& reasons, Spec& spec) {
   for (auto& not_taken_at : at.tables("not_taken")) {
+    not_taken_at.only({"name", "reason"});
     NotTaken form{not_taken_at.string("name"), reason(not_taken_at, "reason", reasons)};
     if (form.reason.empty()) not_taken_at.fail("missing key 'reason'");
     if (spec.form(form.name)) not_taken_at.fail(fmt::format("'{}' is a form", form.name));
@@ -456,6 +476,10 @@ Reasons parse_reasons(std::string_view text) {
 Spec parse_spec(std::string_view text, const std::string& path, const Reasons& shared) {
   const auto root = toml_of(text, path);
   Table at(root, path, "");
+  at.only({"id",        "title",      "about",           "formula",    "source",     "notes",       "reasons",
+           "sizes",     "inputs",     "outputs",         "parameters", "forms",      "constraints", "laws",
+           "gradient",  "vectors",    "no_exact_family", "faults",     "not_faults", "costs",       "backends",
+           "not_taken", "invariants", "errata",          "claims"});
   Spec spec;
   spec.text = text;
   Reasons reasons = shared;

@@ -6,8 +6,10 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,21 +19,28 @@
 
 namespace attest {
 
-/// A TOML table whose keys must all be known: what is not taken is an error.
+/// A TOML table whose keys must all be known: what is not taken is an error. A parser says the keys first, by `only`,
+/// so that a misspelt key is told as such, and not as the absence of the one that was meant.
 class Table {
 public:
   Table(const toml::table& table, std::string path, std::string place)
       : table_(table), path_(std::move(path)), place_(std::move(place)) {}
 
-  [[noreturn]] void fail(const std::string& message) const {
-    const auto line = table_.source().begin.line;
-    throw SpecError(fmt::format("specs/{}:{}: {}{}", path_, line, place_.empty() ? "" : place_ + ": ", message));
+  [[noreturn]] void fail(const std::string& message) const { fail(message, table_.source()); }
+
+  /// The keys that the table may have; `take` takes no other.
+  void only(std::initializer_list<std::string_view> keys) {
+    allowed_.assign(keys.begin(), keys.end());
+    for (const auto& [key, _] : table_)
+      if (!is_allowed(key.str())) unknown(key, allowed_);
   }
 
   std::string string(std::string_view key) {
     const auto* node = take(key);
     if (!node) fail(fmt::format("missing key '{}'", key));
-    return text(*node, key);
+    auto result = text(*node, key);
+    if (result.empty()) fail(fmt::format("'{}' must not be empty", key));
+    return result;
   }
   std::string string(std::string_view key, std::string fallback) {
     const auto* node = take(key);
@@ -82,6 +91,7 @@ public:
     fail(fmt::format("{} '{}' must be one of: {}", key, given, fmt::join(allowed, ", ")));
   }
   const toml::node* take(std::string_view key) {
+    if (!allowed_.empty() && !is_allowed(key)) throw std::logic_error(fmt::format("'{}' is not among the keys", key));
     taken_.insert(std::string(key));
     return table_.get(key);
   }
@@ -92,13 +102,23 @@ public:
   }
   /// Every key must have been taken.
   void finish() const {
-    for (const auto& [key, _] : table_) {
-      if (taken_.count(std::string(key.str()))) continue;
-      fail(fmt::format("unknown key '{}'; allowed: {}", key.str(), fmt::join(taken_, ", ")));
-    }
+    for (const auto& [key, _] : table_)
+      if (!taken_.count(std::string(key.str()))) unknown(key, {taken_.begin(), taken_.end()});
   }
 
 private:
+  [[noreturn]] void fail(const std::string& message, const toml::source_region& source) const {
+    throw SpecError(
+        fmt::format("specs/{}:{}: {}{}", path_, source.begin.line, place_.empty() ? "" : place_ + ": ", message));
+  }
+  [[noreturn]] void unknown(const toml::key& key, const std::vector<std::string>& allowed) const {
+    fail(fmt::format("unknown key '{}'{}; allowed: {}", key.str(), near_names(key.str(), allowed),
+                     fmt::join(allowed, ", ")),
+         key.source());
+  }
+  bool is_allowed(std::string_view key) const {
+    return std::find(allowed_.begin(), allowed_.end(), key) != allowed_.end();
+  }
   std::string text(const toml::node& node, std::string_view key) const {
     if (!node.is_string()) fail(fmt::format("'{}' must be a string", key));
     return **node.as_string();
@@ -106,6 +126,7 @@ private:
 
   const toml::table& table_;
   std::string path_, place_;
+  std::vector<std::string> allowed_;  // empty: any
   std::set<std::string> taken_;
 };
 

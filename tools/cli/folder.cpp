@@ -201,9 +201,9 @@ int emit(const EmitOptions& options) {
     index["cases"].push_back({{"folder", name}, {"query", query}});
   }
   golden::write_file_atomically(options.to / "attest.json", index.dump(2) + "\n");
-  fmt::print("{} cases of {} in profile {} written to {} ({} stored, {} certified now, {} skipped)\n",
-             selection.cases.size(), spec.id, profile.name, options.to.string(), selection.stored, selection.drawn,
-             selection.skipped_cases());
+  fmt::print("{} cases of {} in profile {} written to {}: {} stored, {} certified now; {}\n", selection.cases.size(),
+             spec.id, profile.name, options.to.string(), selection.stored, selection.drawn,
+             report::left_out(selection.left_out));
   return 0;
 }
 

@@ -6,31 +6,41 @@
 #include <memory>
 
 #include "attest/golden/files.hpp"
+#include "attest/golden/widths.hpp"
 #include "attest/judge/glob.hpp"
 #include "commands.hpp"
 
 namespace attest::cli {
 namespace {
 
-int golden_regenerate(const std::optional<std::filesystem::path>& into, const std::string& only) {
+std::vector<const Spec*> equations(const std::string& only) {
   std::vector<const Spec*> chosen;
   for (const auto& [id, spec] : specs())
     if (judge::matches(only, id)) chosen.push_back(&spec);
   if (chosen.empty()) throw UsageError(fmt::format("--only '{}' matches no equation", only));
+  return chosen;
+}
+
+int golden_regenerate(const std::optional<std::filesystem::path>& into, const std::string& only) {
+  const auto chosen = equations(only);
   const auto folder = into.value_or(project_folder() / "golden");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw std::runtime_error(fmt::format("{}: {}", folder.string(), error.message()));
   golden::regenerate(chosen, project_folder(), folder, report::progress_bar("certifying"));
   fmt::print("{} equations certified into {}\n", chosen.size(), folder.string());
+  for (const Spec* spec : chosen)
+    for (const auto& form : golden::wide_forms(*spec)) fmt::print(stderr, "Warning: {}: {}\n", spec->id, form.text());
   return 0;
 }
 
-int golden_verify() {
-  const auto faults = golden::verify(project_folder(), project_folder() / "golden");
+int golden_verify(const std::string& only) {
+  const auto chosen = equations(only);
+  const auto faults = golden::verify(chosen, project_folder(), project_folder() / "golden");
   for (const auto& fault : faults) fmt::print("{}\n", fault);
   if (faults.empty())
-    fmt::print("{} golden files match their manifest, their specs and their sources\n", specs().size());
+    fmt::print("{} golden {} manifest, spec and sources\n", chosen.size(),
+               chosen.size() == 1 ? "file matches its" : "files match their");
   return faults.empty() ? 0 : 1;
 }
 
@@ -49,7 +59,8 @@ void add_golden(CLI::App& app, int& status) {
   regenerate->add_option("--only", line->only, "glob over equations");
   regenerate->callback([&status, line] { status = golden_regenerate(optional_path(line->into), line->only); });
   auto* verify = command->add_subcommand("verify", "Check files, manifest and sources against each other");
-  verify->callback([&status] { status = golden_verify(); });
+  verify->add_option("--only", line->only, "glob over equations");
+  verify->callback([&status, line] { status = golden_verify(line->only); });
 }
 
 }  // namespace attest::cli

@@ -43,12 +43,9 @@ void unmet_conditions(std::istream& question, std::ostream& answer) {
   const auto parameters = parameters_of(spec, asked.at("parameters"));
   json unmet = json::array();
   for (const auto& capabilities : asked.at("capabilities").get<std::vector<std::string>>()) {
-    const judge::Capabilities all(spec, capabilities);  // throws where they cannot be read
-    json first;
-    for (const auto& condition : parse_conditions(capabilities))
-      if (first.is_null() && !judge::Capabilities(spec, condition.text()).allow(spec, sizes, parameters))
-        first = condition.text();
-    unmet.push_back(first);
+    // Throws where they cannot be read.
+    const std::string first = judge::Capabilities(spec, capabilities).unmet(spec, sizes, parameters);
+    unmet.push_back(first.empty() ? json() : json(first));
   }
   answer << unmet.dump() << '\n';
 }

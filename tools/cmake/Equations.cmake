@@ -18,6 +18,15 @@ foreach(spec ${specs})
   endif()
 endforeach()
 
+# Laws that specs may claim: a header each.
+file(
+  GLOB ATTEST_LAWS
+  CONFIGURE_DEPENDS
+  RELATIVE ${PROJECT_SOURCE_DIR}/tests/laws
+  ${PROJECT_SOURCE_DIR}/tests/laws/*.hpp
+)
+list(TRANSFORM ATTEST_LAWS REPLACE "\\.hpp$" "")
+
 # Where specs/README.md tells how a file of a folder is written: "step N of specs/README.md".
 function(attest_step path result)
   file(STRINGS ${PROJECT_SOURCE_DIR}/specs/README.md steps REGEX "^[0-9]+\\. .*${path}")

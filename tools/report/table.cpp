@@ -28,14 +28,15 @@ public:
     fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
   }
 
-  /// Long text in lines of at most 96 columns, indented.
-  void add_wrapped(const std::string& text) {
+  /// Long text in lines of at most 98 columns, the first and the rest indented by so many.
+  void add_wrapped(const std::string& text, std::size_t first = 6, std::size_t rest = 6) {
     std::size_t at = 0;
     while (at < text.size()) {
-      std::size_t end = std::min(text.size(), at + 92);
+      const std::size_t indent = at == 0 ? first : rest;
+      std::size_t end = std::min(text.size(), at + 98 - indent);
       if (end < text.size())
         if (const auto space = text.rfind(' ', end); space != std::string::npos && space > at + 40) end = space;
-      add("      {}\n", text.substr(at, end - at));
+      add("{}{}\n", std::string(indent, ' '), text.substr(at, end - at));
       at = end + (end < text.size() && text[end] == ' ' ? 1 : 0);
     }
   }
@@ -47,6 +48,7 @@ private:
 };
 
 constexpr std::size_t kMostFailures = 3;  // of a kernel that are shown
+constexpr std::size_t kMostReasons = 5;   // for which cases are left out
 
 /// "linear.causal two_level gradient", with the layout where the report has the same in another.
 std::string title(const judge::Row& row, const judge::Report& report) {
@@ -147,21 +149,40 @@ void add_failing_kernels(Text& text, const judge::Report& report) {
 }
 
 void add_sums(Text& text, const judge::Report& report) {
-  int skipped = 0, not_applicable = 0, passed = 0;
+  std::map<std::string, int> reasons;
+  int not_applicable = 0, passed = 0;
   Index elements = 0;
   for (const auto& row : report.rows) {
-    skipped += row.cases.skipped;
+    for (const auto& [reason, cases] : row.cases.left_out) reasons[reason] += cases;
     not_applicable += row.laws.not_applicable;
     elements += row.errors.elements;
     passed += row.status == judge::Status::pass;
   }
   text.add("\n{} {}: {} of {} kernels pass, {} elements compared\n", clipped(report.candidate, 40),
            clipped(report.version, 12), passed, report.rows.size(), elements);
-  text.add("{} golden cases are outside a kernel's precision or capabilities, {} laws did not apply\n", skipped,
-           not_applicable);
+  text.add_wrapped(fmt::format("{}, {} laws did not apply", left_out(reasons), not_applicable), 0, 2);
 }
 
 }  // namespace
+
+std::string left_out(const std::map<std::string, int>& reasons) {
+  std::vector<std::pair<int, std::string>> order;
+  int all = 0;
+  for (const auto& [reason, cases] : reasons) {
+    order.emplace_back(-cases, reason);
+    all += cases;
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<std::string> listed;
+  int others = all;
+  for (const auto& [negative, reason] : order) {
+    if (listed.size() == kMostReasons) break;
+    listed.push_back(fmt::format("{} {}", -negative, reason));
+    others += negative;
+  }
+  if (others > 0) listed.push_back(fmt::format("{} others", others));
+  return fmt::format("{} cases left out{}", all, listed.empty() ? "" : fmt::format(" ({})", fmt::join(listed, ", ")));
+}
 
 std::string exclusions(const judge::Report& report) {
   Text text;

@@ -36,9 +36,9 @@ Thread::Thread() : fiber(std::make_unique<Fiber>()) {}
 Thread::~Thread() = default;
 
 Block::Block()
-    : bytes_(new std::byte[shared_limit]),
-      cells_(static_cast<Cell*>(std::calloc(shared_limit / cell_bytes, sizeof(Cell)))),
-      used_(shared_limit),
+    : bytes_(new std::byte[shared_capacity]),
+      cells_(static_cast<Cell*>(std::calloc(shared_capacity / cell_bytes, sizeof(Cell)))),
+      used_(shared_capacity),
       stacks_(std::make_unique<Stacks>()) {
   if (!cells_) throw std::bad_alloc();
 }
@@ -54,7 +54,7 @@ void Block::run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, vo
   racecheck_ = settings().racecheck;
   random_ = seed;
   if (now_ > 1u << 31) {  // long before the counter wraps, once all records are of the past
-    std::fill_n(cells_.get(), shared_limit / cell_bytes, Cell{});
+    std::fill_n(cells_.get(), shared_capacity / cell_bytes, Cell{});
     for (auto& thread : threads_) thread->known = {};
     now_ = 1;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "attest/cuda/emulated/host.hpp"
+#include "sentence.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +16,20 @@ namespace attest::cuda::emulation {
 
 namespace {
 
+const Device* find_device(int capability) {
+  const auto* const at = std::find_if(devices.begin(), devices.end(),
+                                      [&](const Device& device) { return device.capability == capability; });
+  return at == devices.end() ? nullptr : at;
+}
+
+/// Those that can be emulated, written as "80, 86 or 90".
+struct Capabilities {};
+std::ostream& operator<<(std::ostream& out, Capabilities) {
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    out << (i == 0 ? "" : i + 1 < devices.size() ? ", " : " or ") << devices[i].capability;
+  return out;
+}
+
 constexpr auto single_thread_time = std::chrono::milliseconds(2);
 
 Settings from_environment() {
@@ -22,10 +37,9 @@ Settings from_environment() {
   if (const char* seed = std::getenv("ATTEST_CUDA_SEED")) settings.seed = std::strtoull(seed, nullptr, 10);
   if (const char* check = std::getenv("ATTEST_CUDA_RACECHECK")) settings.racecheck = std::strcmp(check, "0") != 0;
   if (const char* capability = std::getenv("ATTEST_CUDA_EMULATED_CAPABILITY")) {
-    if (std::strcmp(capability, "80") == 0)
-      settings.capability = 80;
-    else if (std::strcmp(capability, "90") != 0)
-      throw Error(std::string("ATTEST_CUDA_EMULATED_CAPABILITY: 80 or 90, not ") + capability);
+    settings.capability = std::atoi(capability);
+    if (std::to_string(settings.capability) != capability || !find_device(settings.capability))
+      throw Error(sentence("ATTEST_CUDA_EMULATED_CAPABILITY: ", Capabilities{}, ", not ", capability));
   }
   return settings;
 }
@@ -44,10 +58,10 @@ void check(const Launch& launch) {
   }
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
     refuse(std::string("a grid of ") + shape(grid) + " blocks");
-  if (launch.shared_bytes > shared_limit) {
+  if (const Device& on = device(); launch.shared_bytes > on.shared_limit) {
     throw Report(ErrorKind::shared_memory, {}, {}, "", 0,
-                 std::string("launch: ") + std::to_string(launch.shared_bytes) +
-                     " bytes of dynamic shared memory; 227 KiB is the limit");
+                 sentence("launch: ", launch.shared_bytes, " bytes of dynamic shared memory; ", on.shared_limit / 1024,
+                          " KiB is the limit of compute capability ", on.capability));
   }
 }
 
@@ -61,6 +75,12 @@ std::vector<std::uint32_t> shuffled_blocks(std::uint64_t count, std::uint64_t se
 }
 
 }  // namespace
+
+const Device& device() {
+  const Device* found = find_device(settings().capability);
+  if (!found) throw Error(sentence("the emulated capability: ", Capabilities{}, ", not ", settings().capability));
+  return *found;
+}
 
 Settings& settings() {
   static Settings of_the_process = from_environment();

@@ -80,9 +80,10 @@ std::uint32_t Block::allocate_static(std::atomic<std::uint32_t>& slot, std::size
                     " bytes; 48 KiB is the limit, more must be dynamic"));
   }
   const std::uint32_t begin = used_, size = aligned(bytes);
-  if (begin + size > shared_limit) {
+  if (const Device& on = device(); begin + size > on.shared_limit) {
     report(ErrorKind::shared_memory, where,
-           sentence(begin + bytes, " bytes of shared memory, static and dynamic; 227 KiB is the limit"));
+           sentence(begin + bytes, " bytes of shared memory, static and dynamic; ", on.shared_limit / 1024,
+                    " KiB is the limit of compute capability ", on.capability));
   }
   static_used_ += size;
   used_ += size;
@@ -98,7 +99,7 @@ std::uint32_t Block::allocate_static(std::atomic<std::uint32_t>& slot, std::size
 }
 
 std::uint32_t Block::take_dynamic(std::uint32_t begin, std::size_t bytes, Location where) {
-  if (bytes > shared_limit || begin + bytes > dynamic_bytes_) {
+  if (bytes > shared_capacity || begin + bytes > dynamic_bytes_) {
     report(ErrorKind::shared_memory, where,
            sentence("takes dynamic shared memory up to byte ", begin + bytes, " where the launch gave ", dynamic_bytes_,
                     " bytes"));

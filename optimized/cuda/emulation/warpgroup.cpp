@@ -139,7 +139,7 @@ void fence_registers(const void* begin, std::size_t bytes) {
 void warpgroup_multiply_add(WarpgroupOperands& mine, Location where) {
   Block& here = block(where);
   WarpgroupState& products = here.me().products;
-  if (settings().capability < 90)
+  if (settings().capability != 90)
     here.report(ErrorKind::launch, where, "a product of a warpgroup on a device that has none");
   if (mine.a && !is_fenced(products, mine.a, MatrixA<__nv_bfloat16>::size / 2))
     here.report(ErrorKind::unfenced, where,

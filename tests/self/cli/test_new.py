@@ -29,6 +29,16 @@ def new(copy, *words):
     return support.run("new", *words, env={"ATTEST_PROJECT_DIR": str(copy)})
 
 
+def generate(copy):
+    """Reads every spec, as the first step of a build does; returns exit status and errors."""
+    generator = BUILD / "specs/attest_specgen" if BUILD else None
+    if generator is None or not generator.exists():
+        raise unittest.SkipTest("no build folder")
+    laws = sorted(path.stem for path in (support.PROJECT / "tests/laws").glob("*.hpp"))
+    result = subprocess.run([generator, copy / "specs", copy / "generated", *laws], capture_output=True, text=True)
+    return result.returncode, result.stderr
+
+
 def files(copy):
     return {str(path.relative_to(copy)): path.read_bytes() for path in copy.rglob("*") if path.is_file()}
 
@@ -108,18 +118,52 @@ class New(unittest.TestCase):
 
     def test_the_spec_of_every_planned_equation_can_be_read(self):
         """By the program that derives the contracts from the specs at build time."""
-        generator = BUILD / "specs/attest_specgen" if BUILD else None
-        if generator is None or not generator.exists():
-            self.skipTest("no build folder")
         copy = tree()
         for equation in PLANNED:
             status, _, err = new(copy, equation, "--backends", "cuda,openmp")
             self.assertEqual(status, 0, err)
-        result = subprocess.run([generator, copy / "specs", copy / "generated"], capture_output=True, text=True)
-        self.assertEqual(result.returncode, 0, result.stderr)
+        status, errors = generate(copy)
+        self.assertEqual(status, 0, errors)
         for equation in PLANNED:
             contract = copy / f"generated/contract/attest/spec/{equation.replace('.', '/')}.hpp"
             self.assertIn("double factor", contract.read_text())
+
+    def test_what_a_name_of_the_catalogue_lacks_is_said_when_the_spec_is_read(self):
+        """Each name stands as a comment with what is left to say: a fault without what it changes or without the cases
+        that reveal it is an error, and no fault points at the random cases before its author says so."""
+        copy = tree()
+        equation = next(id for id, row in PLANNED.items() if row.get("faults"))
+        fault = PLANNED[equation]["faults"][0]
+        self.assertEqual(new(copy, equation)[0], 0)
+        spec = copy / f"specs/{equation.replace('.', '/')}.toml"
+        line = f'{{ name = "{fault}", change = "", flag = "FLAG" }},'
+        self.assertEqual(spec.read_text().count(f"# {line}"), 1)
+        for replaced, status, *words in (
+            (line, 1, "faults[1]", "'change' must not be empty"),
+            (line.replace('""', '"a change"'), 1, f"fault '{fault}': flag 'FLAG' is not the flag of a", "random"),
+            (line.replace('""', '"a change"').replace("FLAG", "labels"), 0),
+        ):
+            with self.subTest(replaced):
+                text = spec.read_text()
+                spec.write_text(text.replace(f"# {line}", replaced))
+                got, errors = generate(copy)
+                spec.write_text(text)
+                self.assertEqual(got, status, errors)
+                for word in words:
+                    self.assertIn(word, errors)
+
+    def test_a_law_without_a_header_stops_the_build(self):
+        copy = tree()
+        spec = copy / "specs/linear/causal.toml"
+        text = spec.read_text().replace('law = "causal"', 'law = "casual"').replace('"law causal"', '"law casual"')
+        spec.write_text(text)
+        status, errors = generate(copy)
+        self.assertEqual(status, 1)
+        self.assertRegex(
+            errors,
+            r"^specs/linear/causal.toml: laws\[\d+\]: no law is called 'casual'; did you mean 'causal'\?; "
+            "those of tests/laws: affine, causal, ",
+        )
 
     def expect_refusal(self, copy, words, *parts):
         before = files(copy)

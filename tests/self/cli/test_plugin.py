@@ -32,6 +32,26 @@ class CorrectPlugin(unittest.TestCase):
         self.assertEqual([line for line in out.splitlines() if len(line) > 100], [])
         self.assertEqual(err, "")  # no progress bar: it is no terminal
 
+    def test_what_is_left_out_is_told_with_its_reason(self):
+        library = support.compile_plugin("attention.c", "CAPABILITIES=\"mask == false; s <= 128; empty_row == 'zero'\"")
+        for options, expected in (
+            ([], {"capability mask == false", "capability s <= 128", "precision"}),
+            (["--max-cases", "7"], {"limit of cases", "capability s <= 128"}),
+            (["--flags", "random*"], {"flag", "precision"}),
+        ):
+            with self.subTest(options):
+                _, text, report = check(library, "--laws", "0", "--strength", "0", *options)
+                (row,) = report["rows"]
+                reasons = row["cases"]["left_out"]
+                self.assertLessEqual(expected, reasons.keys())
+                self.assertEqual("limit of cases" in reasons, "--max-cases" in options)
+                self.assertEqual("flag" in reasons, "--flags" in options)
+                self.assertEqual(sum(reasons.values()), row["cases"]["skipped"])
+                told = " ".join(text.split())
+                self.assertIn(f"{row['cases']['skipped']} cases left out (", told)
+                for reason in sorted(reasons, key=lambda reason: (-reasons[reason], reason))[:5]:
+                    self.assertIn(f"{reasons[reason]} {reason}", told)
+
     def test_path_may_be_relative(self):
         library = support.compile_plugin("attention.c")
         for path in (library.name, f"./{library.name}"):

@@ -129,7 +129,7 @@ TEST(RaceCheck, AgreesWithVectorClocks) {
       try {
         launch(perform, 1, threads, 0, nullptr, &program, out.data());
       } catch (const emulation::Report& found) {
-        EXPECT_EQ(found.mistake, emulation::ErrorKind::race) << found.what();
+        EXPECT_EQ(found.kind, emulation::ErrorKind::race) << found.what();
         report = found.what();
       }
       ASSERT_EQ(!report.empty(), expected) << "program " << i << ", seed " << settings().seed << ": " << report;

@@ -265,6 +265,8 @@ def test_optional_outputs_are_declared():
 def test_options_limit_what_is_judged_and_say_so():
     few = check(kernels.attention, max_cases=5, laws=0)
     assert few.rows[0]["cases"]["judged"] == 5 and few.rows[0]["cases"]["skipped"] >= 50
+    assert few.left_out["limit of cases"] >= 50 and sum(few.left_out.values()) == few.cases["skipped"]
+    assert f"{few.left_out['limit of cases']} limit of cases" in few.table
     one_flag = check(kernels.attention, only="tile_edges", laws=0)
     assert {group for group, count in one_flag.rows[0]["groups"].items() if count["judged"]} == {
         "tile_edges",

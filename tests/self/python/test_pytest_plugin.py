@@ -75,6 +75,7 @@ def test_several_profiles(run):
 def test_what_no_case_could_judge_is_skipped_and_nothing_at_all_fails(run):
     status, text = run(GOOD.replace("laws=1, strength=1", "laws=0, strength=0, params={'mask': False}"))
     assert status == 0 and "SKIPPED" in text and "no case was judged" in text
+    assert "capability mask == false" in text
     status, text = run(GOOD.replace("laws=1", "laws=0, capabilities='n == 100000'"))
     assert status == 1 and "FAILED test_it.py::good::regimes" in text and "leaves no size n from 0 to 8192" in text
 

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "attest/judge/evaluate.hpp"
+#include "attest/judge/faults.hpp"
 #include "attest/judge/reproduce.hpp"
 #include "attest/judge/run_law.hpp"
 #include "attest/judge/select.hpp"
@@ -280,6 +281,29 @@ TEST(Selection, HoldsTheStoredCasesThenFreshOnes) {
   }
 }
 
+TEST(Selection, SaysWhyACaseIsLeftOut) {
+  const Spec& spec = find_spec("attention.scaled_dot_product");
+  const auto stored = golden::load_golden(spec, kGolden);
+  const Capabilities capabilities(spec, "mask == false; not (bias and n > 4); causal == false; d <= 4");
+  std::map<std::string, int> expected;
+  for (const auto& c : stored) {
+    const auto with = [&](const char* input) { return std::count(c.name.with.begin(), c.name.with.end(), input) > 0; };
+    const auto size = [&](const char* name) { return c.problem.sizes.at(name); };
+    if (!golden::exact_in(c.problem, DType::f32) || !within_range(c.problem, golden::profile("f32")))
+      ++expected["precision"];
+    else if (with("mask"))
+      ++expected["capability mask == false"];
+    else if (with("bias") && size("n") > 4)
+      ++expected["capability not (bias and n > 4)"];
+    else if (setting(c.problem, "causal") == ParameterSetting(true))
+      ++expected["capability causal == false"];
+    else if (size("d") > 4)
+      ++expected["capability d <= 4"];
+  }
+  EXPECT_GE(expected.size(), 4u);
+  EXPECT_EQ(select(spec, "", capabilities, golden::profile("f32"), stored).left_out, expected);
+}
+
 TEST(Options, FlagsAndNumberLimitTheCasesAndTheRestIsCounted) {
   Candidate candidate(plugin("attention"));
   CheckOptions options;
@@ -291,7 +315,9 @@ TEST(Options, FlagsAndNumberLimitTheCasesAndTheRestIsCounted) {
   options.most_cases = 7;
   const Row seven = check(candidate, options).rows.at(0);
   EXPECT_EQ(seven.cases.judged, 7);
-  EXPECT_EQ(seven.cases.skipped, all.cases.skipped + all.cases.judged - 7);
+  EXPECT_EQ(seven.cases.skipped(), all.cases.skipped() + all.cases.judged - 7);
+  EXPECT_EQ(all.cases.left_out.count("limit of cases"), 0u);
+  EXPECT_EQ(seven.cases.left_out.at("limit of cases"), all.cases.judged - 7);
   int flags = 0;
   for (const auto& [group, count] : seven.groups)
     flags += group != "statistics" && group != "contract" && count.judged > 0;
@@ -301,6 +327,9 @@ TEST(Options, FlagsAndNumberLimitTheCasesAndTheRestIsCounted) {
   const Row tiles = check(candidate, options).rows.at(0);
   EXPECT_GE(tiles.cases.judged, 3);
   EXPECT_EQ(tiles.groups.count("random"), 0u);
+  const auto every = golden::load_golden(find_spec("attention.scaled_dot_product"), kGolden);
+  EXPECT_EQ(tiles.cases.left_out.at("flag"),
+            std::count_if(every.begin(), every.end(), [](const auto& c) { return !c.name.flag.starts_with("tile_"); }));
 }
 
 TEST(Options, ARunThatIsStoppedSaysWhatItLeft) {

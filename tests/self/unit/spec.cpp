@@ -49,8 +49,44 @@ TEST(Spec, AGoodOneParses) {
 TEST(Spec, UnknownKeyIsNamedWithItsPlaceAndTheAllowedOnes) {
   expect_error(kGood + "\n[extra]\nx = 1\n", "toy/scale.toml",
                {"specs/toy/scale.toml", "unknown key 'extra'", "allowed"});
-  expect_error(replaced(kGood, "name = \"x\",", "name = \"x\", shap = 1,"), "toy/scale.toml",
-               {"inputs[0]", "unknown key 'shap'"});
+}
+TEST(Spec, AMisspeltKeyIsToldInsteadOfTheOneThatIsMissing) {
+  const auto expect_unknown = [](const std::string& from, const std::string& to, const std::string& place,
+                                 const std::string& wrong, const std::string& right) {
+    SCOPED_TRACE(to);
+    expect_error(
+        replaced(kGood, from, to), "toy/scale.toml",
+        {"specs/toy/scale.toml:", place + "unknown key '" + wrong + "'; did you mean '" + right + "'", "; allowed: "});
+  };
+  expect_unknown("title =", "titel =", "", "titel", "title");
+  expect_unknown("inputs =", "input =", "", "input", "inputs");
+  expect_unknown("range =", "rang =", "sizes[0]: ", "rang", "range");
+  expect_unknown("name = \"x\", shape", "name = \"x\", shap", "inputs[0]: ", "shap", "shape");
+  expect_unknown("name = \"y\", shape", "name = \"y\", shapes", "outputs[0]: ", "shapes", "shape");
+  expect_unknown("type =", "typ =", "parameters[0]: ", "typ", "type");
+  expect_unknown("[{ name = \"direct\"", "[{ nam = \"direct\"", "forms[0]: ", "nam", "name");
+  expect_unknown("require =", "reqire =", "constraints[0]: ", "reqire", "require");
+  expect_unknown("text =", "txt =", "constraints[0]: ", "txt", "text");
+  expect_unknown("flag =", "flags =", "vectors[0]: ", "flags", "flag");
+  const auto expect_unknown_of = [&](const std::string& table, const std::string& key, const std::string& wrong,
+                                     const std::string& right) {
+    expect_unknown("[[vectors]]", key + " = [{ " + table + " }]\n[[vectors]]", key + "[0]: ", wrong, right);
+  };
+  expect_unknown_of("low = \"linear\"", "laws", "low", "law");
+  expect_unknown_of("name = \"f\", chang = \"c\", flag = \"random\"", "faults", "chang", "change");
+  expect_unknown_of("waht = \"w\", reason = \"r\"", "not_faults", "waht", "what");
+  expect_unknown_of("form = \"direct\", operation = \"mul\", cont = \"n\"", "costs", "cont", "count");
+  expect_unknown_of("name = \"other\", raeson = \"r\"", "not_taken", "raeson", "reason");
+  expect_unknown_of("name = \"i\", meening = \"m\", shown = [\"cost\"]", "invariants", "meening", "meaning");
+  expect_unknown_of("id = \"E01\", printed = \"p\", rigth = \"r\", shown = [\"cost\"]", "errata", "rigth", "right");
+  expect_unknown_of("id = \"C01\", clam = \"c\", shown = [\"cost\"]", "claims", "clam", "claim");
+}
+TEST(Spec, TheLineIsThatOfTheKey) {
+  expect_error(kGood + "[[faults]]\nname = \"f\"\n\nflg = \"random\"\n", "toy/scale.toml",
+               {"specs/toy/scale.toml:19: faults[0]: unknown key 'flg'"});
+}
+TEST(Spec, ATextThatMustBeThereIsNotEmpty) {
+  expect_error(replaced(kGood, "title = \"Scaling\"", "title = \"\""), "toy/scale.toml", {"'title' must not be empty"});
 }
 TEST(Spec, IdMustSpellThePathSoNoTwoAreEqual) { expect_error(kGood, "toy/other.toml", {"toy.scale", "toy.other"}); }
 TEST(Spec, UndeclaredShapeNameIsNamed) {

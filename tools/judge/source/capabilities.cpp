@@ -184,6 +184,17 @@ bool Capabilities::allow(const Spec& spec, const Sizes& sizes, const Parameters&
   });
 }
 
+std::string Capabilities::unmet(const Spec& spec, const Sizes& sizes, const Parameters& parameters,
+                                const std::vector<std::string>& given) const {
+  if (takes(given) && allow(spec, sizes, parameters, given)) return "";
+  for (const auto& input : given)
+    if (!gives(input)) return input + " == false";
+  for (const auto& condition : parse_conditions(text_))
+    if (const Capabilities alone(spec, condition.text()); !alone.allow(spec, sizes, parameters, given))
+      return condition.text();
+  return "";
+}
+
 std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& spec, Sizes sizes, Parameters parameters,
                                                                   const std::vector<std::string>& given) const {
   const auto valid = [&](const Expression& condition) { return holds_for(condition, spec, sizes, parameters, given); };

@@ -23,16 +23,24 @@ std::vector<const Kernel*> chosen_kernels(const Candidate& candidate, const Chec
   return chosen;
 }
 
+/// The golden cases of an equation that --flags asks for, and how many it does not.
+struct Stored {
+  std::vector<golden::GoldenCase> cases;
+  int of_other_flags = 0;
+};
+
 /// Golden cases by equation, and banks by equation and profile: what is loaded or computed once serves every kernel.
 class Shared {
 public:
   explicit Shared(const CheckOptions& options) : options_(options) {}
 
-  const std::vector<golden::GoldenCase>& cases(const Spec& spec) {
-    auto [stored, fresh] = cases_.try_emplace(spec.id);
+  const Stored& stored(const Spec& spec) {
+    auto [stored, fresh] = stored_.try_emplace(spec.id);
     if (fresh) {
-      stored->second = golden::load_golden(spec, options_.golden);
-      std::erase_if(stored->second, [&](const golden::GoldenCase& c) { return !matches(options_.flags, c.name.flag); });
+      auto& [cases, of_other_flags] = stored->second;
+      cases = golden::load_golden(spec, options_.golden);
+      of_other_flags = static_cast<int>(
+          std::erase_if(cases, [&](const golden::GoldenCase& c) { return !matches(options_.flags, c.name.flag); }));
     }
     return stored->second;
   }
@@ -45,7 +53,7 @@ public:
 
 private:
   const CheckOptions& options_;
-  std::map<std::string, std::vector<golden::GoldenCase>> cases_;
+  std::map<std::string, Stored> stored_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Bank>> banks_;
 };
 
@@ -72,8 +80,10 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
       told.before_call = [&](const std::string& call) { progress(k, kernels.size(), kernel.name() + ", " + call); };
     }
     const golden::Profile& profile = profile_for(kernel, options);
-    Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile,
-                                 shared.cases(*kernel.spec), options.seed, kernel.is_gradient());
+    const Stored& stored = shared.stored(*kernel.spec);
+    Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile, stored.cases,
+                                 options.seed, kernel.is_gradient());
+    if (stored.of_other_flags > 0) selection.left_out["flag"] = stored.of_other_flags;
     if (options.most_cases) selection.limit(*options.most_cases);
     report.rows.push_back(judge_kernel(candidate, kernel, profile, std::move(selection),
                                        shared.bank(*kernel.spec, profile), known, told, tests));

@@ -47,7 +47,7 @@ Row judge_selected(const Kernel& kernel, const golden::Profile& profile, Selecti
   if (!kernel.is_gradient()) selection.drop_vacuous_drawn(bank);
   row.cases.stored = selection.stored;
   row.cases.drawn = selection.drawn;
-  row.cases.skipped = selection.skipped_cases();
+  row.cases.left_out = selection.left_out;
   std::vector<Sample> samples;
   judge_cases(kernel, profile, selection, source, options, row, samples);
   if (kernel.is_gradient()) return row;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "attest/judge/report.hpp"
 
+#include <numeric>
+
 namespace attest::judge {
 namespace {
 
@@ -24,6 +26,11 @@ std::string_view name(Status status) {
 }
 
 int exit_code(Status status) { return status == Status::pass ? 0 : status == Status::fail ? 1 : 3; }
+
+int CaseCounts::skipped() const {
+  return std::accumulate(left_out.begin(), left_out.end(), 0,
+                         [](int sum, const auto& reason) { return sum + reason.second; });
+}
 
 void Errors::add(const Comparison& comparison, const std::string& query) {
   elements += comparison.compared;

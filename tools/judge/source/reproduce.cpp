@@ -47,7 +47,7 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
     std::vector<Sample> samples;
     const Source source = calls_of(candidate, kernel, profile, options);
     if (certified)
-      judge_cases(kernel, profile, {{*certified}, 0, 1, {}}, source, options, row, samples);
+      judge_cases(kernel, profile, {{*certified}, 0, 1}, source, options, row, samples);
     else
       judge_grid(c, kernel, profile, source, values, row);
     row.conclude();

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -44,6 +43,21 @@ bool tells_from_zero(const golden::GoldenCase& c, const golden::Profile& profile
     }
   }
   return !any;
+}
+
+constexpr std::string_view kCapability = "capability ";
+const std::string kShowsNothing = "zeros would pass";
+
+/// Why a stored case cannot be given to a kernel as it is; empty where it can.
+std::string why_not(const golden::GoldenCase& c, const std::string& form, const Capabilities& capabilities,
+                    const golden::Profile& profile, bool gradients) {
+  const Problem& problem = c.problem;
+  const Spec& spec = *problem.spec;
+  if (!form_applies(spec, form, problem.sizes, problem.parameters)) return "form " + spec.form(form)->when;
+  if (!golden::exact_in(problem, profile.storage) || !within_range(problem, profile)) return "precision";
+  if (gradients && !has_gradient(c.certified.outputs, profile)) return "no gradient";
+  const std::string unmet = capabilities.unmet(spec, problem.sizes, problem.parameters, c.name.with);
+  return unmet.empty() ? "" : std::string(kCapability) + unmet;
 }
 
 bool same_inputs(const Problem& a, const Problem& b) {
@@ -127,19 +141,14 @@ std::optional<golden::GoldenCase> certified_now(const golden::Case& c, const gol
   return std::nullopt;
 }
 
-int Selection::skipped_cases() const {
-  return std::accumulate(skipped.begin(), skipped.end(), 0,
-                         [](int sum, const auto& flag) { return sum + flag.second; });
-}
-
-void Selection::keep_if(const std::function<bool(const golden::GoldenCase&)>& keep) {
+void Selection::keep_if(const std::string& reason, const std::function<bool(const golden::GoldenCase&)>& keep) {
   std::vector<golden::GoldenCase> kept;
   const auto from_file = static_cast<std::size_t>(stored);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (keep(cases[i])) {
       kept.push_back(std::move(cases[i]));
     } else {
-      ++skipped[cases[i].name.flag];
+      ++skipped[cases[i].name.flag], ++left_out[reason];
       --(i < from_file ? stored : drawn);
     }
   }
@@ -154,12 +163,12 @@ void Selection::limit(int most) {
   std::set<const golden::GoldenCase*> kept;
   for (std::size_t i = 0; i < order.size() && kept.size() < static_cast<std::size_t>(most); ++i)
     kept.insert(&cases[order[i].second]);
-  keep_if([&](const golden::GoldenCase& c) { return kept.count(&c) > 0; });
+  keep_if("limit of cases", [&](const golden::GoldenCase& c) { return kept.count(&c) > 0; });
 }
 
 void Selection::drop_vacuous_drawn(Bank& bank) {
   const auto* first_drawn = cases.data() + stored;
-  keep_if([&](const golden::GoldenCase& c) { return &c < first_drawn || !bank.is_vacuous(c); });
+  keep_if(kShowsNothing, [&](const golden::GoldenCase& c) { return &c < first_drawn || !bank.is_vacuous(c); });
 }
 
 Selection select(const Spec& spec, const std::string& form, const Capabilities& capabilities,
@@ -168,22 +177,19 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
   Selection selection;
   std::vector<const golden::GoldenCase*> unfit;
   for (const auto& c : stored) {
-    const bool possible = form_applies(spec, form, c.problem.sizes, c.problem.parameters) &&
-                          golden::exact_in(c.problem, profile.storage) && capabilities.takes(c.name.with) &&
-                          within_range(c.problem, profile) &&
-                          (!gradients || has_gradient(c.certified.outputs, profile));
-    if (possible && capabilities.allow(spec, c.problem.sizes, c.problem.parameters, c.name.with)) {
+    const std::string reason = why_not(c, form, capabilities, profile, gradients);
+    if (reason.empty()) {
       selection.cases.push_back(c);
       ++selection.stored;
     } else {
-      ++selection.skipped[c.name.flag];
-      if (possible) unfit.push_back(&c);
+      ++selection.skipped[c.name.flag], ++selection.left_out[reason];
+      if (reason.starts_with(kCapability) && capabilities.takes(c.name.with)) unfit.push_back(&c);
     }
   }
   add_moved(selection, unfit, spec, form, capabilities, profile, gradients);
   add_fresh(selection, profile, seed, gradients);
   for (auto& c : selection.cases) c = judged_by(std::move(c), profile);
-  selection.keep_if([&](const golden::GoldenCase& c) { return tells_from_zero(c, profile); });
+  selection.keep_if(kShowsNothing, [&](const golden::GoldenCase& c) { return tells_from_zero(c, profile); });
   return selection;
 }
 

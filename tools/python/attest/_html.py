@@ -64,6 +64,9 @@ def page(reports: list[tuple[str, Report]]) -> str:
             f"<h2 id='k{number}'>{html.escape(name)} <span class='{report.verdict}'>{report.verdict}</span></h2>"
         )
         parts.append(f"<pre>{html.escape(report.diagnosis)}</pre>")
+        if report.left_out:
+            reasons = ", ".join(f"{cases} {reason}" for reason, cases in report.left_out.items())
+            parts.append(f"<p>Cases left out: {html.escape(reasons)}</p>")
         if report.worst.query:
             parts.append(
                 f"<p>Nearest to its bound: {html.escape(report.worst.text)}"

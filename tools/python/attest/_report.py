@@ -72,6 +72,8 @@ class Report:
         repro: query of a case that fails, for attest.reproduce(); "" when none does.
         worst: the element nearest to its bound.
         cases: numbers of cases that were "judged", "passed" and "skipped".
+        left_out: numbers of the skipped cases by reason: "precision", "capability causal == true", "limit of cases",
+            "flag" ...
         assumed: parameters and optional inputs that the function does not take and that were not declared, with the
             value that they were held at.
         restricted: what a PASS leaves out: optional inputs that were never given, parameters that never varied.
@@ -138,6 +140,15 @@ class Report:
     def cases(self) -> dict[str, int]:
         """How many cases were "judged", "passed" and "skipped", over all readings."""
         return {key: sum(row["cases"][key] for row in self.rows) for key in ("judged", "passed", "skipped")}
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many cases were skipped for which reason, over all readings, the most frequent first."""
+        counts: dict[str, int] = {}
+        for row in self.rows:
+            for reason, cases in row["cases"]["left_out"].items():
+                counts[reason] = counts.get(reason, 0) + cases
+        return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
     @property
     def faults(self) -> list[Fault]:

@@ -100,9 +100,8 @@ class Group(pytest.Item):
                 pytest.skip(
                     "not judged: " + ("the cases failed" if not report.passed else "not applicable to these cases")
                 )
-            pytest.skip(
-                f"no case was judged: {skipped} outside of the profile, of what the kernel can do, or of the options"
-            )
+            reasons = ", ".join(f"{cases} {reason}" for reason, cases in report.left_out.items())
+            pytest.skip(f"no case was judged: {skipped} left out (of the whole run: {reasons})")
 
     def repr_failure(self, excinfo, style=None):
         if isinstance(excinfo.value, NotConformant):

@@ -46,9 +46,11 @@ using Progress = std::function<void(std::size_t done, std::size_t total, const s
 void regenerate(const std::vector<const Spec*>& specs, const std::filesystem::path& project,
                 const std::filesystem::path& folder, const Progress& progress);
 
-/// Checks every file against its manifest, the manifest against the sources, and the file against the spec. Returns
-/// one sentence per fault; empty when all is well.
-std::vector<std::string> verify(const std::filesystem::path& project, const std::filesystem::path& folder);
+/// Checks the files of those equations against their manifests, the manifests against the sources, and the files
+/// against the specs; where it is all equations, that no other file lies in `folder`. Returns one sentence per fault;
+/// empty when all is well.
+std::vector<std::string> verify(const std::vector<const Spec*>& specs, const std::filesystem::path& project,
+                                const std::filesystem::path& folder);
 
 /// The golden cases of one equation, after the file's hash was checked against the manifest; throws std::runtime_error
 /// with what to do when it is missing, stale or damaged.

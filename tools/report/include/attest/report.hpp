@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@ namespace attest::report {
 
 /// What no regime of a kernel has, and why: the combinations by the condition that excludes them.
 std::string exclusions(const judge::Report& report);
+
+/// "9 cases left out (6 capability causal == true, 3 precision)": the most frequent reasons of CaseCounts::left_out.
+std::string left_out(const std::map<std::string, int>& reasons);
 
 /// One line per kernel, of at most 100 columns; then each failure with the command that reproduces it, and the verdict.
 std::string table(const judge::Report& report, bool colour = false);

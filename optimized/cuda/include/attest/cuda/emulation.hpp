@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -14,10 +15,23 @@ namespace attest::cuda::emulation {
 /// The tensor core whose sums a matrix product imitates (README.md, "Matrix products").
 enum class TensorCore { sm_80, sm_90 };
 
+/// A device that can be emulated.
+struct Device {
+  int capability;              ///< 10 * major + minor
+  std::uint32_t shared_limit;  ///< bytes of shared memory, static and dynamic, of a block whose launch asks for them
+};
+
+/// [CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"]
+inline constexpr std::array<Device, 5> devices{
+    {{80, 163 * 1024}, {86, 99 * 1024}, {89, 99 * 1024}, {90, 227 * 1024}, {100, 227 * 1024}}};
+
+/// The device of the settings; throws Error where it is none of `devices`.
+const Device& device();
+
 struct Settings {
   std::uint64_t seed = 0;  ///< ATTEST_CUDA_SEED: the order of blocks, and of threads between barriers
   bool racecheck = true;   ///< ATTEST_CUDA_RACECHECK=0
-  int capability = 90;     ///< ATTEST_CUDA_EMULATED_CAPABILITY=80: the device whose sums and instructions are imitated
+  int capability = 90;     ///< ATTEST_CUDA_EMULATED_CAPABILITY=80: of a device; the sums are those of 80 below 90
   double patience = 20;    ///< seconds that a thread may poll a flag (load_acquire) without getting any further
 };
 
@@ -40,15 +54,15 @@ enum class ErrorKind {
 
 /// Thrown by launch(): the kind of error, and where it happened. what() is a sentence with block, thread and line.
 struct Report : Error {
-  Report(ErrorKind kind, uint3 block_index, uint3 thread_index, std::string source, unsigned source_line,
+  Report(ErrorKind kind_of_error, uint3 block_index, uint3 thread_index, std::string source, unsigned source_line,
          const std::string& text)
       : Error(text),
-        mistake(kind),
+        kind(kind_of_error),
         block(block_index),
         thread(thread_index),
         file(std::move(source)),
         line(source_line) {}
-  ErrorKind mistake;
+  ErrorKind kind;
   uint3 block, thread;
   std::string file;
   unsigned line;

@@ -35,6 +35,11 @@ public:
   bool allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters,
              const std::vector<std::string>& given = {}, const golden::Grid& grid = {}) const;
 
+  /// The first condition that such a call does not meet, as it is written; empty where it meets all. Those on optional
+  /// inputs are among them.
+  std::string unmet(const Spec& spec, const Sizes& sizes, const Parameters& parameters,
+                    const std::vector<std::string>& given = {}) const;
+
   /// Sizes and parameters that are allowed and keep the equation's constraints, near the given ones; nothing when none
   /// are found. Each condition is mended by itself, the nearest larger size first.
   std::optional<std::pair<Sizes, Parameters>> adapted(const Spec& spec, Sizes sizes, Parameters parameters,

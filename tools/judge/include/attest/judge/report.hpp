@@ -43,8 +43,11 @@ struct KernelId {
 
 struct CaseCounts {
   int judged = 0, passed = 0;
-  int stored = 0, drawn = 0;  // of the cases: from the golden file, or certified on the fly
-  int skipped = 0;            // golden cases outside of the kernel's precision or capabilities, or of the options
+  int stored = 0, drawn = 0;              // of the cases: from the golden file, or certified on the fly
+  std::map<std::string, int> left_out{};  // cases by reason: "precision", "capability causal == true", "form n > 1",
+                                          // "no gradient", "zeros would pass", "limit of cases", "flag"
+
+  int skipped() const;
 };
 
 struct LawCounts {

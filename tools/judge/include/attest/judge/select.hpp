@@ -19,11 +19,11 @@ namespace attest::judge {
 struct Selection {
   std::vector<golden::GoldenCase> cases;  // those stored, then those drawn
   int stored = 0, drawn = 0;
-  std::map<std::string, int> skipped;  // by flag
+  std::map<std::string, int> skipped{};   // by flag
+  std::map<std::string, int> left_out{};  // the same and those of other flags, by reason
 
-  int skipped_cases() const;
-  /// Leaves the cases for which `keep` is true; the others are skipped.
-  void keep_if(const std::function<bool(const golden::GoldenCase&)>& keep);
+  /// Leaves the cases for which `keep` is true; the others are skipped for that reason.
+  void keep_if(const std::string& reason, const std::function<bool(const golden::GoldenCase&)>& keep);
   /// Leaves that many cases, the first of every flag before the second of any.
   void limit(int most);
   /// Leaves out the drawn cases that prove nothing. A stored one is a mistake of this project and makes the run

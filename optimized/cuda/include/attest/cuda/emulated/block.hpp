@@ -24,7 +24,7 @@
 
 namespace attest::cuda::emulation {
 
-inline constexpr std::uint32_t shared_limit = 227 * 1024;        // sm_90; sm_80 has 163 KiB
+inline constexpr std::uint32_t shared_capacity = 227 * 1024;     // the largest limit of any device
 inline constexpr std::uint32_t static_shared_limit = 48 * 1024;  // what the linker of device code accepts
 inline constexpr unsigned block_limit = 1024;
 inline constexpr unsigned warp_width = 32;
@@ -216,10 +216,10 @@ public:
     return before;
   }
 
-  [[noreturn]] void report(ErrorKind mistake, Location where, const std::string& what) {
-    report(mistake, *current_, where, what);
+  [[noreturn]] void report(ErrorKind kind, Location where, const std::string& what) {
+    report(kind, *current_, where, what);
   }
-  [[noreturn]] void report(ErrorKind mistake, const Thread& thread, Location where, const std::string& what);
+  [[noreturn]] void report(ErrorKind kind, const Thread& thread, Location where, const std::string& what);
   [[noreturn]] void report_out_of_bounds(const int* at, const int* extents, int rank, int count, Location where);
   [[noreturn]] void report_misaligned(std::size_t bytes, std::size_t remainder, const char* memory, Location where);
 

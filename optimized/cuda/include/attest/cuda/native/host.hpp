@@ -60,11 +60,14 @@ inline void synchronize(Stream stream) { check(cudaStreamSynchronize(stream), "s
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, Stream stream,
             Arguments&&... arguments) {
-  if (shared_bytes > 48 * 1024) {  // more must be requested
-    const int bytes = static_cast<int>(shared_bytes);
-    check(
-        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-        "launch: shared memory");
+  if (shared_bytes > 0) {
+    const void* function = reinterpret_cast<const void*>(kernel);
+    cudaFuncAttributes attributes{};
+    check(cudaFuncGetAttributes(&attributes, function), "launch: shared memory");
+    // A block has 48 KiB, static and dynamic; more must be requested.
+    if (attributes.sharedSizeBytes + shared_bytes > 48 * 1024)
+      check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
+            "launch: shared memory");
   }
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
