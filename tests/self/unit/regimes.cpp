@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "attest/judge/check.hpp"
@@ -98,6 +100,28 @@ TEST(Regimes, AMistakeInOneOfThemIsFoundAndItsConditionNamed) {
     for (const auto& failure : row.failures) EXPECT_EQ(failure.group, "regimes") << plant.condition;
     EXPECT_NE(row.regimes.fails_when.find(plant.condition), std::string::npos) << row.regimes.fails_when;
   }
+}
+
+/// Features are drawn positive, queries and keys of both signs: below 0 is where feature maps curve.
+TEST(Regimes, OfLinearAttentionVisitEveryMapWithSignedInputs) {
+  Candidate openmp("openmp");
+  const auto is_wanted = [](const Kernel& kernel) { return kernel.info.equation == "linear.causal"; };
+  const Kernel kernel = *std::find_if(openmp.kernels().begin(), openmp.kernels().end(), is_wanted);
+  const Regimes regimes(kernel, kernel.profile(), SizesJudged::small, 1, 1);
+  std::set<std::string> visited;
+  for (const auto& setting : regimes.covering().settings) {
+    golden::Case c = regimes.case_of(setting, 1);
+    c.grid.reset();
+    c.magnitudes.clear();
+    c.sizes = {{"n", 8}, {"c", 8}, {"m", 2}};
+    const Problem problem = golden::draw(c);
+    const auto features = std::get<std::string>(*attest::setting(problem, "features"));
+    const auto& phi_k = problem.inputs.at("phi_k").values;
+    const bool is_signed = std::any_of(phi_k.begin(), phi_k.end(), [](double x) { return x < 0; });
+    EXPECT_EQ(is_signed, features != "given") << features;
+    visited.insert(features);
+  }
+  EXPECT_EQ(visited.size(), 4u);
 }
 
 TEST(Regimes, KeepWhatAKernelSaysOfItsBatches) {
