@@ -14,6 +14,7 @@
 
 #include "attest/judge/check.hpp"
 #include "attest/judge/reproduce.hpp"
+#include "attest/judge/shown.hpp"
 #include "off_under.hpp"
 
 namespace attest::judge {
@@ -122,6 +123,23 @@ TEST(Regimes, OfLinearAttentionVisitEveryMapWithSignedInputs) {
     visited.insert(features);
   }
   EXPECT_EQ(visited.size(), 4u);
+}
+
+/// Faults of a choice that a kernel does not have are none of its: one that rotates and scales nothing gets a verdict.
+TEST(Shown, FaultsOfOtherChoicesAreNotCounted) {
+  const Spec& spec = find_spec("positional.rotary");
+  const auto faults_of = [&](const std::string& capabilities) {
+    return Shown(spec, golden::profile("f32"), Capabilities(spec, capabilities)).vacuity().faults;
+  };
+  const auto all = faults_of(""), plain = faults_of("scaling == 'none'");
+  const auto scaled = std::count_if(spec.faults.begin(), spec.faults.end(),
+                                    [](const Fault& fault) { return fault.flag == "scaled_frequencies"; });
+  EXPECT_GT(scaled, 0);
+  EXPECT_EQ(plain, all - scaled);
+  EXPECT_EQ(faults_of("scaling == default"), plain);
+  EXPECT_EQ(faults_of("scaling in {'none', 'yarn'}"), all);
+  EXPECT_EQ(faults_of("pairing == 'half'"), all);  // other cases are moved to it
+  EXPECT_EQ(faults_of("rotary_width == 0"), all);  // a number is no convention
 }
 
 TEST(Regimes, KeepWhatAKernelSaysOfItsBatches) {
