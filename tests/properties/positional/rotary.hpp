@@ -97,12 +97,15 @@ inline Finding position_zero_is_the_identity(const Context& c) {
   return {};
 }
 
-/// Columns behind the rotated part keep every bit.
+/// Columns behind the rotated part keep every bit; the part is at least two pairs, as ntk wants it.
 inline Finding the_rest_passes(const Context& c) {
-  const Outcome outcome = c.evaluate(c.problem);
-  const Array &x = c.problem.inputs.at("x"), &y = outcome.values.at("y");
-  const Index first = width(c.problem);
-  if (first == x.shape[1]) return Finding::not_applicable();
+  const Index d = c.problem.sizes.at("d");
+  if (d < 6) return Finding::not_applicable();
+  Problem part = c.problem;
+  const Index first = 4 + 2 * laws::choose(c, 1, d / 2 - 2);
+  part.parameters["rotary_width"] = first;
+  const Outcome outcome = c.evaluate(part);
+  const Array &x = part.inputs.at("x"), &y = outcome.values.at("y");
   for (Index i = 0; i < x.shape[0]; ++i)
     for (Index a = first; a < x.shape[1]; ++a)
       if (!(std::abs(at(x, i, a) - at(y, i, a)) <= (c.bitwise ? 0 : at(outcome.bounds().at("y"), i, a))))
