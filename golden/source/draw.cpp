@@ -215,7 +215,7 @@ Problem draw(const Case& c) {
   Problem problem{&spec, c.sizes, c.parameters, {}};
   for (const auto& input : spec.inputs) {
     if (input.optional && std::find(c.with.begin(), c.with.end(), input.name) == c.with.end()) continue;
-    std::string recipe = input.draw;
+    std::string recipe = draw_of(input, spec, c.sizes, c.parameters);
     if (group)
       if (const auto at = group->fill.find(input.name); at != group->fill.end()) recipe = at->second;
     if (const auto at = c.recipes.find(input.name); at != c.recipes.end()) recipe = at->second;

@@ -62,8 +62,10 @@ json settings(const Parameters& parameters) {
 
 json tensors(const std::vector<TensorDeclaration>& declared) {
   json all = json::array();
-  for (const auto& tensor : declared)
+  for (const auto& tensor : declared) {
     all.push_back({tensor.name, tensor.shape, name(tensor.element), tensor.optional, tensor.state, tensor.draw});
+    for (const auto& other : tensor.draws) all.back().push_back({other.when, other.draw});
+  }
   return all;
 }
 

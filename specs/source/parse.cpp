@@ -160,6 +160,11 @@ TensorDeclaration input(Table at, const Spec& spec) {
   }
   input.draw = at.string("draw", input.element == Element::real ? "normal" : "");
   if (input.draw.empty()) at.fail(fmt::format("input '{}' needs a 'draw' recipe", input.name));
+  for (auto& other : at.tables("draws")) {
+    input.draws.push_back({other.string("when"), other.string("draw")});
+    expression(other, input.draws.back().when);
+    other.finish();
+  }
   at.finish();
   return input;
 }
@@ -214,6 +219,12 @@ void parse_interface(Table& at, Spec& spec) {
   for (auto& output_at : at.tables("outputs")) spec.outputs.push_back(output(output_at, spec));
   if (spec.inputs.empty() || spec.outputs.empty()) at.fail("needs at least one input and one output");
   for (auto& parameter_at : at.tables("parameters")) spec.parameters.push_back(parameter(parameter_at, spec));
+  for (const auto& one : spec.inputs)
+    for (const auto& other : one.draws)
+      for (const auto& name : Expression::parse(other.when).variables())
+        if (!spec.size(name) && !spec.parameter(name))
+          at.fail(
+              fmt::format("'draws' of input '{}' names '{}', which is neither a size nor a parameter", one.name, name));
   std::vector<std::string> names = names_of(spec.sizes);
   for (const auto& parameter : spec.parameters) names.push_back(parameter.name);
   require_unique(at, names, "size or parameter");

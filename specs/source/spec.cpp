@@ -71,6 +71,13 @@ bool holds(const std::string& when, const Spec& spec, const Sizes& sizes, const 
          Expression::parse(when).holds([&](std::string_view name) { return lookup(spec, sizes, parameters, name); });
 }
 
+const std::string& draw_of(const TensorDeclaration& input, const Spec& spec, const Sizes& sizes,
+                           const Parameters& parameters) {
+  for (const auto& other : input.draws)
+    if (holds(other.when, spec, sizes, parameters)) return other.draw;
+  return input.draw;
+}
+
 std::optional<Value> lookup(const Spec& spec, const Sizes& sizes, const Parameters& parameters, std::string_view name) {
   if (const auto at = sizes.find(std::string(name)); at != sizes.end()) return Value(static_cast<double>(at->second));
   std::optional<ParameterSetting> value;

@@ -10,8 +10,8 @@ enum class Shards { given, large };
 /// Nothing of a masked key is read.
 template <Shards shards>
 Noncausal operands(const Call& call) {
-  return {.phi_q = call.rows("phi_q"),
-          .phi_k = call.masked(call.rows("phi_k"), "mask"),
+  return {.phi_q = call.features("phi_q"),
+          .phi_k = call.masked(call.features("phi_k"), "mask"),
           .values = call.masked(call.rows_and_ones("v"), "mask"),
           .queries = call.sequences("n", "phi_q", 64),
           .keys = call.sequences("s", "phi_k", shards == Shards::given ? call.integer("shard") : 256)};

@@ -115,8 +115,8 @@ template <bool corrects>
 struct Value {
   template <class T, class Factor>
   static void run(Call& call) {
-    const Step p{.phi_q = call.rows("phi_q"),
-                 .phi_k = call.rows("phi_k"),
+    const Step p{.phi_q = call.features("phi_q"),
+                 .phi_k = call.features("phi_k"),
                  .v = call.rows("v"),
                  .before = call.initial("S", "Z", call.rows("phi_k").width(), call.rows("v").width()),
                  .after = call.final("S", "Z", call.rows("phi_k").width(), call.rows("v").width()),

@@ -36,9 +36,10 @@ struct Gradient {
 }  // namespace
 
 std::vector<attest_kernel> kernels() {
+  constexpr const char* can = "rotary_width == 0; scaling == 'none'";
   return Kernels("positional.rotary")
-      .value<Value>("pairs", {.layouts = Layouts::both, .tf32 = false})
-      .gradient<Gradient>("pairs", {.layouts = Layouts::both, .tf32 = false})
+      .value<Value>("pairs", {.can = can, .layouts = Layouts::both, .tf32 = false})
+      .gradient<Gradient>("pairs", {.can = can, .layouts = Layouts::both, .tf32 = false})
       .rows();
 }
 

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/features.hpp"
 #include "attest/openmp/tiles.hpp"
 
 namespace attest::openmp::linear::attention {
 
+using attest::spec::linear::attention::Features;
 using attest::spec::linear::attention::In;
 using attest::spec::linear::attention::Out;
 using attest::spec::linear::attention::ZeroDenominator;
@@ -20,7 +22,9 @@ struct Tokens {
   RowMajor<T> q, k, v;
 
   explicit Tokens(const In<T>& in)
-      : q(matrix(in.phi_q)), k(in.phi_k.extent(0), in.phi_k.extent(1)), v(in.v.extent(0), in.v.extent(1)) {
+      : q(features(in.features, in.phi_q)),
+        k(in.phi_k.extent(0), in.phi_k.extent(1)),
+        v(in.v.extent(0), in.v.extent(1)) {
     Index seen = 0;
     for (Index j = 0; j < in.v.extent(0); ++j) {
       if (in.mask && !in.mask(j)) continue;
@@ -28,6 +32,7 @@ struct Tokens {
       v.row(seen++) = vector(in.v[j]).transpose();
     }
     k.conservativeResize(seen, Eigen::NoChange);
+    map_features<Features, T>(in.features, k);
     v.conservativeResize(seen, Eigen::NoChange);
   }
 };

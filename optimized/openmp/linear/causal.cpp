@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/features.hpp"
 #include "attest/openmp/tiles.hpp"
 
 namespace attest::openmp::linear::causal {
@@ -20,7 +21,8 @@ template <class T>
 struct Tokens {
   RowMajor<T> q, k, v;
 
-  explicit Tokens(const In<T>& in) : q(matrix(in.phi_q)), k(matrix(in.phi_k)), v(in.v.extent(0), in.v.extent(1) + 1) {
+  explicit Tokens(const In<T>& in)
+      : q(features(in.features, in.phi_q)), k(features(in.features, in.phi_k)), v(in.v.extent(0), in.v.extent(1) + 1) {
     v.leftCols(in.v.extent(1)) = matrix(in.v);
     v.col(in.v.extent(1)).setOnes();
   }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/features.hpp"
 #include "attest/openmp/tiles.hpp"
 
 namespace attest::openmp::linear::causal_chunked {
@@ -37,7 +38,7 @@ RowMajor<T> masked_scores(const RowMajor<T>& q, const RowMajor<T>& k, Index firs
 /// Tiles of queries against the old state and against the keys up to themselves; then the new state.
 template <class T>
 void matrix(const In<T>& in, const Out<T>& out) {
-  const RowMajor<T> q = openmp::matrix(in.phi_q), k = openmp::matrix(in.phi_k), v = openmp::matrix(in.v);
+  const RowMajor<T> q = features(in.features, in.phi_q), k = features(in.features, in.phi_k), v = openmp::matrix(in.v);
   const RowMajor<T> S = openmp::matrix(in.S);
   const Column<T> z = vector(in.Z);
   each_tile(in.v.extent(0), [&](Index first, Index count) {
@@ -58,7 +59,7 @@ void matrix(const In<T>& in, const Out<T>& out) {
 /// its own columns; only Z is shared.
 template <class T>
 void steps(const In<T>& in, const Out<T>& out) {
-  const RowMajor<T> q = openmp::matrix(in.phi_q), k = openmp::matrix(in.phi_k);
+  const RowMajor<T> q = features(in.features, in.phi_q), k = features(in.features, in.phi_k);
   const Index n = in.v.extent(0), m = in.v.extent(1);
   Column<T> z = vector(in.Z), denominator(n);
   for (Index i = 0; i < n; ++i) {
@@ -83,7 +84,7 @@ void steps(const In<T>& in, const Out<T>& out) {
 template <class T>
 void augmented(const In<T>& in, const Out<T>& out) {
   const Index n = in.v.extent(0), m = in.v.extent(1), c = in.S.extent(0);
-  const RowMajor<T> q = openmp::matrix(in.phi_q), k = openmp::matrix(in.phi_k);
+  const RowMajor<T> q = features(in.features, in.phi_q), k = features(in.features, in.phi_k);
   RowMajor<T> v(n, m + 1), state(c, m + 1);
   v.leftCols(m) = openmp::matrix(in.v);
   v.col(m).setOnes();

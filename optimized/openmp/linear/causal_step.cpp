@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/features.hpp"
 
 namespace attest::openmp::linear::causal_step {
 
@@ -35,7 +36,7 @@ Column<T> ratio(const In<T>& in, const Column<T>& numerator, T denominator) {
 /// Z first, since every column needs the denominator; then each tile of S is updated and read while it is in cache.
 template <class T>
 void update_then_read(const In<T>& in, const Out<T>& out) {
-  const Column<T> q = vector(in.phi_q), k = vector(in.phi_k), v = vector(in.v);
+  const Column<T> q = features(in.features, in.phi_q), k = features(in.features, in.phi_k), v = vector(in.v);
   const Column<T> z = vector(in.Z) + k;
   vector(out.Z) = z;
   const T denominator = q.dot(z);
@@ -51,7 +52,8 @@ void update_then_read(const In<T>& in, const Out<T>& out) {
 /// The output comes from the old state and one dot product, so that it is ready before the state is written.
 template <class T>
 void read_then_correct(const In<T>& in, const Out<T>& out) {
-  const Column<T> q = vector(in.phi_q), k = vector(in.phi_k), v = vector(in.v), z = vector(in.Z);
+  const Column<T> q = features(in.features, in.phi_q), k = features(in.features, in.phi_k), v = vector(in.v),
+                  z = vector(in.Z);
   const T p = q.dot(k), denominator = q.dot(z) + p;
   each_tile(in, [&](Index first, Index count) {
     const RowMajor<T> S = matrix(in.S).middleCols(first, count);

@@ -61,6 +61,11 @@ struct TensorDeclaration {
   bool optional = false;   // an input that a case, or an output that a kernel, may leave out
   bool state = false;      // kept in the accumulator's precision by 16-bit kernels
   std::string draw;        // inputs only: default recipe of the input generator
+  struct Draw {
+    std::string when;  // expression over sizes and parameters
+    std::string draw;
+  };
+  std::vector<Draw> draws;  // inputs only: the first whose condition holds stands in for `draw`
 };
 
 struct ParameterDeclaration {
@@ -225,6 +230,10 @@ const Array* given(const Problem& problem, Role role);
 
 /// Whether an expression over sizes and parameters holds; an empty one does.
 bool holds(const std::string& when, const Spec& spec, const Sizes& sizes, const Parameters& parameters);
+
+/// The recipe that an input is drawn by where its flag has none.
+const std::string& draw_of(const TensorDeclaration& input, const Spec& spec, const Sizes& sizes,
+                           const Parameters& parameters);
 
 /// Value of a size or parameter inside expressions.
 std::optional<Value> lookup(const Spec& spec, const Sizes& sizes, const Parameters& parameters, std::string_view name);

@@ -4,6 +4,7 @@
 #include "attest/reference/infini/memory_retrieve.hpp"
 #include "attest/reference/linear/attention.hpp"
 #include "faults/fault.hpp"
+#include "faults/features.hpp"
 
 namespace attest::faults::linear::attention {
 
@@ -12,6 +13,7 @@ using attest::spec::linear::attention::ZeroDenominator;
 using reference::linear::causal_step::ratio;
 using right::In;
 using right::Out;
+using Given = attest::spec::linear::attention::In<Number>;  // before the map
 using right::State;
 using right::Visible;
 
@@ -76,14 +78,18 @@ inline Matrix unmapped(View<const Number, 2> phi) {
   });
 }
 
-inline void map_missing_on_queries(const In& in, const Out& out) {
+inline void map_missing_on_queries(const Given& in, const Out& out) {
+  if (in.features != attest::spec::linear::attention::Features::given)
+    return right::quadratic(features::map_missing_on_queries(in), out);
   In other = in;
   const auto x = unmapped(in.phi_q);
   other.phi_q = x.view();
   right::quadratic(other, out);
 }
 
-inline void map_missing_on_keys(const In& in, const Out& out) {
+inline void map_missing_on_keys(const Given& in, const Out& out) {
+  if (in.features != attest::spec::linear::attention::Features::given)
+    return right::quadratic(features::map_missing_on_keys(in), out);
   In other = in;
   const auto x = unmapped(in.phi_k);
   other.phi_k = x.view();
@@ -201,5 +207,19 @@ inline void normaliser_drift(const In& in, const Out& out, const Number& c) {
     return ratio(in, dot(in.phi_q[i], state.S.column(b)), dot(in.phi_q[i], state.Z) * (Number(1) + c));
   });
 }
+
+inline void elu_without_one(const Given& in, const Out& out) { right::quadratic(features::elu_without_one(in), out); }
+
+inline void expm1_features(const Given& in, const Out& out) { right::quadratic(features::expm1_features(in), out); }
+
+inline void relu_plus_epsilon(const Given& in, const Out& out) {
+  right::quadratic(features::relu_plus_epsilon(in), out);
+}
+
+inline void keys_shifted(const Given& in, const Out& out) { right::quadratic(features::keys_shifted(in), out); }
+
+inline void prescaled(const Given& in, const Out& out) { right::quadratic(features::prescaled(in), out); }
+
+inline void features_ignored(const Given& in, const Out& out) { right::quadratic(features::features_ignored(in), out); }
 
 }  // namespace attest::faults::linear::attention

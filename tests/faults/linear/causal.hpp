@@ -3,6 +3,7 @@
 
 #include "attest/reference/linear/causal.hpp"
 #include "faults/fault.hpp"
+#include "faults/features.hpp"
 
 namespace attest::faults::linear::causal {
 
@@ -13,6 +14,7 @@ using reference::linear::causal_step::ratio;
 using reference::linear::causal_step::read;
 using right::In;
 using right::Out;
+using Given = attest::spec::linear::causal::In<Number>;  // before the map
 using right::State;
 
 inline State carried(const In& in) { return State(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1)); }
@@ -197,5 +199,27 @@ inline void mean_of_values(const In& in, const Out& out) {
     for (Index b = 0; b < in.v.extent(1); ++b)
       out.o(i, b) = sum(i + 1, [&](Index j) { return in.v(j, b); }) / Number(i + 1);
 }
+
+inline void map_missing_on_queries(const Given& in, const Out& out) {
+  right::recurrent(features::map_missing_on_queries(in), out);
+}
+
+inline void map_missing_on_keys(const Given& in, const Out& out) {
+  right::recurrent(features::map_missing_on_keys(in), out);
+}
+
+inline void elu_without_one(const Given& in, const Out& out) { right::recurrent(features::elu_without_one(in), out); }
+
+inline void expm1_features(const Given& in, const Out& out) { right::recurrent(features::expm1_features(in), out); }
+
+inline void relu_plus_epsilon(const Given& in, const Out& out) {
+  right::recurrent(features::relu_plus_epsilon(in), out);
+}
+
+inline void keys_shifted(const Given& in, const Out& out) { right::recurrent(features::keys_shifted(in), out); }
+
+inline void prescaled(const Given& in, const Out& out) { right::recurrent(features::prescaled(in), out); }
+
+inline void features_ignored(const Given& in, const Out& out) { right::recurrent(features::features_ignored(in), out); }
 
 }  // namespace attest::faults::linear::causal

@@ -3,12 +3,14 @@
 
 #include "attest/reference/linear/causal_chunked.hpp"
 #include "faults/fault.hpp"
+#include "faults/features.hpp"
 
 namespace attest::faults::linear::causal_chunked {
 
 namespace right = attest::reference::linear::causal_chunked;
 using right::In;
 using right::Out;
+using Given = attest::spec::linear::causal_chunked::In<Number>;  // before the map
 using right::State;
 
 inline State carried(const In& in) { return State(in.S, in.Z, in.phi_k.extent(1), in.v.extent(1)); }
@@ -136,5 +138,25 @@ inline void bf16_state(const In& in, const Out& out) {
     out.Z(a) = kept_in(DType::bf16, out.Z(a));
   }
 }
+
+inline void map_missing_on_queries(const Given& in, const Out& out) {
+  right::matrix(features::map_missing_on_queries(in), out);
+}
+
+inline void map_missing_on_keys(const Given& in, const Out& out) {
+  right::matrix(features::map_missing_on_keys(in), out);
+}
+
+inline void elu_without_one(const Given& in, const Out& out) { right::matrix(features::elu_without_one(in), out); }
+
+inline void expm1_features(const Given& in, const Out& out) { right::matrix(features::expm1_features(in), out); }
+
+inline void relu_plus_epsilon(const Given& in, const Out& out) { right::matrix(features::relu_plus_epsilon(in), out); }
+
+inline void keys_shifted(const Given& in, const Out& out) { right::matrix(features::keys_shifted(in), out); }
+
+inline void prescaled(const Given& in, const Out& out) { right::matrix(features::prescaled(in), out); }
+
+inline void features_ignored(const Given& in, const Out& out) { right::matrix(features::features_ignored(in), out); }
 
 }  // namespace attest::faults::linear::causal_chunked

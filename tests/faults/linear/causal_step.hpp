@@ -3,12 +3,14 @@
 
 #include "attest/reference/linear/causal_step.hpp"
 #include "faults/fault.hpp"
+#include "faults/features.hpp"
 
 namespace attest::faults::linear::causal_step {
 
 namespace right = attest::reference::linear::causal_step;
 using right::In;
 using right::Out;
+using Given = attest::spec::linear::causal_step::In<Number>;  // before the map
 using right::State;
 
 inline State carried(const In& in) { return State(in.S, in.Z, in.phi_k.extent(0), in.v.extent(0)); }
@@ -121,6 +123,34 @@ inline void bf16_state(const In& in, const Out& out) {
       state.Z(a) = kept_in(DType::bf16, state.Z(a));
     }
   });
+}
+
+inline void map_missing_on_queries(const Given& in, const Out& out) {
+  right::update_then_read(features::map_missing_on_queries(in), out);
+}
+
+inline void map_missing_on_keys(const Given& in, const Out& out) {
+  right::update_then_read(features::map_missing_on_keys(in), out);
+}
+
+inline void elu_without_one(const Given& in, const Out& out) {
+  right::update_then_read(features::elu_without_one(in), out);
+}
+
+inline void expm1_features(const Given& in, const Out& out) {
+  right::update_then_read(features::expm1_features(in), out);
+}
+
+inline void relu_plus_epsilon(const Given& in, const Out& out) {
+  right::update_then_read(features::relu_plus_epsilon(in), out);
+}
+
+inline void keys_shifted(const Given& in, const Out& out) { right::update_then_read(features::keys_shifted(in), out); }
+
+inline void prescaled(const Given& in, const Out& out) { right::update_then_read(features::prescaled(in), out); }
+
+inline void features_ignored(const Given& in, const Out& out) {
+  right::update_then_read(features::features_ignored(in), out);
 }
 
 }  // namespace attest::faults::linear::causal_step

@@ -14,6 +14,8 @@ using laws::Outcome;
 
 inline double eps_of(const Problem& problem) { return std::get<double>(*setting(problem, "eps")); }
 
+inline bool given(const Problem& problem) { return std::get<std::string>(*setting(problem, "features")) == "given"; }
+
 inline Problem with_positive_features(const Context& c) {
   Problem positive = c.problem;
   for (const char* name : {"phi_q", "phi_k"})
@@ -30,6 +32,7 @@ inline Finding positive_features_average(const Context& c) {
 
 /// A key whose features are all zero is no key.
 inline Finding null_key_is_nothing(const Context& c) {
+  if (!given(c.problem)) return Finding::not_applicable();
   const Outcome plain = c.evaluate(c.problem);
   Problem longer = c.problem;
   longer.sizes["s"] += 1;
@@ -47,7 +50,7 @@ inline Finding null_key_is_nothing(const Context& c) {
 /// An orthogonal matrix on all features changes no dot product: half a Hadamard matrix on four of them, small integers
 /// as features, so that the rotated features are exact.
 inline Finding features_may_be_rotated(const Context& c) {
-  if (c.problem.sizes.at("c") < 4) return Finding::not_applicable();
+  if (c.problem.sizes.at("c") < 4 || !given(c.problem)) return Finding::not_applicable();
   Problem integers = c.problem, rotated;
   for (const char* name : {"phi_q", "phi_k"}) {
     auto& array = integers.inputs.at(name);
@@ -91,7 +94,8 @@ inline Finding equals_the_last_causal_row(const Context& c) {
 /// answer of all keys.
 inline Finding shards_add_up(const Context& c) {
   const Index s = c.problem.sizes.at("s"), width = c.problem.sizes.at("c"), m = c.problem.sizes.at("m");
-  if (s < 2 || eps_of(c.problem) != 0 || c.problem.inputs.count("mask")) return Finding::not_applicable();
+  if (s < 2 || eps_of(c.problem) != 0 || c.problem.inputs.count("mask") || !given(c.problem))
+    return Finding::not_applicable();
   const Problem whole = with_positive_features(c);
   const Index split = 1 + laws::choose(c, 1, s - 1);
   std::vector<Index> keys(static_cast<std::size_t>(s));
@@ -125,7 +129,7 @@ inline Finding shards_add_up(const Context& c) {
 
 /// It is attention with the similarity phi(q) . phi(k): on features that are not negative relu is no map at all.
 inline Finding equals_generalized(const Context& c) {
-  if (eps_of(c.problem) != 0) return Finding::not_applicable();
+  if (eps_of(c.problem) != 0 || !given(c.problem)) return Finding::not_applicable();
   const Problem positive = with_positive_features(c);
   const Index n = positive.sizes.at("n"), s = positive.sizes.at("s");
   Problem general{

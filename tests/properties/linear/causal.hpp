@@ -119,8 +119,8 @@ inline Finding equals_folded_steps(const Context& c) {
   const Outcome whole = c.evaluate(c.problem);
   const Index n = c.problem.sizes.at("n"), m = c.problem.sizes.at("m");
   Problem step{&find_spec("linear.causal_step"), {{"c", c.problem.sizes.at("c")}, {"m", m}}, {}, {}};
-  if (const auto convention = c.problem.parameters.find("zero_denominator"); convention != c.problem.parameters.end())
-    step.parameters.insert(*convention);
+  for (const char* name : {"zero_denominator", "features"})
+    if (const auto at = c.problem.parameters.find(name); at != c.problem.parameters.end()) step.parameters.insert(*at);
   for (const auto& input : step.spec->inputs) {
     if (!input.state) continue;
     const auto shape = shape_of(input, step.sizes);

@@ -38,6 +38,7 @@ inline Finding state_commutes(const Context& c) {
 
 /// A key without features leaves the state, and its value reaches nobody.
 inline Finding null_key(const Context& c) {
+  if (std::get<std::string>(*setting(c.problem, "features")) != "given") return Finding::not_applicable();
   Problem null = c.problem, other;
   std::fill(null.inputs.at("phi_k").values.begin(), null.inputs.at("phi_k").values.end(), 0.0);
   other = null;

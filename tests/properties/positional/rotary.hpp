@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <string>
 
 #include "attest/judge/laws.hpp"
@@ -18,20 +19,29 @@ inline double at(const Array& x, Index row, Index column) {
   return x.values[static_cast<std::size_t>(row * x.shape[1] + column)];
 }
 
+/// Columns that are turned.
+inline Index width(const Problem& problem) {
+  const Index width = std::get<Index>(*setting(problem, "rotary_width"));
+  return width == 0 ? problem.sizes.at("d") : width;
+}
+
 /// The two columns of pair m.
 inline std::pair<Index, Index> pair_of(const Problem& problem, Index m) {
-  const Index d = problem.sizes.at("d");
   const bool half = std::get<std::string>(*setting(problem, "pairing")) == "half";
-  return half ? std::pair(m, m + d / 2) : std::pair(2 * m, 2 * m + 1);
+  return half ? std::pair(m, m + width(problem) / 2) : std::pair(2 * m, 2 * m + 1);
 }
+
+/// YaRN makes rows longer as well.
+inline bool turns_only(const Problem& problem) { return std::get<std::string>(*setting(problem, "scaling")) != "yarn"; }
 
 /// A rotation keeps the length of every pair.
 inline Finding keeps_the_length_of_every_pair(const Context& c) {
+  if (!turns_only(c.problem)) return Finding::not_applicable();
   const Outcome outcome = c.evaluate(c.problem);
   const Array &x = c.problem.inputs.at("x"), &y = outcome.values.at("y"), &bound = outcome.bounds().at("y");
   Array before{{0}, {}}, after{{0}, {}}, allowed{{0}, {}};
   for (Index i = 0; i < x.shape[0]; ++i)
-    for (Index m = 0; m < x.shape[1] / 2; ++m) {
+    for (Index m = 0; m < width(c.problem) / 2; ++m) {
       const auto [a, b] = pair_of(c.problem, m);
       before.values.push_back(at(x, i, a) * at(x, i, a) + at(x, i, b) * at(x, i, b));
       after.values.push_back(at(y, i, a) * at(y, i, a) + at(y, i, b) * at(y, i, b));
@@ -74,6 +84,7 @@ inline Finding products_depend_on_distance(const Context& c) {
 
 /// Position 0 leaves every bit.
 inline Finding position_zero_is_the_identity(const Context& c) {
+  if (!turns_only(c.problem)) return Finding::not_applicable();
   Problem zero = c.problem;
   for (double& p : zero.inputs.at("positions").values) p = 0;
   const Outcome outcome = c.evaluate(zero);
@@ -83,6 +94,22 @@ inline Finding position_zero_is_the_identity(const Context& c) {
     if (!(std::abs(x.values[i] - y.values[i]) <= slack))
       return Finding::broken("position 0 changed y[" + std::to_string(i) + "]");
   }
+  return {};
+}
+
+/// Columns behind the rotated part keep every bit; the part is at least two pairs, as ntk wants it.
+inline Finding the_rest_passes(const Context& c) {
+  const Index d = c.problem.sizes.at("d");
+  if (d < 6) return Finding::not_applicable();
+  Problem part = c.problem;
+  const Index first = 4 + 2 * laws::choose(c, 1, d / 2 - 2);
+  part.parameters["rotary_width"] = first;
+  const Outcome outcome = c.evaluate(part);
+  const Array &x = part.inputs.at("x"), &y = outcome.values.at("y");
+  for (Index i = 0; i < x.shape[0]; ++i)
+    for (Index a = first; a < x.shape[1]; ++a)
+      if (!(std::abs(at(x, i, a) - at(y, i, a)) <= (c.bitwise ? 0 : at(outcome.bounds().at("y"), i, a))))
+        return Finding::broken("y(" + std::to_string(i) + ", " + std::to_string(a) + ") is not x");
   return {};
 }
 
@@ -98,7 +125,7 @@ inline Finding turned_again(const Context& c, const std::function<double(double)
   Array allowed = twice.bounds().at("y");
   const Array& first = once.bounds().at("y");
   for (Index i = 0; i < first.shape[0]; ++i)
-    for (Index m = 0; m < first.shape[1] / 2; ++m) {
+    for (Index m = 0; m < width(c.problem) / 2; ++m) {
       const auto [a, b] = pair_of(c.problem, m);
       const double e = at(first, i, a) + at(first, i, b);
       for (const Index column : {a, b}) allowed.values[static_cast<std::size_t>(i * first.shape[1] + column)] += e;
@@ -110,6 +137,7 @@ inline Finding turned_again(const Context& c, const std::function<double(double)
 
 /// R_a R_b = R_(a+b)
 inline Finding composition(const Context& c) {
+  if (!turns_only(c.problem)) return Finding::not_applicable();
   const double by = static_cast<double>(laws::choose(c, 1, 64)) - 32;
   return turned_again(
       c, [by](double) { return by; },
@@ -125,6 +153,7 @@ inline Finding composition(const Context& c) {
 
 /// R_(-p) turns back.
 inline Finding inverse(const Context& c) {
+  if (!turns_only(c.problem)) return Finding::not_applicable();
   return turned_again(
       c, [](double p) { return -p; },
       [&](Array& bound) {
@@ -143,7 +172,8 @@ inline Finding pairings_agree(const Context& c) {
   other.parameters["pairing"] = std::string(half ? "interleaved" : "half");
   std::vector<Index> order(
       static_cast<std::size_t>(d));  // column t of the other problem is column order[t] of this one
-  for (Index m = 0; m < d / 2; ++m) {
+  std::iota(order.begin(), order.end(), Index{0});
+  for (Index m = 0; m < width(c.problem) / 2; ++m) {
     const auto [a, b] = pair_of(c.problem, m);
     const auto [e, f] = pair_of(other, m);
     order[static_cast<std::size_t>(e)] = a, order[static_cast<std::size_t>(f)] = b;
@@ -157,12 +187,13 @@ inline Finding pairings_agree(const Context& c) {
 
 /// Every pair is turned by a matrix of determinant 1: (1, 0) becomes (cos, sin) and (0, 1) becomes (-sin, cos).
 inline Finding determinant(const Context& c) {
+  if (!turns_only(c.problem)) return Finding::not_applicable();
   const auto axis = [&](bool second) {
     Problem unit = c.problem;
     Array& x = unit.inputs.at("x");
     std::fill(x.values.begin(), x.values.end(), 0.0);
     for (Index i = 0; i < x.shape[0]; ++i)
-      for (Index m = 0; m < x.shape[1] / 2; ++m) {
+      for (Index m = 0; m < width(c.problem) / 2; ++m) {
         const auto [a, b] = pair_of(unit, m);
         x.values[static_cast<std::size_t>(i * x.shape[1] + (second ? b : a))] = 1;
       }
@@ -171,9 +202,9 @@ inline Finding determinant(const Context& c) {
   const Outcome first = axis(false), second = axis(true);
   const Array &u = first.values.at("y"), &e = first.bounds().at("y"), &w = second.values.at("y"),
               &f = second.bounds().at("y");
-  Array got{{u.size() / 2}, {}}, allowed = got, one = got, none = got;
+  Array got{{u.shape[0] * width(c.problem) / 2}, {}}, allowed = got, one = got, none = got;
   for (Index i = 0; i < u.shape[0]; ++i)
-    for (Index m = 0; m < u.shape[1] / 2; ++m) {
+    for (Index m = 0; m < width(c.problem) / 2; ++m) {
       const auto [a, b] = pair_of(c.problem, m);
       got.values.push_back(at(u, i, a) * at(w, i, b) - at(u, i, b) * at(w, i, a));
       allowed.values.push_back(2 * (at(e, i, a) + at(e, i, b) + at(f, i, a) + at(f, i, b)) + 0x1p-50);
@@ -184,6 +215,7 @@ inline Finding determinant(const Context& c) {
 
 /// No score of two turned rows exceeds the product of their lengths, at any distance.
 inline Finding bounded_logit(const Context& c) {
+  if (!turns_only(c.problem)) return Finding::not_applicable();
   Problem far = c.problem;
   const double step = static_cast<double>(1 + laws::choose(c, 1, 100000));
   for (std::size_t i = 0; i < far.inputs.at("positions").values.size(); ++i)
@@ -210,6 +242,7 @@ inline std::vector<laws::Property> properties() {
   return {{"keeps_the_length_of_every_pair", keeps_the_length_of_every_pair},
           {"products_depend_on_distance", products_depend_on_distance},
           {"position_zero_is_the_identity", position_zero_is_the_identity},
+          {"the_rest_passes", the_rest_passes},
           {"composition", composition},
           {"inverse", inverse},
           {"pairings_agree", pairings_agree},

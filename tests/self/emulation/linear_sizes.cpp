@@ -148,8 +148,10 @@ Tensors outputs_of(const Problem& p, const Format& format, bool gradient) {
 
 std::string call(const attest_kernel& kernel, const Problem& p, Tensors& inputs, Tensors& outputs,
                  std::size_t missing = 0) {
-  const std::vector<attest_parameter> parameters{
-      {"chunk", 1, 0, p.chunk, nullptr}, {"eps", 1, p.eps, 0, nullptr}, {"zero_denominator", 1, 0, 0, "zero"}};
+  const std::vector<attest_parameter> parameters{{"chunk", 1, 0, p.chunk, nullptr},
+                                                 {"eps", 1, p.eps, 0, nullptr},
+                                                 {"zero_denominator", 1, 0, 0, "zero"},
+                                                 {"features", 1, 0, 0, "given"}};
   std::vector<Offsets> packed;
   if (p.packed) packed.push_back({"offsets.n", p.offsets()});
   return call(kernel, inputs, outputs, outputs.count("o") ? "o" : "gradient.phi_q", parameters, packed, missing);

@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "attest/judge/check.hpp"
 #include "attest/judge/reproduce.hpp"
+#include "attest/judge/shown.hpp"
 #include "off_under.hpp"
 
 namespace attest::judge {
@@ -98,6 +101,45 @@ TEST(Regimes, AMistakeInOneOfThemIsFoundAndItsConditionNamed) {
     for (const auto& failure : row.failures) EXPECT_EQ(failure.group, "regimes") << plant.condition;
     EXPECT_NE(row.regimes.fails_when.find(plant.condition), std::string::npos) << row.regimes.fails_when;
   }
+}
+
+/// Features are drawn positive, queries and keys of both signs: below 0 is where feature maps curve.
+TEST(Regimes, OfLinearAttentionVisitEveryMapWithSignedInputs) {
+  Candidate openmp("openmp");
+  const auto is_wanted = [](const Kernel& kernel) { return kernel.info.equation == "linear.causal"; };
+  const Kernel kernel = *std::find_if(openmp.kernels().begin(), openmp.kernels().end(), is_wanted);
+  const Regimes regimes(kernel, kernel.profile(), SizesJudged::small, 1, 1);
+  std::set<std::string> visited;
+  for (const auto& setting : regimes.covering().settings) {
+    golden::Case c = regimes.case_of(setting, 1);
+    c.grid.reset();
+    c.magnitudes.clear();
+    c.sizes = {{"n", 8}, {"c", 8}, {"m", 2}};
+    const Problem problem = golden::draw(c);
+    const auto features = std::get<std::string>(*attest::setting(problem, "features"));
+    const auto& phi_k = problem.inputs.at("phi_k").values;
+    const bool is_signed = std::any_of(phi_k.begin(), phi_k.end(), [](double x) { return x < 0; });
+    EXPECT_EQ(is_signed, features != "given") << features;
+    visited.insert(features);
+  }
+  EXPECT_EQ(visited.size(), 4u);
+}
+
+/// Faults of a choice that a kernel does not have are none of its: one that rotates and scales nothing gets a verdict.
+TEST(Shown, FaultsOfOtherChoicesAreNotCounted) {
+  const Spec& spec = find_spec("positional.rotary");
+  const auto faults_of = [&](const std::string& capabilities) {
+    return Shown(spec, golden::profile("f32"), Capabilities(spec, capabilities)).vacuity().faults;
+  };
+  const auto all = faults_of(""), plain = faults_of("scaling == 'none'");
+  const auto scaled = std::count_if(spec.faults.begin(), spec.faults.end(),
+                                    [](const Fault& fault) { return fault.flag == "scaled_frequencies"; });
+  EXPECT_GT(scaled, 0);
+  EXPECT_EQ(plain, all - scaled);
+  EXPECT_EQ(faults_of("scaling == default"), plain);
+  EXPECT_EQ(faults_of("scaling in {'none', 'yarn'}"), all);
+  EXPECT_EQ(faults_of("pairing == 'half'"), all);  // other cases are moved to it
+  EXPECT_EQ(faults_of("rotary_width == 0"), all);  // a number is no convention
 }
 
 TEST(Regimes, KeepWhatAKernelSaysOfItsBatches) {

@@ -119,6 +119,12 @@ TEST(Spec, ConstraintOverUnknownNames) {
   expect_error(replaced(kGood, "a > 0", "b > 0"), "toy/scale.toml", {"'b' is neither a size nor a parameter"});
 }
 
+TEST(Spec, DrawsUnderAConditionOverUnknownNames) {
+  const std::string draws = "draws = [{ when = \"b > 0\", draw = \"normal\" }], ";
+  expect_error(replaced(kGood, "inputs = [{ ", "inputs = [{ " + draws), "toy/scale.toml",
+               {"'draws' of input", "names 'b', which is neither a size nor a parameter"});
+}
+
 TEST(Spec, StatementsNeedEvidenceOrAReasonAndTheEvidenceMustStand) {
   const auto with = [](const std::string& key, const std::string& body) {
     return replaced(kGood, "[[vectors]]", key + " = [{ " + body + " }]\n[[vectors]]");

@@ -165,6 +165,18 @@ bool Capabilities::at_default(const std::string& parameter) const {
   return std::find(at_default_.begin(), at_default_.end(), parameter) != at_default_.end();
 }
 
+bool Capabilities::has_choices(const Spec& spec, const Parameters& settings) const {
+  return std::all_of(settings.begin(), settings.end(), [&](const auto& setting) {
+    const auto& [name, value] = setting;
+    const auto* parameter = spec.parameter(name);
+    if (parameter->type != ParameterDeclaration::Type::choice) return true;
+    if (at_default(name) && parameter->fallback != value) return false;
+    return std::all_of(conditions_.begin(), conditions_.end(), [&, &name = name](const Expression& condition) {
+      return condition.variables() != std::vector{name} || holds_for(condition, spec, {}, settings, {}, {});
+    });
+  });
+}
+
 bool Capabilities::gives(const std::string& output) const {
   return std::find(missing_.begin(), missing_.end(), output) == missing_.end();
 }

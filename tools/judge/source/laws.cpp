@@ -43,7 +43,8 @@ Array redrawn(const Context& context, const std::string& input, std::uint64_t sa
   const auto& declared = *context.problem.spec->input(input);
   const auto shape = context.problem.inputs.count(input) ? context.problem.inputs.at(input).shape
                                                          : shape_of(declared, context.problem.sizes);
-  return golden::draw_array(declared.draw, shape, context.exact, context.seed * 1000 + salt, "law." + input);
+  const std::string& draw = draw_of(declared, *context.problem.spec, context.problem.sizes, context.problem.parameters);
+  return golden::draw_array(draw, shape, context.exact, context.seed * 1000 + salt, "law." + input);
 }
 
 bool averages_hidden_values(const Problem& problem) {

@@ -51,8 +51,15 @@ std::string too_little(const Vacuity& v, bool has_faults) {
 
 }  // namespace
 
-Shown::Shown(const Spec& spec, const golden::Profile& profile)
-    : spec_(spec), profile_(profile), most_(spec.faults.size(), 0) {}
+Shown::Shown(const Spec& spec, const golden::Profile& profile, const Capabilities& capabilities)
+    : spec_(spec), profile_(profile), most_(spec.faults.size(), 0) {
+  for (const auto& fault : spec.faults) {
+    const auto* group = spec.group(fault.flag);  // an equivalent fault has none
+    can_have_it_.push_back(!group || std::any_of(group->entries.begin(), group->entries.end(), [&](const auto& entry) {
+      return capabilities.has_choices(spec, entry.parameters);
+    }));
+  }
+}
 
 bool Shown::counts(const Fault& fault) const {
   // All elements together betray one with an amplitude (tier T3).
@@ -109,6 +116,8 @@ Vacuity Shown::vacuity() const {
   v.nan_share /= elements, v.zeros_differ /= elements, v.mean_differs /= elements;
   for (std::size_t k = 0; k < most_.size(); ++k) {
     const Fault& fault = spec_.faults[k];
+    // A kernel that scales no frequencies cannot scale them wrongly.
+    if (!can_have_it_[k] && most_[k] < kBetrayed) continue;
     // Without any effect on many cases, it is excluded by what the kernel declared: no mask, another feature map.
     if (!counts(fault) || (most_[k] <= no_effect && cases_ >= kManyCases)) continue;
     ++v.faults;

@@ -129,9 +129,9 @@ static int gradient(const attest_call* call) {
 }
 
 #ifdef NARROW
-#define CAPABILITIES "S == false; Z == false; c == 32 implies m == 32; c == 32"
+#define CAPABILITIES "features == 'given'; S == false; Z == false; c == 32 implies m == 32; c == 32"
 #elif !defined(CAPABILITIES)
-#define CAPABILITIES "S == false; Z == false"
+#define CAPABILITIES "features == 'given'; S == false; Z == false"
 #endif
 #ifdef FLAT
 #define LAYOUT "nd"

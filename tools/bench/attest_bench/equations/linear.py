@@ -14,7 +14,7 @@ FEATURE = 1 / 64  # features lie between 0 and this, so that denominators of 655
 
 class Causal(Case):
     equation, reading = "linear.causal", "value"
-    parameters = {"chunk": CHUNK, "eps": 0.0, "zero_denominator": "zero"}
+    parameters = {"chunk": CHUNK, "eps": 0.0, "zero_denominator": "zero", "features": "given"}
 
     def inputs(self):
         return {"phi_q": self.rows(0, FEATURE), "phi_k": self.rows(0, FEATURE), "v": self.rows()}
@@ -81,7 +81,7 @@ class CausalGradient(Causal):
 class CausalStep(Case):
     equation, reading = "linear.causal_step", "value"
     lengths, batches = None, {CPU: [16], CUDA: [64, 256]}
-    parameters = {"eps": 0.0, "zero_denominator": "zero"}
+    parameters = {"eps": 0.0, "zero_denominator": "zero", "features": "given"}
 
     def sizes(self):
         return {"c": self.width, "m": self.width}

@@ -10,7 +10,19 @@ from ..peers import imported, peer, tensors
 
 class Rotary(Case):
     equation, reading = "positional.rotary", "value"
-    parameters = {"base": 10000.0, "pairing": "half"}
+    parameters = {
+        "base": 10000.0,
+        "pairing": "half",
+        "rotary_width": 0,
+        "scaling": "none",
+        "factor": 8.0,
+        "original_length": 8192,
+        "beta_fast": 32.0,
+        "beta_slow": 1.0,
+        "attention_factor": 1.0,
+        "low_frequency_factor": 1.0,
+        "high_frequency_factor": 4.0,
+    }
     widths = "d"
 
     def sizes(self):

@@ -155,6 +155,11 @@ public:
     return choice_of<E>(name, word ? word : "");
   }
   Map map(const char* name) const { return choice<Map>(name); }
+  /// Queries or keys of linear attention, mapped as the call says.
+  Rows features(const char* name) const {
+    const char* word = parameter("features").text;
+    return rows(name, word && std::string_view(word) != "given" ? map("features") : Map::identity);
+  }
 
   /// Memory for `count` values in the call's workspace; null while measuring.
   template <class V>

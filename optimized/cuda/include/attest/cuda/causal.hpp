@@ -111,7 +111,7 @@ void backward(Call& call, const Backward& x) {
 /// Causal linear attention with a carried state: phi_q, phi_k, v, S and Z to o, S and Z, by the names of the call.
 template <Algorithm algorithm, class T, class Factor>
 void causal_value(Call& call, const Sequences& tokens) {
-  const Rows phi_q = call.rows("phi_q"), phi_k = call.rows("phi_k"), v = call.rows("v");
+  const Rows phi_q = call.features("phi_q"), phi_k = call.features("phi_k"), v = call.rows("v");
   outputs_by<algorithm, T, Factor>(call, {.a = phi_q,
                                           .b = phi_k,
                                           .c = v,
@@ -126,9 +126,9 @@ void causal_value(Call& call, const Sequences& tokens) {
 /// The gradients with respect to all five inputs.
 template <Algorithm algorithm, class T, class Factor>
 void causal_gradient(Call& call, const Sequences& tokens) {
-  const Rows phi_k = call.rows("phi_k"), v = call.rows("v");
+  const Rows phi_k = call.features("phi_k"), v = call.rows("v");
   backward<algorithm, T, Factor>(call,
-                                 {.phi_q = call.rows("phi_q"),
+                                 {.phi_q = call.features("phi_q"),
                                   .phi_k = phi_k,
                                   .v = v,
                                   .grad_o = call.rows("cotangent.o"),

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/features.hpp"
 #include "attest/openmp/tiles.hpp"
 #include "attest/spec/infini/memory_retrieve.hpp"
 
@@ -14,21 +15,6 @@ namespace attest::openmp::infini {
 
 using attest::spec::infini::memory_retrieve::FeatureMap;
 using attest::spec::infini::memory_retrieve::ZeroDenominator;
-
-/// phi of every element. Below 0 it is e^x itself: expm1(x) + 1 would turn the small features into 0.
-template <class T>
-RowMajor<T> features(FeatureMap map, const View<const T, 2>& x) {
-  RowMajor<T> phi = matrix(x);
-  if (map == FeatureMap::identity) return phi;
-  if (map == FeatureMap::relu) return phi.cwiseMax(T(0));
-  const bool everywhere = map == FeatureMap::exp;
-  each_tile(phi.rows(), [&](Index first, Index count) {
-    for (Index t = first; t < first + count; ++t)
-      for (Index a = 0; a < phi.cols(); ++a)
-        phi(t, a) = everywhere || phi(t, a) <= 0 ? std::exp(phi(t, a)) : phi(t, a) + 1;
-  });
-  return phi;
-}
 
 /// Divides each row by its denominator, and follows the convention where that is 0.
 template <class T, class Rows, class Denominators>

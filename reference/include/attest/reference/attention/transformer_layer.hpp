@@ -57,10 +57,10 @@ inline Matrix linear_head(const Matrix& q, const Matrix& k, const Matrix& v, boo
   const Matrix phi_q = features(q), phi_k = features(k);
   Matrix o(q.extent(0), v.extent(1));
   const auto attend = [&](Index first, Index queries, Index keys) {
-    const linear::attention::In in{.phi_q = phi_q.view().rows(first, queries),
-                                   .phi_k = phi_k.view().rows(0, keys),
-                                   .v = v.view().rows(0, keys),
-                                   .mask = {}};
+    const attest::spec::linear::attention::In<Number> in{.phi_q = phi_q.view().rows(first, queries),
+                                                         .phi_k = phi_k.view().rows(0, keys),
+                                                         .v = v.view().rows(0, keys),
+                                                         .mask = {}};
     const linear::attention::Out out{.o = o.view().rows(first, queries)};
     through_sums ? linear::attention::associative(in, out) : linear::attention::quadratic(in, out);
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "attest/reference/vocabulary.hpp"
+#include "attest/reference/linear/feature_map.hpp"
 #include "attest/spec/infini/memory_retrieve.hpp"
 
 namespace attest::reference::infini::memory_retrieve {
@@ -10,22 +10,8 @@ using In = attest::spec::infini::memory_retrieve::In<Number>;
 using Out = attest::spec::infini::memory_retrieve::Out<Number>;
 using attest::spec::infini::memory_retrieve::FeatureMap;
 using attest::spec::infini::memory_retrieve::ZeroDenominator;
-
-/// phi(x) = elu(x) + 1: x + 1 for x > 0, e^x for x <= 0; or another map by its name.
-inline Number feature(FeatureMap map, const Number& x) {
-  if (map == FeatureMap::identity) return x;
-  if (map == FeatureMap::exp) return exp(x);
-  if (map == FeatureMap::relu) return positive(x) ? x : Number(0);
-  return positive(x) ? x + 1 : exp(x);
-}
-
-/// phi of every element.
-inline Matrix features(FeatureMap map, View<const Number, 2> x) {
-  Matrix phi(x.extent(0), x.extent(1));
-  for (Index t = 0; t < x.extent(0); ++t)
-    for (Index a = 0; a < x.extent(1); ++a) phi(t, a) = feature(map, x(t, a));
-  return phi;
-}
+using linear::feature_map::feature;
+using linear::feature_map::features;
 
 /// numerator / denominator, and the convention where the denominator is 0 (C1).
 inline Number ratio(const Number& numerator, const Number& denominator, ZeroDenominator zero_denominator) {

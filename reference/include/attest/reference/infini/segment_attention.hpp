@@ -34,7 +34,8 @@ inline Matrix positioned(const In& in, View<const Number, 2> x) {
   if (in.position == Position::none) return turned;
   std::vector<Index> positions(static_cast<std::size_t>(n));
   std::iota(positions.begin(), positions.end(), in.offset);
-  positional::rotary::pairs({.x = x, .positions = {positions.data(), {n}}}, {.y = turned.view()});  // C2
+  positional::rotary::pairs({.x = x, .positions = {positions.data(), {n}}, .attention_factor = {}},
+                            {.y = turned.view()});  // C2
   return turned;
 }
 

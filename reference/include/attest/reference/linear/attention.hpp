@@ -8,7 +8,7 @@
 
 namespace attest::reference::linear::attention {
 
-using In = attest::spec::linear::attention::In<Number>;
+using In = feature_map::Mapped<attest::spec::linear::attention::In<Number>>;
 using Out = attest::spec::linear::attention::Out<Number>;
 using causal_chunked::add_chunk;
 using causal_step::ratio;

@@ -9,7 +9,7 @@
 
 namespace attest::reference::linear::causal {
 
-using In = attest::spec::linear::causal::In<Number>;
+using In = feature_map::Mapped<attest::spec::linear::causal::In<Number>>;
 using Out = attest::spec::linear::causal::Out<Number>;
 using causal_chunked::add_chunk;
 using causal_chunked::read_chunk;

@@ -8,7 +8,7 @@
 
 namespace attest::reference::linear::causal_chunked {
 
-using In = attest::spec::linear::causal_chunked::In<Number>;
+using In = feature_map::Mapped<attest::spec::linear::causal_chunked::In<Number>>;
 using Out = attest::spec::linear::causal_chunked::Out<Number>;
 using causal_step::ratio;
 using causal_step::State;

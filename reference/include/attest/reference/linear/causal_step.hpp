@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "attest/reference/vocabulary.hpp"
+#include "attest/reference/linear/feature_map.hpp"
 #include "attest/spec/linear/causal_step.hpp"
 
 namespace attest::reference::linear::causal_step {
 
-using In = attest::spec::linear::causal_step::In<Number>;
+using In = feature_map::Mapped<attest::spec::linear::causal_step::In<Number>>;
 using Out = attest::spec::linear::causal_step::Out<Number>;
 using attest::spec::linear::causal_step::ZeroDenominator;
 

@@ -29,6 +29,8 @@ public:
   const std::vector<Expression>& conditions() const { return conditions_; }
   /// "scale == default": whether the parameter is left at what the equation says.
   bool at_default(const std::string& parameter) const;
+  /// Whether the kernel has the choices among these settings, as far as a condition is about one of them alone.
+  bool has_choices(const Spec& spec, const Parameters& settings) const;
 
   /// Whether the kernel can be called with those sizes, parameters and optional inputs, for a batch of that many
   /// problems.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attest/golden/profile.hpp"
+#include "attest/judge/capabilities.hpp"
 #include "attest/judge/true_values.hpp"
 #include "attest/judge/vacuity.hpp"
 #include "attest/spec.hpp"
@@ -18,8 +19,8 @@ struct Expected;
 /// Gathers what the cases of one kernel can show: which faults, and whether zeros or the mean would be wrong in them.
 class Shown {
 public:
-  /// Keeps references to both.
-  Shown(const Spec& spec, const golden::Profile& profile);
+  /// Keeps references to spec and profile. Of the capabilities only the choices count.
+  Shown(const Spec& spec, const golden::Profile& profile, const Capabilities& capabilities);
 
   /// A case by what is expected of its elements; `error` gives the largest error / bound that a fault makes there, and
   /// is asked only of faults that no case has shown yet.
@@ -40,7 +41,8 @@ private:
   std::size_t cases_ = 0;
   Vacuity sums_;  // its shares are numbers of elements
   std::set<double> distinct_;
-  std::vector<double> most_;  // per fault: largest error / bound
+  std::vector<double> most_;       // per fault: largest error / bound
+  std::vector<char> can_have_it_;  // per fault: whether a golden case of its flag has only choices that the kernel has
 };
 
 }  // namespace attest::judge
