@@ -166,6 +166,22 @@ bool Capabilities::allow(const Spec& spec, const Sizes& sizes, const Parameters&
   });
 }
 
+bool Capabilities::leave_out(const Spec& spec, const Parameters& parameters,
+                             const std::vector<std::string>& given) const {
+  if (!takes(given)) return true;
+  const auto allowed = [&](const std::string& name, const std::optional<Value>& value) {
+    return !value || std::all_of(conditions_.begin(), conditions_.end(), [&](const Expression& condition) {
+      return condition.variables() != std::vector{name} || condition.holds([&](std::string_view) { return value; });
+    });
+  };
+  return std::any_of(parameters.begin(), parameters.end(), [&](const auto& parameter) {
+    const auto& [name, value] = parameter;
+    if (spec.parameter(name)->fallback == value) return false;
+    if (at_default(name)) return true;
+    return !allowed(name, lookup(spec, {}, parameters, name)) && allowed(name, lookup(spec, {}, {}, name));
+  });
+}
+
 std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& spec, Sizes sizes, Parameters parameters,
                                                                   const std::vector<std::string>& given) const {
   const auto valid = [&](const Expression& condition) { return holds_for(condition, spec, sizes, parameters, given); };

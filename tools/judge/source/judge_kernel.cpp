@@ -81,7 +81,7 @@ Row row_of(const Kernel& kernel, const golden::Profile& profile) {
 
 Row judge_selection(const Kernel& kernel, const golden::Profile& profile, Selection selection, const Source& source,
                     Bank& bank, const CheckOptions& options, double tests) {
-  Shown shown(*kernel.spec, profile);
+  Shown shown(*kernel.spec, profile, kernel.capabilities);
   Asked asked(kernel, profile);
   Row row = judge_selected(kernel, profile, selection, asked.first(source), bank, options, tests, shown);
   judge_vacuity(kernel, shown, row);
@@ -94,7 +94,7 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
                  Bank& bank, Known& known, const CheckOptions& options, double tests) {
   Asked asked(kernel, profile, &candidate);
   const Source source = asked.first(calls_of(candidate, kernel, profile, options));
-  Shown shown(*kernel.spec, profile);
+  Shown shown(*kernel.spec, profile, kernel.capabilities);
   Row row = judge_selected(kernel, profile, selection, source, bank, options, tests, shown);
   if (row.failures.empty()) judge_regimes(kernel, profile, source, known, options, shown, row);
   judge_vacuity(kernel, shown, row);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <utility>
 
 #include "attest/golden/agreement.hpp"
 #include "attest/judge/faults.hpp"
@@ -50,12 +51,19 @@ std::string too_little(const Vacuity& v, bool has_faults) {
 
 }  // namespace
 
-Shown::Shown(const Spec& spec, const golden::Profile& profile)
-    : spec_(spec), profile_(profile), most_(spec.faults.size(), 0) {}
+Shown::Shown(const Spec& spec, const golden::Profile& profile, Capabilities capabilities)
+    : spec_(spec), profile_(profile), capabilities_(std::move(capabilities)), most_(spec.faults.size(), 0) {}
 
 bool Shown::counts(const Fault& fault) const {
   // All elements together betray one with an amplitude (tier T3).
   return fault.equivalent.empty() && !fault.hidden.count(profile_.name) && fault.amplitude == 0;
+}
+
+bool Shown::left_out(const Fault& fault) const {
+  const VectorGroup& group = *spec_.group(fault.flag);
+  return std::all_of(group.entries.begin(), group.entries.end(), [&](const VectorGroup::Entry& entry) {
+    return capabilities_.leave_out(spec_, entry.parameters, group.with);
+  });
 }
 
 bool Shown::asks_for(std::size_t fault) const { return most_[fault] < kBetrayed && counts(spec_.faults[fault]); }
@@ -108,6 +116,7 @@ Vacuity Shown::vacuity() const {
     const Fault& fault = spec_.faults[k];
     // Without any effect on many cases, it is excluded by what the kernel declared: no mask, another feature map.
     if (!counts(fault) || (most_[k] == 0 && cases_ >= kManyCases)) continue;
+    if (most_[k] < kBetrayed && left_out(fault)) continue;
     ++v.faults;
     if (most_[k] >= kBetrayed)
       ++v.faults_shown;

@@ -35,6 +35,10 @@ public:
   bool allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters,
              const std::vector<std::string>& given = {}, const golden::Grid& grid = {}) const;
 
+  /// Whether the kernel says that it does without what these cases are about: an optional input that it is never given,
+  /// or a parameter that it leaves at its default.
+  bool leave_out(const Spec& spec, const Parameters& parameters, const std::vector<std::string>& given) const;
+
   /// Sizes and parameters that are allowed and keep the equation's constraints, near the given ones; nothing when none
   /// are found. Each condition is mended by itself, the nearest larger size first.
   std::optional<std::pair<Sizes, Parameters>> adapted(const Spec& spec, Sizes sizes, Parameters parameters,
