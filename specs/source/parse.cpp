@@ -192,6 +192,8 @@ ParameterDeclaration parameter(Table at, const Spec& spec) {
       parameter.role = role_of(at,
                                {{"block length", Role::block_length},
                                 {"segment length", Role::segment_length},
+                                {"window left", Role::window_left},
+                                {"window right", Role::window_right},
                                 {"first position", Role::first_position}},
                                spec.parameters);
       break;

@@ -68,8 +68,9 @@ public:
     const auto q = lifted(inputs_.q), k = lifted(inputs_.k), v = lifted(inputs_.v);
     std::vector<Number> o(q.size());
     const auto view = [&](const std::vector<Number>& x) { return View<const Number, 2>(x.data(), {n, kWidth}); };
-    sdp::dense({.q = view(q), .k = view(k), .v = view(v), .mask = {}, .bias = {}, .scale = {}, .causal = true},
-               {.o = {o.data(), {n, kWidth}}});
+    sdp::dense(
+        {.q = view(q), .k = view(k), .v = view(v), .mask = {}, .bias = {}, .sink = {}, .scale = {}, .causal = true},
+        {.o = {o.data(), {n, kWidth}}});
     result_.clear();
     for (const Number& x : o) result_.push_back(arithmetic.value(x));
   }

@@ -37,10 +37,13 @@ struct Gradient {
 }  // namespace
 
 std::vector<attest_kernel> kernels() {
-  constexpr const char* can = "d <= 256; m <= 256; hidden_nan == true";
-  constexpr const char* gradient = "d <= 256; m <= 256; hidden_nan == true; groups == heads";
-  constexpr const char* packed = "d <= 256; m <= 256; mask == false; bias == false";
-  constexpr const char* packed_gradient = "d <= 256; m <= 256; mask == false; bias == false; groups == heads";
+// Without softcap, windows and sinks.
+#define PLAIN "d <= 256; m <= 256; softcap == 0; window_left < 0; window_right < 0; not sink; "
+  constexpr const char* can = PLAIN "hidden_nan == true";
+  constexpr const char* gradient = PLAIN "hidden_nan == true; groups == heads";
+  constexpr const char* packed = PLAIN "mask == false; bias == false";
+  constexpr const char* packed_gradient = PLAIN "mask == false; bias == false; groups == heads";
+#undef PLAIN
   return Kernels("attention.scaled_dot_product")
       .value<Online>("online_blocked", {.can = can})
       .value<Online>("online_blocked", {.can = packed, .layouts = Layouts::thd})

@@ -11,8 +11,9 @@ using attest::spec::attention::scaled_dot_product::EmptyRow;
 using attest::spec::attention::scaled_dot_product::In;
 using attest::spec::attention::scaled_dot_product::Out;
 
-/// Every form: `row(l, v)` is the output of a query from the logits and values of the keys that it sees. Queries are
-/// independent, so they are shared among the threads.
+/// Every form: `row(l, v)` is the output of a query from the logits and values of the keys that it sees. Behind the
+/// logits stands the sink, if there is one, which has no value. Queries are independent, so they are shared among the
+/// threads.
 template <class T, class F>
 void each_query(const In<T>& in, const Out<T>& out, F&& row) {
   const Index n = in.q.extent(0), s = in.k.extent(0);
@@ -21,14 +22,28 @@ void each_query(const In<T>& in, const Out<T>& out, F&& row) {
     const auto keys = visible(in, i);
     auto o = vector(out.o[i]);
     if (keys.empty()) {  // C3
-      if (in.empty_row == EmptyRow::mean)
+      if (in.sink)
+        o.setZero();
+      else if (in.empty_row == EmptyRow::mean)
         o = matrix(in.v).colwise().mean().transpose();
       else
         o.setConstant(in.empty_row == EmptyRow::nan ? std::numeric_limits<T>::quiet_NaN() : T(0));
       continue;
     }
-    o = row(logits<T>(in, i, keys, rows_of(in.k, keys)), rows_of(in.v, keys));
+    Column<T> l = logits<T>(in, i, keys, rows_of(in.k, keys));
+    if (in.sink) {
+      l.conservativeResize(l.size() + 1);
+      l(l.size() - 1) = in.sink();
+    }
+    o = row(l, rows_of(in.v, keys));
   }
+}
+
+/// sum_t w_t v_t from value `first` on; a weight behind the values is that of the sink.
+template <class T>
+Column<T> mixed(const Column<T>& w, const RowMajor<T>& v, Index first = 0) {
+  const Index count = std::min(w.size(), v.rows() - first);
+  return v.middleRows(first, count).transpose() * w.head(count);
 }
 
 /// Weights, normalised, then their mean of the values.
@@ -36,7 +51,7 @@ template <class T>
 void max_shift(const In<T>& in, const Out<T>& out) {
   each_query(in, out, [](const Column<T>& l, const RowMajor<T>& v) -> Column<T> {
     const Column<T> e = (l.array() - l.maxCoeff()).exp();
-    return v.transpose() * (e / e.sum());
+    return mixed<T>(e / e.sum(), v);
   });
 }
 
@@ -46,7 +61,7 @@ void per_query(const In<T>& in, const Out<T>& out) {
   each_query(in, out, [](const Column<T>& l, const RowMajor<T>& v) -> Column<T> {
     const T m = l.maxCoeff();
     const T lse = m + std::log((l.array() - m).exp().sum());
-    return v.transpose() * (l.array() - lse).exp().matrix();
+    return mixed<T>((l.array() - lse).exp().matrix(), v);
   });
 }
 
@@ -61,7 +76,7 @@ template <class T>
 Partial<T> partial(const Column<T>& l, const RowMajor<T>& v, Index first, Index count) {
   const T m = l.segment(first, count).maxCoeff();
   const Column<T> e = (l.segment(first, count).array() - m).exp();
-  return {m, e.sum(), v.middleRows(first, count).transpose() * e};
+  return {m, e.sum(), mixed(e, v, first)};
 }
 
 template <class T>

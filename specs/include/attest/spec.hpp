@@ -38,6 +38,8 @@ enum class Role {
   mask,            // a boolean input: 0 hides a key from a query
   bias,            // a real input that is added to the logits: -infinity hides a key from a query
   causal,          // a boolean parameter: where true, no query sees a later key
+  window_left,     // an integer parameter: how many keys before its own a query sees; negative: all
+  window_right,    // an integer parameter: how many keys after its own a query sees; negative: all
   empty_row,       // a choice: the output of a query that sees no key; "mean" is that of all values, hidden ones too
   block_length,    // an integer parameter: how many rows a form computes together
   segment_length,  // an integer parameter: how many tokens there are between places where a state can be handed over

@@ -194,6 +194,7 @@ inline void no_max_shift(const In& in, const Out& out) {
                                                   .v = v.view(),
                                                   .mask = in.mask,
                                                   .bias = {},
+                                                  .sink = {},
                                                   .scale = in.scale,
                                                   .causal = in.causal},
                                                  {.o = head.view()});

@@ -23,17 +23,20 @@ void with_logits(const In& in, const Out& out, F&& logit) {
       continue;
     }
     const Vector q_k = right::products(in.q[i], in.k, keys);
-    const auto a = shifted(tabulate(q_k.extent(), [&](Index t) {
-                     return logit(q_k(t), i, keys[static_cast<std::size_t>(t)]);
-                   })).first;
-    assign(out.o[i], product(a, right::Rows(in.v, keys)));
+    const auto l = tabulate(q_k.extent(), [&](Index t) { return logit(q_k(t), i, keys[static_cast<std::size_t>(t)]); });
+    assign(out.o[i], right::mixed(shifted(right::with_sink(in, l)).first, right::Rows(in.v, keys)));
   }
 }
 
 inline Number biased(const In& in, Index i, Index j, const Number& l) { return in.bias ? l + in.bias(i, j) : l; }
 
+/// The logit of a scaled product.
+inline Number finished(const In& in, Index i, Index j, const Number& x) {
+  return biased(in, i, j, right::capped(in, x));
+}
+
 inline void with_scale(const In& in, const Out& out, const Number& scale) {
-  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * q_k); });
+  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return finished(in, i, j, scale * q_k); });
 }
 
 /// The equation with the mask sees(i, j) and the given causal order; the bias stays.
@@ -54,11 +57,11 @@ void changed(const In& in, const Out& out, F&& change) {
   for (const Index i : wanted(out.o)) change(i);
 }
 
-/// o_i = sum_j w_j v_j with weights from the logits of the visible keys.
+/// o_i = sum_j w_j v_j with weights from the logits of the visible keys and the sink.
 template <class F>
 void with_weights(const In& in, const Out& out, F&& weights) {
-  right::each_row(in, out,
-                  [&](Index i, const Vector& l, const right::Rows& v) { assign(out.o[i], product(weights(l), v)); });
+  right::each_row(
+      in, out, [&](Index i, const Vector& l, const right::Rows& v) { assign(out.o[i], right::mixed(weights(l), v)); });
 }
 
 inline Number given_scale(const In& in, const Number& otherwise) { return in.scale ? parameter(*in.scale) : otherwise; }
@@ -99,13 +102,13 @@ inline void scaled_queries(const In& in, const Out& out) {
     for (Index a = 0; a < in.q.extent(1); ++a) q(i, a) = scale * in.q(i, a);
   In other = in;
   other.q = q.view();
-  with_logits(other, out, [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, q_k); });
+  with_logits(other, out, [&](const Number& q_k, Index i, Index j) { return finished(in, i, j, q_k); });
 }
 
 inline void shifted_rows(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out,
-              [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * q_k) + rational(i % 4, 4); });
+  const auto shift = [&](Index i) { return in.sink ? Number(0) : rational(i % 4, 4); };  // a sink is not shifted along
+  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return finished(in, i, j, scale * q_k) + shift(i); });
 }
 
 inline void causal_strict(const In& in, const Out& out) {
@@ -156,9 +159,10 @@ inline void mask_after_softmax(const In& in, const Out& out) {
       right::empty_row(in, out, i);
       continue;
     }
-    const auto a = shifted(right::logits(in, right::scale_of(in), i, keys)).first;
-    const auto kept = tabulate(
-        a.extent(), [&](Index t) { return masked_in(in, i, keys[static_cast<std::size_t>(t)]) ? a(t) : Number(0); });
+    const auto a = shifted(right::with_sink(in, right::logits(in, right::scale_of(in), i, keys))).first;
+    const auto kept = tabulate(static_cast<Index>(keys.size()), [&](Index t) {
+      return masked_in(in, i, keys[static_cast<std::size_t>(t)]) ? a(t) : Number(0);
+    });
     assign(out.o[i], product(kept, right::Rows(in.v, keys)));
   }
 }
@@ -206,7 +210,7 @@ inline void softmax_over_queries(const In& in, const Out& out) {
     if (seen_by.empty()) continue;
     const Vector k_q = right::products(in.k[j], in.q, seen_by);
     const auto w = shifted(tabulate(k_q.extent(), [&](Index t) {
-                     return biased(in, seen_by[static_cast<std::size_t>(t)], j, scale * k_q(t));
+                     return finished(in, seen_by[static_cast<std::size_t>(t)], j, scale * k_q(t));
                    })).first;
     for (Index t = 0; t < w.extent(); ++t) a(seen_by[static_cast<std::size_t>(t)], j) = w(t);
   }
@@ -255,8 +259,9 @@ inline void no_max_shift(const In& in, const Out& out) { right::dense(in, out); 
 
 inline void half_products(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out,
-              [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * kept_in(DType::f16, q_k)); });
+  with_logits(in, out, [&](const Number& q_k, Index i, Index j) {
+    return finished(in, i, j, scale * kept_in(DType::f16, q_k));
+  });
 }
 
 /// The keys that fill up the last of tiles of `tile` keys count with logit 0.
@@ -288,7 +293,7 @@ inline void head_width_64(const In& in, const Out& out) {
   In other = in;
   other.q = in.q.columns(0, width);
   other.k = in.k.columns(0, width);
-  with_logits(other, out, [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * q_k); });
+  with_logits(other, out, [&](const Number& q_k, Index i, Index j) { return finished(in, i, j, scale * q_k); });
 }
 
 inline void columns_swapped(const In& in, const Out& out) {
@@ -343,7 +348,7 @@ inline void not_rescaled(Index tile, const In& in, const Out& out) {
     const auto a =
         tabulate(l.extent(), [&](Index t) { return exp(l(t) - maxima[static_cast<std::size_t>(t / tile)]); });
     const Number all = sum(a);
-    const auto o = product(a, v);
+    const auto o = right::mixed(a, v);
     for (Index c = 0; c < o.extent(); ++c) out.o(i, c) = o(c) / all;
   });
 }
@@ -354,17 +359,180 @@ inline void rescale_missing_128(const In& in, const Out& out) { not_rescaled(128
 
 inline void bias_before_scale(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return scale * biased(in, i, j, q_k); });
+  with_logits(in, out,
+              [&](const Number& q_k, Index i, Index j) { return right::capped(in, scale * biased(in, i, j, q_k)); });
 }
 
 inline void bias_ignored(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
-  with_logits(in, out, [&](const Number& q_k, Index, Index) { return scale * q_k; });
+  with_logits(in, out, [&](const Number& q_k, Index, Index) { return right::capped(in, scale * q_k); });
+}
+
+/// The equation with another cap of the scaled products.
+template <class F>
+void with_cap(const In& in, const Out& out, F&& cap) {
+  const Number scale = right::scale_of(in);
+  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, cap(scale * q_k)); });
+}
+
+inline void softcap_ignored(const In& in, const Out& out) {
+  with_cap(in, out, [](const Number& x) { return x; });
+}
+
+inline void softcap_after_bias(const In& in, const Out& out) {
+  const Number scale = right::scale_of(in);
+  with_logits(in, out,
+              [&](const Number& q_k, Index i, Index j) { return right::capped(in, biased(in, i, j, scale * q_k)); });
+}
+
+inline void softcap_before_scale(const In& in, const Out& out) {
+  const Number scale = right::scale_of(in);
+  with_logits(in, out,
+              [&](const Number& q_k, Index i, Index j) { return biased(in, i, j, scale * right::capped(in, q_k)); });
+}
+
+inline void softcap_of_hidden(const In& in, const Out& out) {
+  if (in.softcap <= 0) return right::max_shift(in, out);
+  const Number scale = right::scale_of(in);
+  In all = in;
+  all.mask = {}, all.bias = {}, all.causal = false, all.window_left = all.window_right = -1;
+  for (const Index i : wanted(out.o)) {
+    const auto seen = right::visible(in, i), keys = right::visible(all, i);
+    const Vector q_k = right::products(in.q[i], in.k, keys);
+    const auto l = tabulate(q_k.extent(), [&](Index j) {
+      const bool sees = std::binary_search(seen.begin(), seen.end(), j);
+      return sees ? finished(in, i, j, scale * q_k(j)) : -parameter(in.softcap);
+    });
+    assign(out.o[i], right::mixed(shifted(right::with_sink(in, l)).first, right::Rows(in.v, keys)));
+  }
+}
+
+inline void softcap_not_restored(const In& in, const Out& out) {
+  with_cap(in, out, [&](const Number& x) { return in.softcap > 0 ? right::capped(in, x) / parameter(in.softcap) : x; });
+}
+
+/// The equation with another window of keys from left before to right after key i + (s - n).
+inline void with_window(In in, const Out& out, Index left, Index right) {
+  in.window_left = left, in.window_right = right;
+  right::max_shift(in, out);
+}
+
+inline void window_ignored(const In& in, const Out& out) { with_window(in, out, -1, -1); }
+
+inline void window_left_plus_one(const In& in, const Out& out) {
+  with_window(in, out, in.window_left < 0 ? -1 : in.window_left + 1, in.window_right);
+}
+
+inline void window_right_plus_one(const In& in, const Out& out) {
+  with_window(in, out, in.window_left, in.window_right < 0 ? -1 : in.window_right + 1);
+}
+
+/// The equation without the keys `left` before and `right` after key i + (s - n), where the window ends there.
+inline void without_edge(const In& in, const Out& out, Index left, Index right) {
+  const Index past = in.k.extent(0) - in.q.extent(0);
+  with_visible(in, out, in.causal, [&](Index i, Index j) {
+    return masked_in(in, i, j) && (left < 0 || j != i + past - left) && (right < 0 || j != i + past + right);
+  });
+}
+
+inline void window_left_strict(const In& in, const Out& out) { without_edge(in, out, in.window_left, -1); }
+
+inline void window_right_strict(const In& in, const Out& out) { without_edge(in, out, -1, in.window_right); }
+
+inline void window_right_ignored(const In& in, const Out& out) {
+  with_window(in, out, in.window_left, in.window_left < 0 ? in.window_right : -1);
+}
+
+inline void window_both_sides(const In& in, const Out& out) {
+  with_window(in, out, in.window_left, in.window_left < 0 ? in.window_right : in.window_left);
+}
+
+inline void window_top_left(const In& in, const Out& out) {
+  In open = in;
+  open.window_left = open.window_right = -1;
+  with_visible(open, out, in.causal, [&](Index i, Index j) {
+    return masked_in(in, i, j) && (in.window_left < 0 || j >= i - in.window_left) &&
+           (in.window_right < 0 || j <= i + in.window_right);
+  });
+}
+
+inline void window_zero_unlimited(const In& in, const Out& out) {
+  with_window(in, out, in.window_left == 0 ? -1 : in.window_left, in.window_right == 0 ? -1 : in.window_right);
+}
+
+inline void window_not_causal(const In& in, const Out& out) {
+  In other = in;
+  other.causal = in.causal && in.window_left < 0 && in.window_right < 0;
+  right::max_shift(other, out);
+}
+
+/// The equation with another sink.
+template <class F>
+void with_other_sink(const In& in, const Out& out, F&& sink) {
+  if (!in.sink) return right::max_shift(in, out);
+  const Number other = sink(in.sink());
+  In changed = in;
+  changed.sink = {&other, {}};
+  right::max_shift(changed, out);
+}
+
+inline void sink_ignored(const In& in, const Out& out) {
+  In without = in;
+  without.sink = {};
+  right::max_shift(without, out);
+}
+
+inline void sink_not_shifted(const In& in, const Out& out) {
+  with_weights(in, out, [&](const Vector& l) {
+    const Number m = pivot_max(l.extent(), [&](Index t) { return l(t); });
+    const Index sinks = in.sink ? 1 : 0, keys = l.extent() - sinks;
+    const auto e = tabulate(l.extent(), [&](Index t) { return t < keys ? exp(l(t) - m) : exp(l(t)); });
+    const Number z = sum(e);
+    return tabulate(l.extent(), [&](Index t) { return e(t) / z; });
+  });
+}
+
+inline void sink_of_zero(const In& in, const Out& out) {
+  with_other_sink(in, out, [](const Number&) { return Number(0); });
+}
+
+inline void sink_scaled(const In& in, const Out& out) {
+  with_other_sink(in, out, [&](const Number& sink) { return right::scale_of(in) * sink; });
+}
+
+inline void sink_capped(const In& in, const Out& out) {
+  with_other_sink(in, out, [&](const Number& sink) { return right::capped(in, sink); });
+}
+
+inline void sink_base2(const In& in, const Out& out) {
+  with_other_sink(in, out, [](const Number& sink) { return ln2() * sink; });
+}
+
+inline void sink_per_block(const In& in, const Out& out) {
+  const Index blocks = (in.k.extent(0) + in.block - 1) / in.block;
+  with_other_sink(in, out, [&](const Number& sink) { return sink + log(Number(blocks)); });
+}
+
+inline void sink_empty_row(const In& in, const Out& out) {
+  right::max_shift(in, out);
+  In without = in;
+  without.sink = {};
+  for (const Index i : wanted(out.o))
+    if (right::visible(in, i).empty()) right::empty_row(without, out, i);
+}
+
+inline void sink_not_in_maximum(const In& in, const Out& out) {
+  with_weights(in, out, [&](const Vector& l) {
+    const Number m = pivot_max(l.extent() - (in.sink ? 1 : 0), [&](Index t) { return l(t); });
+    const auto e = tabulate(l.extent(), [&](Index t) { return exp(l(t) - m); });
+    const Number z = sum(e);
+    return tabulate(l.extent(), [&](Index t) { return e(t) / z; });
+  });
 }
 
 inline void base2(const In& in, const Out& out) {
   const Number scale = right::scale_of(in), ln_2 = ln2();
-  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return ln_2 * biased(in, i, j, scale * q_k); });
+  with_logits(in, out, [&](const Number& q_k, Index i, Index j) { return ln_2 * finished(in, i, j, scale * q_k); });
 }
 
 inline void mean_of_values(const In& in, const Out& out) {

@@ -31,6 +31,16 @@ inline Finding agree(const Context& c, const Problem& a, const Problem& b, const
                     second.bounds().at("o"), what);
 }
 
+/// Whether the window around key i + (s - n) holds key j; that of an equation without windows holds all.
+inline bool in_window(const Problem& problem, Index i, Index j) {
+  const Index after = j - i - problem.sizes.at("s") + problem.sizes.at("n");
+  const auto reaches = [&](Role side, Index distance) {
+    const auto length = setting(problem, side);
+    return !length || std::get<Index>(*length) < 0 || distance <= std::get<Index>(*length);
+  };
+  return reaches(Role::window_left, -after) && reaches(Role::window_right, after);
+}
+
 /// Key j is visible to query i.
 inline bool sees(const Problem& problem, Index i, Index j) {
   const Index n = problem.sizes.at("n"), s = problem.sizes.at("s");
@@ -39,7 +49,7 @@ inline bool sees(const Problem& problem, Index i, Index j) {
     return x != problem.inputs.end() && hides(x->second.values[static_cast<std::size_t>(i * s + j)]);
   };
   const bool future = std::get<bool>(*setting(problem, "causal")) && j > i + (s - n);
-  return !future && !hidden("mask", [](double x) { return x == 0; }) &&
+  return !future && in_window(problem, i, j) && !hidden("mask", [](double x) { return x == 0; }) &&
          !hidden("bias", [](double x) { return std::isinf(x); });
 }
 
@@ -81,9 +91,11 @@ inline Finding rotation(const Context& c) {
   return agree(c, other, plain, "a rotation of queries and keys");
 }
 
-/// Adding one vector to every key shifts all logits of a query by one number.
+/// Adding one vector to every key shifts all logits of a query by one number, if they are not capped.
 inline Finding key_translation(const Context& c) {
-  const Problem plain = of_integers(c);
+  Problem plain = of_integers(c);
+  plain.inputs.erase("sink");
+  plain.parameters.erase("softcap");
   Problem moved = plain;
   const auto d = static_cast<std::size_t>(c.problem.sizes.at("d"));
   auto& k = moved.inputs.at("k").values;
@@ -118,8 +130,7 @@ inline Finding prefix(const Context& c) {
 /// The first query of causal attention sees one key, and its output is that key's value.
 inline Finding causal_row0(const Context& c) {
   Problem square = causal_square(c);
-  square.inputs.erase("mask");
-  square.inputs.erase("bias");
+  for (const char* name : {"mask", "bias", "sink"}) square.inputs.erase(name);
   const Outcome outcome = c.evaluate(square);
   for (std::size_t e = 0; e < static_cast<std::size_t>(square.sizes.at("m")); ++e) {
     const double slack = outcome.bounds().at("o").values[e];
@@ -133,6 +144,7 @@ inline Finding causal_row0(const Context& c) {
 inline Finding zero_scale_mean(const Context& c) {
   Problem flat = of_integers(c);
   flat.inputs.erase("bias");
+  flat.inputs.erase("sink");
   flat.parameters["scale"] = 0.0;
   const Outcome outcome = c.evaluate(flat);
   const auto &v = flat.inputs.at("v").values, &o = outcome.values.at("o").values,
@@ -157,7 +169,7 @@ inline Finding self_equivariance(const Context& c) {
   Problem tokens = first_tokens(of_integers(c), n);
   tokens.inputs = {{"q", tokens.inputs.at("q")}, {"k", tokens.inputs.at("q")}, {"v", tokens.inputs.at("q")}};
   tokens.sizes["m"] = tokens.sizes["d"];
-  tokens.parameters["causal"] = false;
+  for (const char* name : {"causal", "window_left", "window_right"}) tokens.parameters.erase(name);
   std::vector<Index> reversed(static_cast<std::size_t>(n));
   std::iota(reversed.rbegin(), reversed.rend(), Index{0});
   const Outcome plain = c.evaluate(tokens),
@@ -167,6 +179,47 @@ inline Finding self_equivariance(const Context& c) {
                     moved(plain.bounds().at("o")), "reversed tokens");
 }
 
+/// A sink is one more key that every query sees, before all others, with that logit and a value of zeros.
+inline Finding sink_is_a_key(const Context& c) {
+  const auto given = c.problem.inputs.find("sink");
+  if (given == c.problem.inputs.end()) return Finding::not_applicable();
+  Problem keys = c.problem;
+  keys.inputs.erase("sink");
+  for (const char* name : {"window_left", "window_right"}) keys.parameters[name] = Index{-1};
+  const Index n = keys.sizes.at("n"), s = keys.sizes.at("s")++;
+  for (const char* name : {"k", "v"}) {
+    Array& x = keys.inputs.at(name);
+    x.values.insert(x.values.begin(), static_cast<std::size_t>(x.shape[1]), 0.0);
+    ++x.shape[0];
+  }
+  const auto biased = c.problem.inputs.find("bias");
+  Array mask{{n, s + 1}, {}}, bias = mask;
+  for (Index i = 0; i < n; ++i) {
+    mask.values.push_back(1);
+    bias.values.push_back(given->second.values[0]);
+    for (Index j = 0; j < s; ++j) {
+      const auto at = static_cast<std::size_t>(i * s + j);
+      mask.values.push_back(sees(c.problem, i, j));
+      bias.values.push_back(biased == c.problem.inputs.end() ? 0 : biased->second.values[at]);
+    }
+  }
+  keys.inputs["mask"] = mask, keys.inputs["bias"] = bias;
+  return agree(c, c.problem, keys, "a sink as a key");
+}
+
+/// A window is the mask of its keys.
+inline Finding window_is_a_mask(const Context& c) {
+  const auto length = [&](const char* name) { return std::get<Index>(*setting(c.problem, name)); };
+  if (length("window_left") < 0 && length("window_right") < 0) return Finding::not_applicable();
+  Problem masked = c.problem;
+  for (const char* name : {"window_left", "window_right"}) masked.parameters[name] = Index{-1};
+  const Index n = masked.sizes.at("n"), s = masked.sizes.at("s");
+  Array& mask = masked.inputs["mask"] = {{n, s}, {}};
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < s; ++j) mask.values.push_back(sees(c.problem, i, j));
+  return agree(c, c.problem, masked, "a window as a mask");
+}
+
 inline std::vector<laws::Property> properties() {
   return {{"rotation", rotation},
           {"key_translation", key_translation},
@@ -174,6 +227,8 @@ inline std::vector<laws::Property> properties() {
           {"prefix", prefix},
           {"causal_row0", causal_row0},
           {"zero_scale_mean", zero_scale_mean},
+          {"sink_is_a_key", sink_is_a_key},
+          {"window_is_a_mask", window_is_a_mask},
           {"self_equivariance", self_equivariance}};
 }
 

@@ -64,7 +64,7 @@ class CandidateWithoutMasks(unittest.TestCase):
         pages = [json.loads(path.read_text()) for path in folder.glob("*/case.json")]
         self.assertGreater(len(pages), 10)
         for page in pages:
-            self.assertLessEqual({tensor["name"] for tensor in page["inputs"]}, {"q", "k", "v"}, page["query"])
+            self.assertLessEqual({tensor["name"] for tensor in page["inputs"]}, {"q", "k", "v", "sink"}, page["query"])
 
 
 class CandidateThatFitsNoCase(unittest.TestCase):

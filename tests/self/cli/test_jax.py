@@ -22,7 +22,8 @@ EQUATION = "attention.scaled_dot_product"
 
 # jax masks with a finite number, so that a query that sees nothing gets the mean of all values; and it
 # aligns the causal order at the top left where queries and keys differ in number. Values are as wide as keys.
-CAPABILITIES = "m == d; empty_row == 'mean'; not causal or n == s"
+PLAIN = "m == d; softcap == 0; window_left < 0; window_right < 0; not sink"
+CAPABILITIES = f"{PLAIN}; empty_row == 'mean'; not causal or n == s"
 
 
 def load(path, dtype):
@@ -128,7 +129,7 @@ class Jax(Judged):
 
     def test_wrong_convention_for_empty_rows_fails(self):
         flags = {"empty_row", "random", "masked", "biased"}
-        folder = self.emitted("f32", "m == d; empty_row == 'zero'; not causal", flags)
+        folder = self.emitted("f32", f"{PLAIN}; empty_row == 'zero'; not causal", flags)
         run_program(folder)
         row = self.judged(folder, 1)
         self.assertEqual({flag_of(failure["query"]) for failure in row["failures"]}, {"empty_row"})
@@ -136,7 +137,7 @@ class Jax(Judged):
 
     def test_top_left_causal_order_fails(self):
         flags = {"random", "queries_differ_from_keys", "tile_edges"}
-        folder = self.emitted("f32", "m == d; causal == true; empty_row == 'mean'", flags)
+        folder = self.emitted("f32", f"{PLAIN}; causal == true; empty_row == 'mean'", flags)
         run_program(folder)
         row = self.judged(folder, 1)
         self.assertTrue(row["failures"])

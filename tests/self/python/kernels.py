@@ -10,14 +10,25 @@ SDPA = "attention.scaled_dot_product"
 ZERO = {"empty_row": "zero", "hidden_nan": False}
 
 
-def attention(q, k, v, mask=None, bias=None, scale=None, causal=False):
+def attention(
+    q, k, v, mask=None, bias=None, scale=None, causal=False, softcap=0.0, window_left=-1, window_right=-1, sink=None
+):
     """Scaled dot-product attention in the precision of its inputs; a query that sees nothing gives zeros."""
     (n, d), s = q.shape, len(k)
     scale = d**-0.5 if scale is None else scale
     visible = np.tri(n, s, s - n if causal else s, dtype=bool) & (True if mask is None else mask)
-    logits = np.where(visible, q.dtype.type(scale) * (q @ k.T) + (0 if bias is None else bias), -np.inf).astype(q.dtype)
-    weights = np.exp(logits - np.maximum(logits.max(1, keepdims=True), np.finfo(q.dtype).min))
-    total = weights.sum(1, keepdims=True)
+    if window_left >= 0:
+        visible = visible & ~np.tri(n, s, s - n - window_left - 1, dtype=bool)
+    if window_right >= 0:
+        visible = visible & np.tri(n, s, s - n + window_right, dtype=bool)
+    logits = q.dtype.type(scale) * (q @ k.T)
+    if softcap > 0:
+        logits = q.dtype.type(softcap) * np.tanh(logits / q.dtype.type(softcap))
+    logits = np.where(visible, logits + (0 if bias is None else bias), -np.inf).astype(q.dtype)
+    no_key = q.dtype.type(-np.inf) if sink is None else sink
+    top = np.maximum(np.maximum(logits.max(1, keepdims=True), no_key), np.finfo(q.dtype).min)
+    weights = np.exp(logits - top)
+    total = weights.sum(1, keepdims=True) + np.exp(no_key - top)
     return weights @ v / np.where(total > 0, total, 1)
 
 

@@ -340,11 +340,11 @@ TEST(Options, ARunThatIsStoppedSaysWhatItLeft) {
     options.golden = kGolden;
     options.only = "attention.scaled_dot_product.correct";
     int asked = 0;
-    options.stop = [&] { return ++asked > 10 ? why : Stop::no; };
+    options.stop = [&] { return ++asked > 60 ? why : Stop::no; };
     const Row row = check(candidate, options).rows.at(0);
-    EXPECT_EQ(row.cases.judged, 10);
-    EXPECT_EQ(row.cases.passed, 10);
-    EXPECT_GT(row.early_end.not_run, 40);
+    EXPECT_EQ(row.cases.judged, 60);
+    EXPECT_EQ(row.cases.passed, 60);
+    EXPECT_GT(row.early_end.not_run, 20);
     EXPECT_EQ(row.laws.judged, 0);
     EXPECT_EQ(row.early_end.by, why == Stop::budget ? "budget" : "interrupt");
     EXPECT_EQ(row.status, why == Stop::budget ? Status::pass : Status::invalid)

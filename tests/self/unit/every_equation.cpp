@@ -96,8 +96,9 @@ TEST_P(EveryEquation, LawsHoldOnEveryCase) {
         (conventions.emplace_back(stored.parameters))[parameter.name] = choice;
     for (const auto& claim : spec.laws) {
       for (const auto& parameters : conventions) {
-        const auto adapted = judge::Capabilities(spec, claim.when).adapted(spec, stored.sizes, parameters);
-        if (!adapted) continue;
+        const judge::Capabilities claimed(spec, claim.when);
+        const auto adapted = claimed.adapted(spec, stored.sizes, parameters, stored.with);
+        if (!adapted || !claimed.takes(stored.with)) continue;
         golden::Case c = stored;
         std::tie(c.sizes, c.parameters) = *adapted;
         for (const auto& form : spec.forms) {

@@ -226,13 +226,22 @@ TEST(PlantedRegimes, OfAttentionAreRejected) {
                            passed("scale"), is_true("causal"), batch_of(3), heads_above(4), per_group(4)});
   for (const Atom& atom :
        {empty_row(), more_queries(), fewer_queries(), below("v", 1e-5), above("v", 1000), equal("n", 1),
-        at_least("n", 131), at_least("s", 257), equal("d", 64), batch_of(5), per_group(2)})
+        at_least("n", 131), at_least("s", 257), equal("d", 64), batch_of(5), per_group(2), given("sink"),
+        other_than("softcap", 0), other_than("window_left", -1), other_than("window_right", -1)})
     plants.push_back({atom.text, atom.holds});
-  for (const auto& [one, other] : std::vector<std::pair<Atom, Atom>>{{equal("n", 1), at_least("s", 65)},
-                                                                     {empty_row(), is_true("causal")},
-                                                                     {empty_row(), batch_of(2)},
-                                                                     {above("v", 1000), heads_above(4)},
-                                                                     {below("v", 1e-5), given("mask")}})
+  for (const auto& [one, other] :
+       std::vector<std::pair<Atom, Atom>>{{equal("n", 1), at_least("s", 65)},
+                                          {empty_row(), is_true("causal")},
+                                          {empty_row(), batch_of(2)},
+                                          {above("v", 1000), heads_above(4)},
+                                          {below("v", 1e-5), given("mask")},
+                                          {given("sink"), other_than("softcap", 0)},
+                                          {given("sink"), heads_above(4)},
+                                          {given("sink"), other_than("window_left", -1)},
+                                          {given("bias"), other_than("softcap", 0)},
+                                          {at_least("s", 257), other_than("window_left", -1)},
+                                          {is_true("causal"), other_than("window_left", -1)},
+                                          {fewer_queries(), other_than("window_right", -1)}})
     plants.push_back(both(one, other));
   plants.push_back({"heads from the fifth on", [](const Call&) { return true; }, 4});
   plants.push_back({"heads from the fifth on and mask", [](const Call& call) { return call.given("mask"); }, 4});

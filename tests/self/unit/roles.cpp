@@ -94,6 +94,20 @@ TEST(Roles, AMaskOfAnyNameHides) {
   EXPECT_GT(averaged, 0);
 }
 
+TEST(Roles, AWindowOfAnyNameHides) {
+  const Spec spec = renamed("attention.scaled_dot_product", {{"window_left", "earlier"}, {"window_right", "later"}});
+  Array mask{{3, 5}, std::vector<double>(15, 1)};
+  mask.values[1 * 5 + 3] = 0;  // the own key of query 1
+  const auto averages = [&](Index earlier, Index later) {
+    const Parameters parameters{{"empty_row", std::string("mean")}, {"earlier", earlier}, {"later", later}};
+    return laws::averages_hidden_values(
+        {&spec, {{"n", 3}, {"s", 5}, {"d", 1}, {"m", 1}}, parameters, {{"mask", mask}}});
+  };
+  EXPECT_TRUE(averages(0, 0));
+  for (const auto& [earlier, later] : {std::pair<Index, Index>{-1, -1}, {-1, 0}, {0, -1}, {1, 0}, {0, 1}, {9, 9}})
+    EXPECT_FALSE(averages(earlier, later)) << earlier << " " << later;
+}
+
 TEST(Roles, StatesOfAnyNameAreHandedOverBetweenSegments) {
   const Names names{{"memory", "A"}, {"segment", "span"}, {"offset", "start"}};
   const Spec spec = renamed("infini.segment_attention", names);

@@ -84,10 +84,10 @@ TEST_F(SourceHash, ProseEvidenceLawsFaultsAndBackendsChangeNothing) {
            {"Vaswani et al. 2017", "Vaswani et al. 2018"},
            {"shown = [\"law convex\"]", "shown = [\"law linear\"]"},
            {"cuda = [", "cuda = [\"f16\", "},
-           {"{ law = \"permutation\", along = \"n\", when = \"not causal\" },", ""},
+           {"{ law = \"row_locality\", along = \"n\", when = \"not causal\" },", ""},
            {"1/d in place of 1/sqrt(d)", "1/d"},
            {"claim = \"time", "claim = \"space"},
-           {"a query that sees nothing follows empty_row", "an empty row"},
+           {"a query that sees nothing, not even a sink, follows empty_row", "an empty row"},
            {"range = [1, 70]", "range = [1, 71]"}})
     EXPECT_EQ(hash_of_spec_with(find, replacement), hash()) << find;
 }
@@ -114,7 +114,7 @@ TEST_F(SourceHash, ACaseChangesIt) {
            {"{ n = 3, s = 5, d = 4, m = 2 }", "{ n = 3, s = 5, d = 4, m = 2, causal = true }"},
            {"draw = \"visible 0.7\"", "draw = \"visible 0.6\""},
            {"default = 8", "default = 4"},
-           {"gradient = [\"q\", \"k\", \"v\"]", "gradient = [\"q\", \"k\"]"},
+           {"gradient = [\"q\", \"k\", \"v\", \"sink\"]", "gradient = [\"q\", \"k\"]"},
            {"name = \"gather\", numeric = true", "name = \"gather\""},
            {"default = \"zero\"", "default = \"mean\""},
            {"not causal or n <= s", "not causal or n < s + 1"}})

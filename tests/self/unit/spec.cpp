@@ -165,7 +165,9 @@ TEST(Spec, RolesAreOfAClosedSetAndOfOneInputOrParameterEach) {
   expect_error(replaced(kGood, "{ name = \"x\",", "{ name = \"x\", role = \"mask\","), "toy/scale.toml",
                {"inputs[0]", "role 'mask' must be one of: bias"});
   expect_error(replaced(kGood, "name = \"a\",", "name = \"a\", role = \"causal\","), "toy/scale.toml",
-               {"parameters[0]", "role 'causal' must be one of: block length, segment length, first position"});
+               {"parameters[0]",
+                "role 'causal' must be one of: block length, segment length, window left, window right, "
+                "first position"});
   expect_error(replaced(kGood, "parameters = [{ name = \"a\",",
                         "parameters = [{ name = \"b\", role = \"block length\", type = \"integer\", default = 1 }, "
                         "{ name = \"a\", role = \"block length\","),

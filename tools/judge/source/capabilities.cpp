@@ -165,18 +165,6 @@ bool Capabilities::at_default(const std::string& parameter) const {
   return std::find(at_default_.begin(), at_default_.end(), parameter) != at_default_.end();
 }
 
-bool Capabilities::has_choices(const Spec& spec, const Parameters& settings) const {
-  return std::all_of(settings.begin(), settings.end(), [&](const auto& setting) {
-    const auto& [name, value] = setting;
-    const auto* parameter = spec.parameter(name);
-    if (parameter->type != ParameterDeclaration::Type::choice) return true;
-    if (at_default(name) && parameter->fallback != value) return false;
-    return std::all_of(conditions_.begin(), conditions_.end(), [&, &name = name](const Expression& condition) {
-      return condition.variables() != std::vector{name} || holds_for(condition, spec, {}, settings, {}, {});
-    });
-  });
-}
-
 bool Capabilities::gives(const std::string& output) const {
   return std::find(missing_.begin(), missing_.end(), output) == missing_.end();
 }
@@ -205,6 +193,22 @@ std::string Capabilities::unmet(const Spec& spec, const Sizes& sizes, const Para
     if (const Capabilities alone(spec, condition.text()); !alone.allow(spec, sizes, parameters, given))
       return condition.text();
   return "";
+}
+
+bool Capabilities::leave_out(const Spec& spec, const Parameters& parameters,
+                             const std::vector<std::string>& given) const {
+  if (!takes(given)) return true;
+  const auto allowed = [&](const std::string& name, const std::optional<Value>& value) {
+    return !value || std::all_of(conditions_.begin(), conditions_.end(), [&](const Expression& condition) {
+      return condition.variables() != std::vector{name} || condition.holds([&](std::string_view) { return value; });
+    });
+  };
+  return std::any_of(parameters.begin(), parameters.end(), [&](const auto& parameter) {
+    const auto& [name, value] = parameter;
+    if (spec.parameter(name)->fallback == value) return false;
+    if (at_default(name)) return true;
+    return !allowed(name, lookup(spec, {}, parameters, name)) && allowed(name, lookup(spec, {}, {}, name));
+  });
 }
 
 std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& spec, Sizes sizes, Parameters parameters,

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <utility>
@@ -202,6 +203,17 @@ void count_combinations(const Regimes& regimes, const std::vector<std::size_t>& 
   }
 }
 
+/// Whether a factor would show: some expected value is a number other than 0.
+bool tells(const TrueBatch& truth) {
+  return std::any_of(truth.judged.begin(), truth.judged.end(), [](const TrueProblem& problem) {
+    const auto& outputs = problem.certified.outputs;
+    return std::any_of(outputs.begin(), outputs.end(), [](const auto& output) {
+      const auto& hi = output.second.hi;
+      return std::any_of(hi.begin(), hi.end(), [](double x) { return std::isfinite(x) && x != 0; });
+    });
+  });
+}
+
 /// The settings of one kernel at small sizes or at real ones.
 struct Run {
   const Kernel& kernel;
@@ -226,7 +238,7 @@ struct Run {
     const auto& settings = regimes->covering().settings;
     counts.strength = strength;
     Judge judge(kernel, profile, source, real ? "real sizes" : "regimes", counts, row);
-    std::vector<std::size_t> judged, failed;
+    std::vector<std::size_t> judged, failed, telling;
     bool all_drawn = true;
     const std::size_t together = real ? 1 : kTogether;
     for (std::size_t first = 0; first < settings.size() && all_drawn; first += together) {
@@ -247,7 +259,9 @@ struct Run {
         const auto truth = values.of(cases[s - first], kernel, profile);
         if (!truth) continue;
         judged.push_back(s);
-        if (!judge.judge(*truth)) failed.push_back(s);
+        const bool right = judge.judge(*truth);
+        if (!right) failed.push_back(s);
+        if (!right || tells(*truth)) telling.push_back(s);
         // There are few settings at real sizes, each with many problems.
         const std::size_t looked_at = std::min<std::size_t>(truth->judged.size(), real ? kShownOfLarge : 1);
         for (std::size_t j = 0; j < looked_at; ++j)
@@ -256,7 +270,7 @@ struct Run {
       }
     }
     count_combinations(*regimes, judged, all_drawn, counts);
-    if (!failed.empty() && failed.size() < judged.size()) counts.fails_when = regimes->condition_of(judged, failed);
+    if (!failed.empty() && failed.size() < judged.size()) counts.fails_when = regimes->condition_of(telling, failed);
     if (const auto answer = judge.right_without_a_kernel(); !judged.empty() && failed.empty() && !answer.empty())
       row.failures.push_back({Status::invalid, "",
                               fmt::format("'{}' is right in every case that the kernel can be given ('{}'): nothing of "

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -52,11 +53,19 @@ bool averages_hidden_values(const Problem& problem) {
   const Array *mask = given(problem, Role::mask), *bias = given(problem, Role::bias);
   if (!mask && !bias) return false;
   const bool causal = setting(problem, Role::causal) == ParameterSetting(true);
+  const auto length = [&](Role role) {
+    const auto set = setting(problem, role);
+    return set ? std::get<Index>(*set) : -1;
+  };
+  const Index left = length(Role::window_left), right = length(Role::window_right);
   const auto& shape = (mask ? mask : bias)->shape;
   const Index queries = shape[0], keys = shape[1];
   for (Index i = 0; i < queries; ++i) {
+    const Index own = i + keys - queries;
+    const Index first = left < 0 ? 0 : std::max<Index>(0, own - left);
+    const Index last = causal ? own : right < 0 ? keys - 1 : std::min(keys - 1, own + right);
     bool sees = false;
-    for (Index j = 0; j < (causal ? i + keys - queries + 1 : keys); ++j) {
+    for (Index j = first; j <= last; ++j) {
       const auto at = static_cast<std::size_t>(i * keys + j);
       sees |=
           (!mask || mask->values[at] != 0) && (!bias || bias->values[at] != -std::numeric_limits<double>::infinity());

@@ -306,6 +306,25 @@ struct Regimes::Maker {
                                       return this_->value(s, axis) != static_cast<std::int64_t>(f) ||
                                              this_->value(s, input) == 1;
                                     }});
+    keep_padding_from_windows(axis, flags);
+  }
+
+  /// Padding hides the last keys, which are those that a window leaves: together nothing would be seen.
+  void keep_padding_from_windows(std::size_t draw, const std::vector<std::string>& flags) {
+    const auto* mask = spec.input(Role::mask);
+    const auto* left = spec.parameter(Role::window_left);
+    const auto window = left ? axis_of(left->name) : std::nullopt;
+    for (std::size_t f = 0; mask && window && f < flags.size(); ++f) {
+      const auto& fill = spec.group(flags[f])->fill;
+      if (const auto recipe = fill.find(mask->name); recipe == fill.end() || !recipe->second.starts_with("padding"))
+        continue;
+      regimes.rules_.push_back({fmt::format("draw '{}' hides what a window leaves", flags[f]),
+                                {*window, draw},
+                                [&r = regimes, f, draw, left, window = *window](const Setting& s) {
+                                  if (r.value(s, draw) != static_cast<std::int64_t>(f)) return true;
+                                  return std::get<double>(*r.variable(s, left->name)) < 0;
+                                }});
+    }
   }
 
   void add_magnitudes() {

@@ -39,7 +39,7 @@ public:
       : spec_(spec), wanted_(spec, conditions(spec, form, capabilities, claim)) {
     for (const auto& group : spec.vectors)
       for (const auto& entry : group.entries)
-        if (capabilities.takes(group.with)) origins_.push_back({&group, &entry});
+        if (wanted_.takes(group.with)) origins_.push_back({&group, &entry});
     ranges_.push_back({0, static_cast<Index>(origins_.size()) - 1, false});
     for (const auto& size : spec.sizes) ranges_.push_back({size.smallest, std::min(size.largest, kLargestDrawn), true});
     ranges_.push_back({1, kSeeds - 1, false});

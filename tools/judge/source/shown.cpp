@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <utility>
 
 #include "attest/golden/agreement.hpp"
 #include "attest/judge/faults.hpp"
@@ -51,19 +52,19 @@ std::string too_little(const Vacuity& v, bool has_faults) {
 
 }  // namespace
 
-Shown::Shown(const Spec& spec, const golden::Profile& profile, const Capabilities& capabilities)
-    : spec_(spec), profile_(profile), most_(spec.faults.size(), 0) {
-  for (const auto& fault : spec.faults) {
-    const auto* group = spec.group(fault.flag);  // an equivalent fault has none
-    can_have_it_.push_back(!group || std::any_of(group->entries.begin(), group->entries.end(), [&](const auto& entry) {
-      return capabilities.has_choices(spec, entry.parameters);
-    }));
-  }
-}
+Shown::Shown(const Spec& spec, const golden::Profile& profile, Capabilities capabilities)
+    : spec_(spec), profile_(profile), capabilities_(std::move(capabilities)), most_(spec.faults.size(), 0) {}
 
 bool Shown::counts(const Fault& fault) const {
   // All elements together betray one with an amplitude (tier T3).
   return fault.equivalent.empty() && !fault.hidden.count(profile_.name) && fault.amplitude == 0;
+}
+
+bool Shown::left_out(const Fault& fault) const {
+  const VectorGroup& group = *spec_.group(fault.flag);
+  return std::all_of(group.entries.begin(), group.entries.end(), [&](const VectorGroup::Entry& entry) {
+    return capabilities_.leave_out(spec_, entry.parameters, group.with);
+  });
 }
 
 bool Shown::asks_for(std::size_t fault) const { return most_[fault] < kBetrayed && counts(spec_.faults[fault]); }
@@ -116,10 +117,9 @@ Vacuity Shown::vacuity() const {
   v.nan_share /= elements, v.zeros_differ /= elements, v.mean_differs /= elements;
   for (std::size_t k = 0; k < most_.size(); ++k) {
     const Fault& fault = spec_.faults[k];
-    // A kernel that scales no frequencies cannot scale them wrongly.
-    if (!can_have_it_[k] && most_[k] < kBetrayed) continue;
     // Without any effect on many cases, it is excluded by what the kernel declared: no mask, another feature map.
     if (!counts(fault) || (most_[k] <= no_effect && cases_ >= kManyCases)) continue;
+    if (most_[k] < kBetrayed && left_out(fault)) continue;
     ++v.faults;
     if (most_[k] >= kBetrayed)
       ++v.faults_shown;

@@ -24,21 +24,24 @@ static float bf16(float x) {
 /* What one query sees of the keys. */
 typedef struct row {
   const DLTensor *mask, *bias;
-  int64_t i, last; /* the last key that the causal order leaves visible */
+  int64_t i, first, last; /* the keys that the causal order and the window leave visible */
 } row;
 
 static int visible(const row* r, int64_t j) {
-  if (j > r->last) return 0;
+  if (j < r->first || j > r->last) return 0;
   if (r->mask && !((const uint8_t*)r->mask->data)[r->i * r->mask->strides[0] + j * r->mask->strides[1]]) return 0;
   return !(r->bias && at(r->bias, r->i, j) == -INFINITY);
 }
 
 static int attention(const attest_call* call) {
   const DLTensor *q = attest_input(call, "q"), *k = attest_input(call, "k"), *v = attest_input(call, "v");
-  const DLTensor* o = attest_output(call, "o");
+  const DLTensor *sink = attest_input(call, "sink"), *o = attest_output(call, "o");
   const int64_t n = q->shape[0], d = q->shape[1], s = k->shape[0], width = v->shape[1];
   const attest_parameter* scale_given = attest_parameter_of(call, "scale");
+  const float cap = (float)attest_parameter_of(call, "softcap")->real;
   const int causal = attest_parameter_of(call, "causal")->integer != 0;
+  const int64_t left = attest_parameter_of(call, "window_left")->integer;
+  const int64_t right = attest_parameter_of(call, "window_right")->integer;
   float scale = scale_given->given ? (float)scale_given->real : 1.0f / sqrtf((float)d);
   float sum_v[WIDEST];
   if (width > WIDEST) return 1;
@@ -66,13 +69,16 @@ static int attention(const attest_call* call) {
 
   for (int64_t i = 0; i < n; ++i) {
     float* out = (float*)o->data + i * o->strides[0];
-    row r = {attest_input(call, "mask"), attest_input(call, "bias"), i, causal ? i + (s - n) : s - 1};
+    const int64_t own = i + (s - n);
+    row r = {attest_input(call, "mask"), attest_input(call, "bias"), i, left < 0 ? 0 : own - left,
+             causal ? own : s - 1};
+    if (right >= 0 && own + right < r.last) r.last = own + right;
 #if defined(FAULT_mask_shifted)
     if (causal && r.last < s - 1) r.last += 1;
 #elif defined(FAULT_mask_top_left)
     if (causal) r.last = i;
 #endif
-    float m = -INFINITY, l = 0;
+    float m = sink ? *(const float*)sink->data : -INFINITY, l = sink ? 1 : 0;
 #if defined(FAULT_maximum_from_zero)
     m = 0;
 #endif
@@ -87,7 +93,8 @@ static int attention(const attest_call* call) {
         if (!visible(&r, j)) continue;
         float dot = 0;
         for (int64_t c = 0; c < d; ++c) dot += at(q, i, c) * at(k, j, c);
-        logit[j - first] = scale * dot + (r.bias ? at(r.bias, i, j) : 0);
+        const float capped = cap > 0 ? cap * tanhf(scale * dot / cap) : scale * dot;
+        logit[j - first] = capped + (r.bias ? at(r.bias, i, j) : 0);
         if (logit[j - first] > top) top = logit[j - first];
       }
       if (top == -INFINITY) continue; /* nothing seen yet */

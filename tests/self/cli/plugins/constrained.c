@@ -42,9 +42,13 @@ static int attention(const attest_call* call) {
   const DLTensor *mask = attest_input(call, "mask"), *bias = attest_input(call, "bias"), *o = attest_output(call, "o");
   const int64_t heads = q->shape[1], groups = k->shape[1], n = q->shape[2], d = q->shape[3], s = k->shape[2];
   const int64_t width = v->shape[3];
+  const DLTensor* sink = attest_input(call, "sink");
   const attest_parameter* scale_given = attest_parameter_of(call, "scale");
   const float scale = scale_given->given ? (float)scale_given->real : 1.0f / sqrtf((float)d);
+  const float cap = (float)attest_parameter_of(call, "softcap")->real;
   const int causal = attest_parameter_of(call, "causal")->integer != 0;
+  const int64_t left = attest_parameter_of(call, "window_left")->integer;
+  const int64_t right = attest_parameter_of(call, "window_right")->integer;
   float logit[LONGEST], sum[WIDEST];
 #ifndef ANY_SHAPE
   if ((d != 64 && d != 128) || n % 64 != 0 || n != s) {
@@ -62,17 +66,22 @@ static int attention(const attest_call* call) {
 #endif
       const matrix Q = head_of(q, b, h, 2), K = head_of(k, b, group, 2), V = head_of(v, b, group, 2);
       const matrix M = head_of(mask, b, h, 1), B = head_of(bias, b, h, 2), O = head_of(o, b, h, 2);
+      const float no_key =
+          sink ? from_bf16(((const uint16_t*)sink->data)[b * sink->strides[0] + h * sink->strides[1]]) : -INFINITY;
       for (int64_t i = 0; i < n; ++i) {
-        float top = -INFINITY, total = 0;
+        float top = no_key, total = 0;
         for (int64_t j = 0; j < s; ++j) {
           logit[j] = -INFINITY;
           if (causal && j > i + (s - n)) continue;
+          if ((left >= 0 && j < i + (s - n) - left) || (right >= 0 && j > i + (s - n) + right)) continue;
           if (mask && !((const uint8_t*)M.data)[i * M.row + j * M.column]) continue;
           float dot = 0;
           for (int64_t c = 0; c < d; ++c) dot += at(Q, i, c) * at(K, j, c);
-          logit[j] = scale * dot + (bias ? at(B, i, j) : 0);
+          const float capped = cap > 0 ? cap * tanhf(scale * dot / cap) : scale * dot;
+          logit[j] = capped + (bias ? at(B, i, j) : 0);
           if (logit[j] > top) top = logit[j];
         }
+        if (sink) total = expf(no_key - top);
         for (int64_t c = 0; c < width; ++c) sum[c] = 0;
         for (int64_t j = 0; j < s; ++j) {
           if (logit[j] == -INFINITY) continue;

@@ -98,15 +98,15 @@ static int attend_one_offset(const attest_call* call) { return attend(call, ONE_
 
 #define CHUNK(form, run) \
   {"linear.causal_chunked", form, "value", {kDLFloat, 64, 1}, kDLCPU, "thd", "features == 'given'", NULL, run}
-#define ATTENTION(form, capabilities, run)                     \
-  {EQUATION,                                                   \
-   form,                                                       \
-   "value",                                                    \
-   {kDLFloat, 32, 1},                                          \
-   kDLCPU,                                                     \
-   "thd",                                                      \
-   "mask == false; bias == false; " CAPABILITIES capabilities, \
-   NULL,                                                       \
+#define ATTENTION(form, capabilities, run)                               \
+  {EQUATION,                                                             \
+   form,                                                                 \
+   "value",                                                              \
+   {kDLFloat, 32, 1},                                                    \
+   kDLCPU,                                                               \
+   "thd",                                                                \
+   "mask == false; bias == false; not sink; " CAPABILITIES capabilities, \
+   NULL,                                                                 \
    run}
 
 static const attest_kernel several[] = {

@@ -16,7 +16,8 @@ class Attention(Case):
 
     @property
     def parameters(self):
-        return {"scale": self.width**-0.5, "causal": int(self.causal), "empty_row": "zero", "block": 64}
+        plain = {"softcap": 0.0, "window_left": -1, "window_right": -1, "empty_row": "zero", "block": 64}
+        return {"scale": self.width**-0.5, "causal": int(self.causal), **plain}
 
     @property
     def detail(self):

@@ -19,7 +19,7 @@ using Keys = std::vector<Index>;
 /// S_i in ascending order.
 inline Keys visible(const In& in, Index i) {
   const scaled_dot_product::In same{
-      .q = in.q, .k = in.k, .v = in.v, .mask = in.mask, .bias = {}, .scale = {}, .causal = in.causal};
+      .q = in.q, .k = in.k, .v = in.v, .mask = in.mask, .bias = {}, .sink = {}, .scale = {}, .causal = in.causal};
   return scaled_dot_product::visible(same, i);
 }
 

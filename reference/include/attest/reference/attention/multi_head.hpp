@@ -25,6 +25,7 @@ inline Matrix attended(const In& in, const Matrix& q, const Matrix& k, const Mat
                                  .v = v.view(),
                                  .mask = in.mask,
                                  .bias = {},
+                                 .sink = {},
                                  .scale = in.scale,
                                  .causal = in.causal},
                                 {.o = head.view()});

@@ -12,13 +12,25 @@ using In = attest::spec::attention::scaled_dot_product::In<Number>;
 using Out = attest::spec::attention::scaled_dot_product::Out<Number>;
 using attest::spec::attention::scaled_dot_product::EmptyRow;
 
-/// S_i in ascending order: not masked, not in the future, not hidden by a bias of -inf.
+/// Whether the window around key i + (s - n) holds key j; that of an equation without windows holds all.
+template <class I>
+bool in_window([[maybe_unused]] const I& in, [[maybe_unused]] Index i, [[maybe_unused]] Index j) {
+  if constexpr (requires { in.window_left; }) {
+    const Index after = j - (i + in.k.extent(0) - in.q.extent(0));
+    return (in.window_left < 0 || -after <= in.window_left) && (in.window_right < 0 || after <= in.window_right);
+  } else {
+    return true;
+  }
+}
+
+/// S_i in ascending order: not masked, not in the future, in the window, not hidden by a bias of -inf.
 template <class I>
 std::vector<Index> visible(const I& in, Index i) {
   const Index n = in.q.extent(0), s = in.k.extent(0);
   std::vector<Index> keys;
   for (Index j = 0; j < s; ++j)
-    if ((!in.causal || j <= i + (s - n)) && (!in.mask || in.mask(i, j)) && (!in.bias || !hides(in.bias(i, j))))
+    if ((!in.causal || j <= i + (s - n)) && in_window(in, i, j) && (!in.mask || in.mask(i, j)) &&
+        (!in.bias || !hides(in.bias(i, j))))
       keys.push_back(j);
   return keys;
 }
@@ -41,12 +53,23 @@ inline Vector products(const Row& q, const View<const Number, 2>& k, const std::
   return tabulate(count, [&](Index t) { return dot(q, k[keys[static_cast<std::size_t>(t)]]); });
 }
 
-/// l_ij = scale q_i . k_j + bias_ij over the visible keys.
+/// softcap tanh(x / softcap), where tanh t = 2 sigma(2 t) - 1; x where the softcap is 0 or the equation has none.
+template <class I>
+Number capped([[maybe_unused]] const I& in, const Number& x) {
+  if constexpr (requires { in.softcap; })
+    if (in.softcap > 0) {
+      const Number cap = parameter(in.softcap);
+      return stage("capped", cap * (2 * sigmoid(2 * (x / cap)) - 1));
+    }
+  return x;
+}
+
+/// l_ij = cap(scale q_i . k_j) + bias_ij over the visible keys.
 template <class I>
 Vector logits(const I& in, const Number& scale, Index i, const std::vector<Index>& keys) {
   const Vector q_k = stage("products", products(in.q[i], in.k, keys));
   return stage("logits", tabulate(q_k.extent(), [&](Index t) {
-                 const Number l = scale * q_k(t);
+                 const Number l = capped(in, scale * q_k(t));
                  return in.bias ? l + in.bias(i, keys[static_cast<std::size_t>(t)]) : l;
                }));
 }
@@ -74,6 +97,7 @@ public:
   Rows& operator=(const Rows&) = delete;
 
   operator View<const Number, 2>() const { return view_; }
+  Index extent() const { return view_.extent(0); }
   View<const Number, 2> rows(Index first, Index count) const { return view_.rows(first, count); }
   Row column(Index c) const { return view_.column(c); }
 
@@ -83,17 +107,28 @@ private:
   View<const Number, 2> view_;
 };
 
-/// C3: the output of a query that sees nothing. The mean is attention with equal weights, which may be rounded.
+/// The logits, and behind them the sink, if there is one. It has no row of values.
+inline Vector with_sink(const In& in, Vector l) {
+  if (!in.sink) return l;
+  return tabulate(l.extent() + 1, [&](Index t) { return t < l.extent() ? l(t) : in.sink(); });
+}
+
+/// sum_t w_t v_t over the values; the weight behind them is that of the sink.
+inline Vector mixed(const Vector& w, const Rows& v) { return product(w.view().rows(0, v.extent()), v); }
+
+/// C3: the output of a query that sees nothing: 0 where a sink has all weight. The mean is attention with equal
+/// weights, which may be rounded.
 inline void empty_row(const In& in, const Out& out, Index i) {
   const auto [s, m] = in.v.extents();
   const auto equal = tabulate(s, [count = s](Index) { return 1 / Number(count); });
   for (Index c = 0; c < m; ++c)
-    out.o(i, c) = in.empty_row == EmptyRow::nan    ? not_a_number()
+    out.o(i, c) = in.sink                          ? Number(0)
+                  : in.empty_row == EmptyRow::nan  ? not_a_number()
                   : in.empty_row == EmptyRow::mean ? dot(equal, in.v.column(c))
                                                    : Number(0);
 }
 
-/// Every form: `row(i, keys, l, v)` fills out.o[i] from the logits and the values of the visible keys.
+/// Every form: `row(i, l, v)` fills out.o[i] from the logits of the visible keys, a sink behind them, and their values.
 template <class F>
 void each_row(const In& in, const Out& out, F&& row) {
   const Number scale = scale_of(in);
@@ -103,17 +138,17 @@ void each_row(const In& in, const Out& out, F&& row) {
       empty_row(in, out, i);
       continue;
     }
-    row(i, logits(in, scale, i, keys), Rows(in.v, keys));
+    row(i, with_sink(in, logits(in, scale, i, keys)), Rows(in.v, keys));
   }
 }
 
-/// o_i = sum_{j in S_i} a_ij v_j,  a_ij = e^l_ij / sum_r e^l_ir      [Vaswani et al. 2017, eq. 1]
+/// o_i = sum_{j in S_i} a_ij v_j,  a_ij = e^l_ij / (e^sink + sum_r e^l_ir)      [Vaswani et al. 2017, eq. 1]
 inline void dense(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
     const auto e = stage("exponentials", tabulate(l.extent(), [&](Index t) { return exp(l(t)); }));
     const Number z = stage("denominator", sum(e));
     const auto a = stage("weights", tabulate(e.extent(), [&](Index t) { return e(t) / z; }));
-    assign(out.o[i], product(a, v));
+    assign(out.o[i], mixed(a, v));
   });
 }
 
@@ -121,16 +156,16 @@ inline void dense(const In& in, const Out& out) {
 inline void max_shift(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
     const auto a = softmax::shifted(l).first;
-    assign(out.o[i], product(a, v));
+    assign(out.o[i], mixed(a, v));
   });
 }
 
-/// o_i = sum_{j in S_i} e^l_ij v_j / sum_{j in S_i} e^l_ij, no weights in between.
+/// o_i = sum_{j in S_i} e^l_ij v_j / (e^sink + sum_{j in S_i} e^l_ij), no weights in between.
 inline void gather(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
     const auto e = stage("exponentials", tabulate(l.extent(), [&](Index t) { return exp(l(t)); }));
     const Number z = stage("denominator", sum(e));
-    const auto o = stage("accumulator", product(e, v));
+    const auto o = stage("accumulator", mixed(e, v));
     for (Index c = 0; c < o.extent(); ++c) out.o(i, c) = o(c) / z;
   });
 }
@@ -141,11 +176,12 @@ inline void per_query(const In& in, const Out& out) {
     const Number lse = softmax::log_sum_exp(l);
     const auto a =
         stage("weights", tabulate(l.extent(), [&](Index t) { return exp(stage("exponent", exponent_of(l(t), lse))); }));
-    assign(out.o[i], product(a, v));
+    assign(out.o[i], mixed(a, v));
   });
 }
 
-/// The running state after some keys: their maximum m, sum_j e^(l_j - m) and sum_j e^(l_j - m) v_j.
+/// The running state after some keys: their maximum m, sum_j e^(l_j - m) and sum_j e^(l_j - m) v_j. A sink is the last
+/// key, without a value.
 struct Partial {
   Number m, l;
   Vector o;
@@ -155,7 +191,9 @@ inline Partial partial(const Vector& l, const Rows& v, Index first, Index count)
   const Number m = pivot_max(count, [&](Index t) { return l(first + t); });
   const auto e = stage("exponentials",
                        tabulate(count, [&](Index t) { return exp(stage("exponent", exponent_of(l(first + t), m))); }));
-  return {m, stage("denominator", sum(e)), stage("accumulator", product(e, v.rows(first, count)))};
+  const Index values = std::min(count, v.extent() - first);
+  return {m, stage("denominator", sum(e)),
+          stage("accumulator", product(e.view().rows(0, values), v.rows(first, values)))};
 }
 
 /// The two sets of keys together.

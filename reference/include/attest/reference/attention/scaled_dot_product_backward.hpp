@@ -112,6 +112,7 @@ inline void tape(const In& in, const Out& out) {
                                  .v = v,
                                  .mask = in.mask,
                                  .bias = bias,
+                                 .sink = {},
                                  .scale = in.scale,
                                  .causal = in.causal,
                                  .empty_row = scaled_dot_product::EmptyRow::zero,

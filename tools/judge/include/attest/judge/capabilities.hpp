@@ -29,8 +29,6 @@ public:
   const std::vector<Expression>& conditions() const { return conditions_; }
   /// "scale == default": whether the parameter is left at what the equation says.
   bool at_default(const std::string& parameter) const;
-  /// Whether the kernel has the choices among these settings, as far as a condition is about one of them alone.
-  bool has_choices(const Spec& spec, const Parameters& settings) const;
 
   /// Whether the kernel can be called with those sizes, parameters and optional inputs, for a batch of that many
   /// problems.
@@ -41,6 +39,9 @@ public:
   /// inputs are among them.
   std::string unmet(const Spec& spec, const Sizes& sizes, const Parameters& parameters,
                     const std::vector<std::string>& given = {}) const;
+  /// Whether the kernel says that it does without what these cases are about: an optional input that it is never given,
+  /// or a parameter that it leaves at its default.
+  bool leave_out(const Spec& spec, const Parameters& parameters, const std::vector<std::string>& given) const;
 
   /// Sizes and parameters that are allowed and keep the equation's constraints, near the given ones; nothing when none
   /// are found. Each condition is mended by itself, the nearest larger size first.

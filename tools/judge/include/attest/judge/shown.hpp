@@ -19,8 +19,8 @@ struct Expected;
 /// Gathers what the cases of one kernel can show: which faults, and whether zeros or the mean would be wrong in them.
 class Shown {
 public:
-  /// Keeps references to spec and profile. Of the capabilities only the choices count.
-  Shown(const Spec& spec, const golden::Profile& profile, const Capabilities& capabilities);
+  /// Keeps references to spec and profile.
+  Shown(const Spec& spec, const golden::Profile& profile, Capabilities capabilities = {});
 
   /// A case by what is expected of its elements; `error` gives the largest error / bound that a fault makes there, and
   /// is asked only of faults that no case has shown yet.
@@ -33,16 +33,18 @@ public:
 private:
   /// Whether the fault can show in one element at that profile.
   bool counts(const Fault& fault) const;
+  /// Whether the kernel says that it does without all that the fault's golden cases are about.
+  bool left_out(const Fault& fault) const;
   /// Whether it can, and no case showed it yet; by its number in the spec.
   bool asks_for(std::size_t fault) const;
 
   const Spec& spec_;
   const golden::Profile& profile_;
+  const Capabilities capabilities_;
   std::size_t cases_ = 0;
   Vacuity sums_;  // its shares are numbers of elements
   std::set<double> distinct_;
-  std::vector<double> most_;       // per fault: largest error / bound
-  std::vector<char> can_have_it_;  // per fault: whether a golden case of its flag has only choices that the kernel has
+  std::vector<double> most_;  // per fault: largest error / bound
 };
 
 }  // namespace attest::judge
