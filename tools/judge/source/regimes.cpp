@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "attest/judge/separate.hpp"
 #include "attest/judge/true_values.hpp"
 #include "attest/judge/work.hpp"
 
@@ -62,7 +63,7 @@ constexpr double kBytesPerNumber = 32;  // two binary64 copies, the kernel's ten
 constexpr double kBytesPerBoolean = 12;
 constexpr auto kWorkOfCall = "the work of one call is limited",
                kWorkOfCertificate = "the work of one certificate is limited";
-constexpr auto kSharing = "heads per group";
+constexpr auto kSharing = "heads per group", kDraw = "draw";
 
 /// Whether outputs are linear in the claim's inputs, so that these may be large.
 bool is_linear(const LawClaim& claim) { return claim.law == "linear" || claim.law == "affine"; }
@@ -150,7 +151,7 @@ struct Regimes::Maker {
   /// Whether the conditions on that name alone hold for a value of it.
   bool alone(const std::string& name, const Value& value) const {
     return std::all_of(conditions.begin(), conditions.end(), [&](const Expression& condition) {
-      if (condition.variables() != std::vector{name}) return true;
+      if (names_in(condition) != std::vector{name}) return true;
       return condition.holds([&](std::string_view) { return std::optional(value); });
     });
   }
@@ -228,10 +229,15 @@ struct Regimes::Maker {
     for (const auto& choice : parameter.choices) settings.emplace_back(choice);
     if (parameter.type == Type::integer || parameter.type == Type::real) settings = numbers_of(parameter);
     const auto fits = [&](const std::optional<ParameterSetting>& setting) {
-      if (kernel.capabilities.at_default(parameter.name) && setting && setting != parameter.fallback) return false;
-      const auto value =
-          lookup(spec, {}, setting ? Parameters{{parameter.name, *setting}} : Parameters{}, parameter.name);
-      return !value || alone(parameter.name, *value);
+      const Situation one{{}, setting ? Parameters{{parameter.name, *setting}} : Parameters{}, {}};
+      return std::all_of(conditions.begin(), conditions.end(), [&](const Expression& condition) {
+        if (names_in(condition) != std::vector{parameter.name}) return true;
+        try {
+          return condition.holds([&](std::string_view name) { return value_in(spec, one, name); });
+        } catch (const std::invalid_argument&) {
+          return true;  // its default depends on the sizes: a rule will tell
+        }
+      });
     };
     std::erase_if(settings, [&](const auto& setting) { return !fits(setting); });
     if (settings.empty()) settings.emplace_back();  // its default
@@ -263,12 +269,12 @@ struct Regimes::Maker {
 
   void add_input(const TensorDeclaration& input) {
     std::vector<std::vector<std::int64_t>> levels;  // 0 absent, 1 drawn, 2 zeros
-    if (input.optional) levels.push_back({0});
+    if (input.optional && alone(input.name, 0.0)) levels.push_back({0});
     if (!input.optional || kernel.capabilities.gives(input.name)) {
       levels.push_back({1});
       if (input.state) levels.push_back({2});
     }
-    if (levels.size() > 1) add(input.name, {Kind::input}, std::move(levels));
+    if (input.optional || levels.size() > 1) add(input.name, {Kind::input}, std::move(levels));
   }
 
   /// Inputs that choose what is computed: masks, biases, positions; as the golden cases of each flag draw them.
@@ -293,10 +299,11 @@ struct Regimes::Maker {
       if (!only_those || !given || !seen.insert(fill).second) continue;
       levels.push_back({static_cast<std::int64_t>(meaning.flags.size())});
       meaning.flags.push_back(group.flag);
+      meaning.properties.push_back(properties_of_draw(fill));
     }
     if (meaning.flags.empty()) return;
     const auto flags = meaning.flags;
-    const auto axis = add("draw", std::move(meaning), std::move(levels));
+    const auto axis = add(kDraw, std::move(meaning), std::move(levels));
     for (std::size_t f = 0; f < flags.size(); ++f)
       for (const auto& [name, _] : spec.group(flags[f])->fill)
         if (const auto input = axis_of(name); input)
@@ -306,6 +313,21 @@ struct Regimes::Maker {
                                       return this_->value(s, axis) != static_cast<std::int64_t>(f) ||
                                              this_->value(s, input) == 1;
                                     }});
+  }
+
+  /// Properties of the integer inputs that a flag draws, whatever the seed; seen at some rows of two problems.
+  std::map<std::string, bool> properties_of_draw(const std::map<std::string, std::string>& fill) const {
+    constexpr Index kRows = 17;
+    std::vector<Problem> drawn(2);
+    for (const auto& input : spec.inputs) {
+      if (input.element != Element::integer) continue;
+      const auto recipe = fill.find(input.name);
+      for (std::size_t p = 0; p < drawn.size(); ++p)
+        drawn[p].inputs[input.name] = golden::draw_array(recipe == fill.end() ? input.draw : recipe->second,
+                                                         std::vector<Index>(input.shape.size(), kRows), DType::f64,
+                                                         p + 1, input.name);
+    }
+    return properties_of(spec, drawn);
   }
 
   void add_magnitudes() {
@@ -340,18 +362,24 @@ struct Regimes::Maker {
   std::optional<std::size_t> axis_of(std::string_view name) const { return regimes.axis_of(name); }
 
   void add_rule(const Expression& condition) {
+    const auto names = names_in(condition);
+    if (names.size() == 1 && spec.size(names[0])) return;  // all values were asked
     std::set<std::size_t> axes;
-    for (const auto& name : condition.variables())
-      for (const auto& varied : name == kGridNames[2] && !axis_of(name)
-                                    ? std::vector<std::string>{name_of_heads(), kSharing}
-                                    : std::vector{name})
-        if (const auto axis = axis_of(varied)) axes.insert(*axis);
-    if (condition.variables().size() == 1 && spec.size(condition.variables()[0])) return;  // all values were asked
+    const auto add_axis = [&](const std::string& name) {
+      if (const auto axis = axis_of(name)) axes.insert(*axis);
+    };
+    for (const auto& name : names) {
+      add_axis(name);
+      if (name == kGridNames[2] && !axis_of(name)) add_axis(name_of_heads()), add_axis(kSharing);
+      if (const auto* input = spec.input(name); input && input->element == Element::integer) add_axis(kDraw);
+      if (const auto* parameter = spec.parameter(name); parameter && !parameter->fallback)
+        for (const auto& size : Expression::parse(parameter->fallback_text).variables()) add_axis(size);
+    }
     const auto holds = [&r = regimes, condition](const Setting& setting) {
       try {
         return condition.holds([&](std::string_view name) { return r.variable(setting, name); });
       } catch (const std::invalid_argument&) {
-        return false;  // over a parameter that is left to a default which depends on the sizes
+        return false;
       }
     };
     regimes.rules_.push_back({condition.text(), {axes.begin(), axes.end()}, holds});
@@ -527,12 +555,27 @@ golden::Grid Regimes::grid_of(const Setting& setting) const {
 }
 
 std::optional<Value> Regimes::variable(const Setting& setting, std::string_view name) const {
+  const auto chosen = [&](std::size_t axis) { return static_cast<std::size_t>(value(setting, axis)); };
+  if (name.ends_with(')')) {  // a property
+    const std::string of(name.substr(name.find('(') + 1, name.size() - name.find('(') - 2));
+    Situation one;
+    if (const auto axis = axis_of(spec_->parameter(of) ? of : kDraw); axis && spec_->parameter(of)) {
+      if (const auto& set = meanings_[*axis].settings[chosen(*axis)]) one.parameters[of] = *set;
+    } else if (axis) {
+      one.properties = meanings_[*axis].properties[chosen(*axis)];
+    }
+    return value_in(*spec_, one, name);
+  }
   const auto axis = axis_of(name);
   const Kind kind = axis ? meanings_[*axis].kind : Kind::order;
   if (kind == Kind::size) return Value(static_cast<double>(value(setting, *axis)));
   if (kind == Kind::parameter) {
-    const auto& chosen = meanings_[*axis].settings[static_cast<std::size_t>(value(setting, *axis))];
-    return lookup(*spec_, {}, chosen ? Parameters{{std::string(name), *chosen}} : Parameters{}, name);
+    Situation one;
+    if (const auto& set = meanings_[*axis].settings[chosen(*axis)]) one.parameters[std::string(name)] = *set;
+    for (std::size_t size = 0; size < axes_.size(); ++size)
+      if (meanings_[size].kind == Kind::size && setting.level[size] >= 0)
+        one.sizes[axes_[size].name] = value(setting, size);
+    return value_in(*spec_, one, name);
   }
   if (kind == Kind::input || spec_->input(name)) return Value(axis && value(setting, *axis) != 0 ? 1.0 : 0.0);
   if (!grid_) return Value(1.0);
@@ -629,54 +672,29 @@ std::string Regimes::text_of(const Combination& combination) const {
 
 std::string Regimes::condition_of(const std::vector<std::size_t>& judged,
                                   const std::vector<std::size_t>& failed) const {
-  /// What failing settings have in common along one axis.
-  struct Literal {
-    std::string text;
-    std::function<bool(const Setting&)> holds;
-  };
   const auto& settings = covering_.settings;
   std::vector<Literal> literals;
+  const auto add = [&](std::string text, const std::function<bool(const Setting&)>& holds) {
+    Literal literal{std::move(text), {}};
+    for (const Setting& setting : settings) literal.holds.push_back(holds(setting));
+    literals.push_back(std::move(literal));
+  };
   for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
     std::set<int> levels;
     std::set<std::int64_t> values;
     for (const std::size_t s : failed) levels.insert(settings[s].level[axis]), values.insert(value(settings[s], axis));
-    literals.push_back({text_of(axis, {levels.begin(), levels.end()}),
-                        [axis, levels](const Setting& s) { return levels.count(s.level[axis]) > 0; }});
-    if (meanings_[axis].kind != Kind::size) continue;
+    add(text_of(axis, {levels.begin(), levels.end()}),
+        [&](const Setting& s) { return levels.count(s.level[axis]) > 0; });
+    if (failed.empty() || meanings_[axis].kind != Kind::size) continue;
     const auto low = *values.begin(), high = *values.rbegin();
-    literals.push_back({fmt::format("{} >= {}", axes_[axis].name, low),
-                        [this, axis, low](const Setting& s) { return value(s, axis) >= low; }});
-    literals.push_back({fmt::format("{} <= {}", axes_[axis].name, high),
-                        [this, axis, high](const Setting& s) { return value(s, axis) <= high; }});
+    add(fmt::format("{} >= {}", axes_[axis].name, low), [&](const Setting& s) { return value(s, axis) >= low; });
+    add(fmt::format("{} <= {}", axes_[axis].name, high), [&](const Setting& s) { return value(s, axis) <= high; });
   }
   std::vector<std::size_t> passed;
   for (const std::size_t s : judged)
     if (std::find(failed.begin(), failed.end(), s) == failed.end()) passed.push_back(s);
-  const auto excluded = [&](const Literal& literal, const std::vector<std::size_t>& of) {
-    return std::count_if(of.begin(), of.end(), [&](std::size_t s) { return !literal.holds(settings[s]); });
-  };
-  std::vector<const Literal*> chosen;
-  for (auto rest = passed; !rest.empty() && !failed.empty();) {
-    const auto best = std::max_element(literals.begin(), literals.end(), [&](const Literal& a, const Literal& b) {
-      return excluded(a, rest) < excluded(b, rest);
-    });
-    if (excluded(*best, rest) == 0) return "";
-    chosen.push_back(&*best);
-    std::erase_if(rest, [&](std::size_t s) { return !best->holds(settings[s]); });
-  }
-  // One that was chosen first may not be needed in the end.
-  std::vector<char> needed(chosen.size(), 1);
-  for (char& one : needed) {
-    one = 0;
-    one = std::any_of(passed.begin(), passed.end(), [&](std::size_t s) {
-      for (std::size_t i = 0; i < chosen.size(); ++i)
-        if (needed[i] && !chosen[i]->holds(settings[s])) return false;
-      return true;
-    });
-  }
   std::vector<std::string> texts;
-  for (std::size_t i = 0; i < chosen.size(); ++i)
-    if (needed[i]) texts.push_back(chosen[i]->text);
+  for (const Literal* literal : common_to(literals, failed, passed)) texts.push_back(literal->text);
   return fmt::format("{}", fmt::join(texts, " and "));
 }
 

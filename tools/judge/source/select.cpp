@@ -51,9 +51,16 @@ bool same_inputs(const Problem& a, const Problem& b) {
                      [&](const auto& input) { return input.second.values == b.inputs.at(input.first).values; });
 }
 
+/// Whether the kernel can be called with the inputs of that problem.
+bool allows(const Capabilities& capabilities, const Spec& spec, const golden::GoldenCase& c) {
+  return capabilities.allow(
+      spec, {c.problem.sizes, c.problem.parameters, c.name.with, {}, properties_of(spec, {c.problem})});
+}
+
 /// A kernel that was fitted to the golden files, or reads them, knows the selected cases. It does not know these: the
 /// first selected case of some flags, drawn from a seed of this check.
-void add_fresh(Selection& selection, const golden::Profile& profile, std::uint64_t seed, bool gradients) {
+void add_fresh(Selection& selection, const Spec& spec, const Capabilities& capabilities, const golden::Profile& profile,
+               std::uint64_t seed, bool gradients) {
   std::set<std::string> flags;
   std::vector<golden::GoldenCase> fresh;
   for (const auto& c : selection.cases) {
@@ -62,7 +69,7 @@ void add_fresh(Selection& selection, const golden::Profile& profile, std::uint64
     golden::Case again = c.name;
     again.seed = kFreshSeed + seed * kSeedStep + fresh.size();
     auto certified = certified_now(again, profile, gradients);
-    if (!certified || same_inputs(certified->problem, c.problem)) continue;
+    if (!certified || same_inputs(certified->problem, c.problem) || !allows(capabilities, spec, *certified)) continue;
     flags.insert(c.name.flag);
     fresh.push_back(std::move(*certified));
   }
@@ -93,7 +100,7 @@ void add_moved(Selection& selection, const std::vector<const golden::GoldenCase*
     if (!form_applies(spec, form, moved.sizes, moved.parameters) || !seen.insert(golden::query(moved, "")).second)
       continue;
     auto certified = certified_now(moved, profile, gradients);
-    if (!certified) continue;
+    if (!certified || !allows(capabilities, spec, *certified)) continue;
     selection.cases.push_back(std::move(*certified));
     ++selection.drawn;
   }
@@ -172,7 +179,7 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
                           golden::exact_in(c.problem, profile.storage) && capabilities.takes(c.name.with) &&
                           within_range(c.problem, profile) &&
                           (!gradients || has_gradient(c.certified.outputs, profile));
-    if (possible && capabilities.allow(spec, c.problem.sizes, c.problem.parameters, c.name.with)) {
+    if (possible && allows(capabilities, spec, c)) {
       selection.cases.push_back(c);
       ++selection.stored;
     } else {
@@ -181,7 +188,7 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
     }
   }
   add_moved(selection, unfit, spec, form, capabilities, profile, gradients);
-  add_fresh(selection, profile, seed, gradients);
+  add_fresh(selection, spec, capabilities, profile, seed, gradients);
   for (auto& c : selection.cases) c = judged_by(std::move(c), profile);
   selection.keep_if([&](const golden::GoldenCase& c) { return tells_from_zero(c, profile); });
   return selection;

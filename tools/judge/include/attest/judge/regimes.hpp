@@ -54,6 +54,7 @@ private:
     Kind kind;
     std::vector<std::optional<ParameterSetting>> settings{};  // of a parameter; nothing: left at its default
     std::vector<std::string> flags{};                         // of draws
+    std::vector<std::map<std::string, bool>> properties{};    // of the integer inputs that each flag draws
   };
 
   /// What a call has to do; what is not set yet counts as the least.
@@ -71,7 +72,7 @@ private:
   double work(const Setting& setting) const;
   /// Of all inputs that are given and all outputs of the batch, as far as the setting is set.
   double bytes_of(const Setting& setting) const;
-  /// Value of a size, a parameter or an extent of the batch in a condition.
+  /// Value of a size, a parameter, a property or an extent of the batch in a condition.
   std::optional<Value> variable(const Setting& setting, std::string_view name) const;
   void set_magnitude(golden::Case& c, std::int64_t magnitude) const;
 
