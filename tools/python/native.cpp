@@ -79,7 +79,8 @@ nb::dict tensor_of(const judge::TensorSpec& tensor) {
 ///   parameters     {name: value or None}
 ///   outputs        [{"name", "dtype", "shape"}]
 ///   second_thread  whether the kernel is to be called from a thread of its own
-/// It returns C-contiguous arrays of those shapes and item sizes, or raises. settle() returns sentences.
+/// It returns C-contiguous arrays of those shapes and item sizes, or raises attest._kernel.Refused where the function
+/// raised, and anything else where the contract was broken. settle() returns sentences.
 class PythonHost : public judge::Host {
 public:
   PythonHost(std::string name, std::string version, std::vector<judge::KernelInfo> kernels, nb::callable call,
@@ -148,6 +149,8 @@ public:
         interrupted_ = true;
         response.message = "interrupted";
       } else {
+        if (error.matches(nb::module_::import_("attest._kernel").attr("Refused")))
+          response.end = judge::Response::End::refused;
         response.message = nb::cast<std::string>(nb::str(error.value()));
       }
     }

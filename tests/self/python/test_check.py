@@ -327,6 +327,30 @@ def test_the_place_of_an_exception_is_told():
     assert "IndexError" in report.first_error and "test_check.py:" in report.first_error
 
 
+def test_what_a_kernel_raises_for_is_refused_and_the_capability_is_proposed():
+    def kernel(q, k, v, mask=None, bias=None, scale=None, causal=False):
+        if mask is not None and causal:
+            raise NotImplementedError("no mask with the causal order")
+        return kernels.attention(q, k, v, mask, bias, scale, causal)
+
+    report = check(kernel, laws=0, strength=2)
+    assert report.verdict == "FAIL"
+    refusals = report.refusals
+    assert refusals["cases"] >= 1 and refusals["regimes"] >= 1
+    assert (refusals["condition"], refusals["left"], refusals["excluded"]) == ("not (mask and causal)", 0, 0)
+    assert refusals["message"].startswith("the kernel raised NotImplementedError: no mask with the causal order")
+    assert "let its capabilities say: not (mask and causal)" in " ".join(str(report).split())
+    assert "not (mask and causal)" in report.diagnosis and "no fault in the bank" not in report.diagnosis
+    report = check(kernel, laws=0, strength=2, capabilities=refusals["condition"])
+    assert report.passed and report.refusals == {}
+
+
+def test_a_broken_contract_is_no_refusal():
+    report = check(lambda q, k, v: (kernels.attention(q, k, v), 0), laws=0, strength=2)
+    assert report.verdict == "FAIL" and report.refusals == {}
+    assert {failure["tier"] for failure in report.rows[0]["failures"]} == {"T0"}
+
+
 def test_outputs_may_be_strided():
     def strided(o, q, k, v):
         return np.asfortranarray(o)

@@ -116,30 +116,12 @@ TEST(Regimes, KeepWhatAKernelSaysOfItsBatches) {
   }
 }
 
-/// Refuses, as kernels of one head per group do, and says so.
-class Ungrouped : public OffUnder {
-public:
-  explicit Ungrouped(Candidate& right)
-      : OffUnder(right, [](const Request&) { return false; }), kernels_(right.host().kernels()) {
-    for (auto& kernel : kernels_)
-      if (kernel.layout == "bhnd") kernel.capabilities += "; groups == heads";
-  }
-  const std::vector<KernelInfo>& kernels() const override { return kernels_; }
-  Response call(std::size_t kernel, const Request& request, const CallOptions& options) override {
-    if ((*shape(request, "q"))[1] == (*shape(request, "k"))[1]) return OffUnder::call(kernel, request, options);
-    Response refused;
-    refused.end = Response::End::kernel_error;
-    refused.message = "no groups of heads";
-    return refused;
-  }
-
-private:
-  std::vector<KernelInfo> kernels_;
-};
-
 TEST(Regimes, AKernelWithoutGroupsOfHeadsIsNotAskedForThem) {
   Candidate right("openmp");
-  Candidate candidate("ungrouped", std::make_unique<Ungrouped>(right));
+  const Condition grouped = [](const Request& r) {
+    return shape(r, "q")->size() == 4 && (*shape(r, "q"))[1] != (*shape(r, "k"))[1];
+  };
+  Candidate candidate("ungrouped", std::make_unique<Refusing>(right, grouped, "bhnd", "groups == heads"));
   CheckOptions options;
   options.only = kAttention;
   options.profile = "f32";

@@ -27,9 +27,12 @@ std::string unwritten(const Request& request, const std::vector<std::vector<std:
 }
 
 Status status_of(Response::End end) {
-  return end == Response::End::unavailable    ? Status::invalid
-         : end == Response::End::kernel_error ? Status::fail
-                                              : Status::crashed;
+  switch (end) {
+    case Response::End::unavailable: return Status::invalid;
+    case Response::End::refused:
+    case Response::End::kernel_error: return Status::fail;
+    default: return Status::crashed;
+  }
 }
 
 struct Call {
@@ -60,6 +63,8 @@ Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kerne
     const auto wrong = [&](Status status, const std::string& what) {
       return Answers{status, (call.second_thread ? call.differs : "") + what, {}};
     };
+    if (response.end == Response::End::refused && before.empty())
+      return {Status::fail, response.message, {}, !call.second_thread};
     if (response.end != Response::End::finished) return wrong(status_of(response.end), response.message);
     if (!response.violations.empty()) return wrong(Status::fail, response.violations[0]);
     if (const auto place = placed ? unwritten(request, response.outputs, call.poison) : ""; !place.empty())

@@ -92,6 +92,12 @@ nlohmann::json to_json(const RegimeCounts& regimes) {
           {"not_visited", regimes.not_visited}, {"fails_when", regimes.fails_when}};
 }
 
+nlohmann::json to_json(const Refusals& refusals) {
+  return {{"cases", refusals.cases},     {"regimes", refusals.regimes}, {"answered", refusals.answered},
+          {"message", refusals.message}, {"query", refusals.query},     {"condition", refusals.condition},
+          {"left", refusals.left},       {"excluded", refusals.excluded}};
+}
+
 nlohmann::json to_json(const Reach& reach) {
   return {{"calls", reach.calls},         {"second_thread", reach.second_thread}, {"replayed", reach.replayed},
           {"law_calls", reach.law_calls}, {"unseen_rate", reach.unseen_rate()},   {"never_varied", reach.never_varied}};
@@ -116,6 +122,7 @@ nlohmann::json to_json(const Row& row) {
             {"skipped", row.cases.skipped}}},
           {"regimes", to_json(row.regimes)},
           {"real_sizes", to_json(row.real)},
+          {"refusals", to_json(row.refusals)},
           {"not_run", row.early_end.not_run},
           {"ended_by", row.early_end.by},
           {"groups", to_json(row.groups)},

@@ -130,6 +130,7 @@ private:
     const Answers answers = source_.answers(batch, first);
     finding.status = answers.status;
     finding.message = answers.message;
+    if (answers.refused) finding.tier = kRefusal;
     if (finding.status != Status::pass) return finding;
     for (const TrueProblem& one : truth.judged) {
       if (!kernel_.is_gradient()) trivial_.add(batch.problems[one.at], one, profile_);
@@ -223,7 +224,7 @@ struct Run {
     const auto& settings = regimes->covering().settings;
     counts.strength = strength;
     Judge judge(kernel, profile, source, real ? "real sizes" : "regimes", counts, row);
-    std::vector<std::size_t> judged, failed;
+    std::vector<std::size_t> judged, answered, failed;
     bool all_drawn = true;
     const std::size_t together = real ? 1 : kTogether;
     for (std::size_t first = 0; first < settings.size() && all_drawn; first += together) {
@@ -244,14 +245,17 @@ struct Run {
         const auto truth = values.of(cases[s - first], kernel, profile);
         if (!truth) continue;
         judged.push_back(s);
-        if (!judge.judge(*truth)) failed.push_back(s);
+        const bool right = judge.judge(*truth);
+        if (!right && row.failures.back().tier == kRefusal) continue;
+        answered.push_back(s);
+        if (!right) failed.push_back(s);
         if (!kernel.is_gradient() && !shown.vacuity().too_little.empty())
           shown.add(truth->drawn.problems[truth->judged[0].at], truth->judged[0]);
       }
     }
     count_combinations(*regimes, judged, all_drawn, counts);
-    if (!failed.empty() && failed.size() < judged.size()) counts.fails_when = regimes->condition_of(judged, failed);
-    if (const auto answer = judge.right_without_a_kernel(); !judged.empty() && failed.empty() && !answer.empty())
+    if (!failed.empty() && failed.size() < answered.size()) counts.fails_when = regimes->condition_of(answered, failed);
+    if (const auto answer = judge.right_without_a_kernel(); !answered.empty() && failed.empty() && !answer.empty())
       row.failures.push_back({Status::invalid, "",
                               fmt::format("'{}' is right in every case that the kernel can be given ('{}'): nothing of "
                                           "the equation was seen; widen what it can do",

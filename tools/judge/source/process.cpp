@@ -58,7 +58,8 @@ void read_result(const Json& reply, const std::string& refusal, Response& respon
     response.message =
         "the kernel returned " + std::to_string(code) + (text.empty() ? " without an error text" : ": " + text);
   }
-  if (!response.message.empty()) response.end = Response::End::kernel_error;
+  if (!response.message.empty())
+    response.end = refusal.empty() ? Response::End::refused : Response::End::kernel_error;
 }
 
 }  // namespace

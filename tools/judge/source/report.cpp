@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "attest/judge/report.hpp"
 
+#include <algorithm>
+
 namespace attest::judge {
 namespace {
 
@@ -31,6 +33,10 @@ void Errors::add(const Comparison& comparison, const std::string& query) {
     worst = comparison.worst;
     worst_query = query;
   }
+}
+
+bool Row::only_refusals() const {
+  return std::all_of(failures.begin(), failures.end(), [](const Finding& one) { return one.tier == kRefusal; });
 }
 
 void Row::conclude() {

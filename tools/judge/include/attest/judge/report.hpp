@@ -27,9 +27,13 @@ struct Finding {
   Status status = Status::pass;
   std::string query;    // reproduces it
   std::string message;  // why it did not pass; empty when it passed
-  std::string tier;     // that found it: "T0" contract, "T1" exact, "T2" bound, "T3" statistics, "law", "vacuity"
+  /// That found it: "T0" contract, "T1" exact, "T2" bound, "T3" statistics, "law", "vacuity", "refusal".
+  std::string tier;
   std::string group;    // key in Row::groups
 };
+
+/// Tier of a finding about a call that was refused.
+inline constexpr const char* kRefusal = "refusal";
 
 /// Counts of one group of judgements: the cases of one flag, "regimes", "laws", "statistics", "contract".
 struct Group {
@@ -62,6 +66,14 @@ struct RegimeCounts {
   std::string fails_when;  // what the settings that failed have in common, and they alone
 };
 
+/// Calls that a kernel refused, returning an error or throwing, although its capabilities allow them.
+struct Refusals {
+  int cases = 0, regimes = 0, answered = 0;
+  std::string message, query;  // of the first
+  std::string condition;       // a capability that says so; empty where none was found
+  int left = 0, excluded = 0;  // refused calls that the condition allows, answered ones that it excludes
+};
+
 /// Errors of all elements that were compared.
 struct Errors {
   Index elements = 0;
@@ -84,6 +96,7 @@ struct Row {
   LawCounts laws;
   RegimeCounts regimes;
   RegimeCounts real;  // at real sizes
+  Refusals refusals;
   Errors errors;
   EarlyEnd early_end;
   std::map<std::string, Group> groups;
@@ -94,6 +107,9 @@ struct Row {
   Diagnosis diagnosis;             // of what failed
   Reach reach;                     // what the run could have seen
   Status status = Status::pass;
+
+  /// Whether nothing worse was found than calls that were refused.
+  bool only_refusals() const;
 
   /// Sets the status: the worst of the failures, crashed before fail before invalid.
   void conclude();
