@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "attest/judge/memory.hpp"
 #include "attest/judge/refusals.hpp"
 #include "attest/judge/work.hpp"
 
@@ -142,6 +143,7 @@ void Asked::note(const Batch& batch, const golden::Case& name) {
     for (const auto& [input, factor] : name.magnitudes) magnitudes += fmt::format("{} {};", input, factor);
     return magnitudes;
   });
+  add("memory", [&] { return name.memory.empty() ? "dense" : name.memory; });
   if (!kernel_.batched()) return;
   add("entries of a batch", [&] { return fmt::format("{}", batch.batch); });
   add("heads of a batch", [&] { return fmt::format("{}", batch.heads); });
@@ -158,6 +160,7 @@ void Asked::note_situation(const Batch& batch, const golden::Case& name, const A
                   problem.parameters,
                   name.with,
                   {batch.batch, batch.heads, batch.groups},
+                  is_contiguous(name.memory),
                   properties_of(*kernel_.spec, batch.problems)});
   if (!answers.refused) return;
   ++(name.grid ? refusals_.regimes : refusals_.cases);

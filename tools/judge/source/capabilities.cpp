@@ -140,7 +140,7 @@ std::vector<std::string> names_in(const Expression& condition) {
 }
 
 std::optional<Value> value_in(const Spec& spec, const Situation& situation, std::string_view name) {
-  const auto& [sizes, parameters, given, grid, properties] = situation;
+  const auto& [sizes, parameters, given, grid, contiguous, properties] = situation;
   if (name.ends_with(')')) {
     const auto open = name.find('(');
     if (name.substr(0, open) == kDefault)
@@ -148,6 +148,7 @@ std::optional<Value> value_in(const Spec& spec, const Situation& situation, std:
     const auto known = properties.find(std::string(name));
     return known == properties.end() || known->second ? 1.0 : 0.0;
   }
+  if (name == kContiguous) return contiguous ? 1.0 : 0.0;
   if (is_grid_name(name) && !spec.size(name) && !spec.parameter(name))
     return static_cast<double>(name == kGridNames[0]   ? grid.entries
                                : name == kGridNames[1] ? grid.heads
@@ -202,10 +203,11 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
         conditions_.push_back(condition);  // "mask == true": it is given always
     } else {
       for (const auto& name : condition.variables())
-        if (!spec.size(name) && !spec.parameter(name) && !is_grid_name(name) && !is_optional_input(spec, name))
+        if (!spec.size(name) && !spec.parameter(name) && !is_grid_name(name) && !is_optional_input(spec, name) &&
+            name != kContiguous)
           throw SpecError(
               fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'batch', "
-                          "'heads', 'groups', "
+                          "'heads', 'groups', 'contiguous', "
                           "'align', 'deterministic', 'any_thread', 'hidden_nan' nor 'profile'",
                           spec.id, name));
       conditions_.push_back(condition);

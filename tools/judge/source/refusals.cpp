@@ -28,6 +28,7 @@ public:
     for (const auto& input : spec.inputs)
       if (input.optional) add_either(input.name);
     for (const auto& parameter : spec.parameters) add_parameter(parameter);
+    add(fmt::format("not {}", kContiguous), kContiguous);
     for (const auto& [property, _] : calls[0].properties) add("not " + property, property);
     add_extents();
     for (const auto& size : spec.sizes)

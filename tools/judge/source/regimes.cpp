@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "attest/judge/memory.hpp"
 #include "attest/judge/separate.hpp"
 #include "attest/judge/true_values.hpp"
 #include "attest/judge/work.hpp"
@@ -63,7 +64,9 @@ constexpr double kBytesPerNumber = 32;  // two binary64 copies, the kernel's ten
 constexpr double kBytesPerBoolean = 12;
 constexpr auto kWorkOfCall = "the work of one call is limited",
                kWorkOfCertificate = "the work of one certificate is limited";
-constexpr auto kSharing = "heads per group", kDraw = "draw";
+constexpr auto kSharing = "heads per group", kDraw = "draw", kMemory = "memory";
+
+std::string memory_of(std::size_t level) { return level == 0 ? "" : golden::kMemories[level - 1]; }
 
 /// Whether outputs are linear in the claim's inputs, so that these may be large.
 bool is_linear(const LawClaim& claim) { return claim.law == "linear" || claim.law == "affine"; }
@@ -133,6 +136,7 @@ struct Regimes::Maker {
     for (const auto& input : spec.inputs) add_input(input);
     add_draws();
     add_magnitudes();
+    add_memory();
     if (real() && !probed_inputs(spec).empty()) add("values", {Kind::values}, {{0}, {1}});
     if (regimes.grid_) add_grid();
     for (const auto& condition : conditions) add_rule(condition);
@@ -339,6 +343,15 @@ struct Regimes::Maker {
     add("magnitude", {Kind::magnitude}, std::move(levels));
   }
 
+  /// 0 dense, then golden::kMemories.
+  void add_memory() {
+    if (real()) return;
+    std::vector<std::vector<std::int64_t>> levels;
+    for (std::size_t i = 0; i <= golden::kMemories.size(); ++i)
+      if (alone(kContiguous, is_contiguous(memory_of(i)) ? 1.0 : 0.0)) levels.push_back({static_cast<std::int64_t>(i)});
+    if (!levels.empty()) add(kMemory, {Kind::memory}, std::move(levels));
+  }
+
   void add_grid() {
     using Levels = std::vector<std::vector<std::int64_t>>;
     add(kGridNames[0], {Kind::entries}, real() ? Levels{{1}, {2}} : Levels{{1}, {2}, {3}, {5}});
@@ -370,6 +383,7 @@ struct Regimes::Maker {
     };
     for (const auto& name : names) {
       add_axis(name);
+      if (name == kContiguous) add_axis(kMemory);
       if (name == kGridNames[2] && !axis_of(name)) add_axis(name_of_heads()), add_axis(kSharing);
       if (const auto* input = spec.input(name); input && input->element == Element::integer) add_axis(kDraw);
       if (const auto* parameter = spec.parameter(name); parameter && !parameter->fallback)
@@ -566,6 +580,10 @@ std::optional<Value> Regimes::variable(const Setting& setting, std::string_view 
     }
     return value_in(*spec_, one, name);
   }
+  if (name == kContiguous) {
+    const auto memory = axis_of(kMemory);
+    return Value(!memory || is_contiguous(memory_of(chosen(*memory))) ? 1.0 : 0.0);
+  }
   const auto axis = axis_of(name);
   const Kind kind = axis ? meanings_[*axis].kind : Kind::order;
   if (kind == Kind::size) return Value(static_cast<double>(value(setting, *axis)));
@@ -610,6 +628,7 @@ golden::Case Regimes::case_of(const Setting& setting, std::uint64_t seed) const 
         if (chosen == 1)
           for (const auto& name : probed_inputs(*spec_)) c.recipes[name] = "probes";
         break;
+      case Kind::memory: c.memory = memory_of(chosen); break;
       case Kind::input:
       case Kind::order:
       case Kind::entries:
@@ -647,6 +666,7 @@ std::string Regimes::text_of(std::size_t axis, const std::vector<int>& levels) c
       case Kind::input: texts.emplace_back(first == 0 ? "absent" : first == 1 ? "given" : "zeros"); break;
       case Kind::order: texts.emplace_back(first < 0 ? "negative" : first == 0 ? "0" : "positive"); break;
       case Kind::draw: texts.push_back(meaning.flags[at]); break;
+      case Kind::memory: texts.push_back(first == 0 ? "dense" : memory_of(at)); break;
       case Kind::values: texts.emplace_back(first == 0 ? "drawn" : "probes"); break;
       case Kind::magnitude: texts.emplace_back(first == 0 ? "1" : first == 1 ? "small" : "large"); break;
       case Kind::sharing: texts.push_back(first == 0 ? "all" : fmt::format("{}", first)); break;

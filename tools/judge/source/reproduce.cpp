@@ -12,6 +12,7 @@
 #include "attest/judge/judge_cases.hpp"
 #include "attest/judge/judge_kernel.hpp"
 #include "attest/judge/judge_regimes.hpp"
+#include "attest/judge/memory.hpp"
 #include "attest/judge/select.hpp"
 
 namespace attest::judge {
@@ -31,7 +32,7 @@ std::map<std::string, bool> properties_of_case(const golden::Case& name) {
 }
 
 bool does(const Kernel& kernel, const golden::Case& name) {
-  if (!kernel.capabilities.allow(*name.spec, {name.sizes, name.parameters, name.with, name.grid.value_or(golden::Grid{}),
+  if (!kernel.capabilities.allow(*name.spec, {name.sizes, name.parameters, name.with, name.grid.value_or(golden::Grid{}), is_contiguous(name.memory),
                                               properties_of_case(name)}) ||
       !kernel.capabilities.takes(name.with))
     return false;

@@ -54,7 +54,7 @@ bool same_inputs(const Problem& a, const Problem& b) {
 /// Whether the kernel can be called with the inputs of that problem.
 bool allows(const Capabilities& capabilities, const Spec& spec, const golden::GoldenCase& c) {
   return capabilities.allow(
-      spec, {c.problem.sizes, c.problem.parameters, c.name.with, {}, properties_of(spec, {c.problem})});
+      spec, {c.problem.sizes, c.problem.parameters, c.name.with, {}, true, properties_of(spec, {c.problem})});
 }
 
 /// A kernel that was fitted to the golden files, or reads them, knows the selected cases. It does not know these: the

@@ -220,6 +220,8 @@ def _judge(
         if differentiated and fixed.get(tensor["name"]) is False:
             raise UsageError(f"gradients are taken of every output, and '{tensor['name']}' was declared absent")
     conditions, assumed = _conditions(page, judged, fixed, capabilities)
+    if not arrays.strided:
+        conditions.append("contiguous")
     job = native.Job()
     job.equation, job.name, job.version = equation, _name(kernel), native.__version__
     job.profile, job.form, job.layout, job.golden = profile, form, layout, str(GOLDEN)

@@ -16,6 +16,9 @@
 
 namespace attest::judge {
 
+/// Name in conditions for tensors whose rows follow each other in memory.
+inline constexpr const char* kContiguous = "contiguous";
+
 /// Names in conditions for the extents of a batch; 1 in a call with one problem.
 inline constexpr std::array<const char*, 3> kGridNames{"batch", "heads", "groups"};
 
@@ -25,6 +28,7 @@ struct Situation {
   Parameters parameters;
   std::vector<std::string> given;  // optional inputs
   golden::Grid grid{};
+  bool contiguous = true;                    // whether every tensor is
   std::map<std::string, bool> properties{};  // of integer inputs, "sorted(x)"; one that is not here is taken to hold
 };
 

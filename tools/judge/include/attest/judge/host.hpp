@@ -65,6 +65,7 @@ struct CallOptions {
       0xff;  // every byte of outputs, workspace and slack before the call (0xff.. is NaN in all float types)
   std::chrono::milliseconds time_limit{20000};
   bool second_thread = false;  // called from another thread than those without, one that is new each time
+  std::string memory{};        // how inputs lie, as in golden::Case
 };
 
 /// Result of one call. There are outputs only when it finished. `refused`: the kernel returned an error, or threw;

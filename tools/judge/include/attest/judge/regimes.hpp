@@ -19,8 +19,8 @@ namespace attest::judge {
 
 /// The axes of a kernel, from its equation's spec and what it can do: a class of each size (1, a few, one below, at and
 /// above the lengths of tiles, several tiles), which of two token sizes is larger, the values of every parameter,
-/// optional inputs given or not, states of zeros, what masks hide, the magnitude of the inputs; where the layout has
-/// them entries of a batch, heads, and heads that share a group. At real sizes: thousands of tokens, the widths that
+/// optional inputs given or not, states of zeros, what masks hide, the magnitude of the inputs, how they lie in memory;
+/// where the layout has them entries of a batch, heads, and heads that share a group. At real sizes: thousands of tokens, the widths that
 /// are shipped, and values with one number a column, which show the weight of single tokens.
 class Regimes {
 public:
@@ -47,7 +47,7 @@ public:
   std::string condition_of(const std::vector<std::size_t>& judged, const std::vector<std::size_t>& failed) const;
 
 private:
-  enum class Kind { size, parameter, input, order, draw, magnitude, values, entries, heads, sharing };
+  enum class Kind { size, parameter, input, order, draw, magnitude, values, memory, entries, heads, sharing };
 
   /// What an axis stands for; values are sizes, or numbers of what follows.
   struct Meaning {
