@@ -356,9 +356,10 @@ private:
       return property(start);
     if (!function) {
       if (at_word("("))
-        unreadable(start.at, fmt::format("found '{}' before '(', expected a function: sqrt, min, max, floor or ceil; or "
-                                         "consecutive, sorted or shared",
-                                         printable(start.text)));
+        unreadable(start.at,
+                   fmt::format("found '{}' before '(', expected a function: sqrt, min, max, floor or ceil; or "
+                               "consecutive, sorted or shared",
+                               printable(start.text)));
       return add({.op = Op::variable, .at = start.at, .name = std::string(start.text)});
     }
     require("(", fmt::format("'(' after the function '{}'", function->spelling));

@@ -140,8 +140,8 @@ public:
       nb::dict inputs, parameters;
       nb::list outputs;
       for (std::size_t i = 0; i < request.inputs.size(); ++i)
-        inputs[request.inputs[i].name.c_str()] = nb::make_tuple(std::string(attest::name(request.inputs[i].dtype)),
-                                                                array_of(request.inputs[i], options, i));
+        inputs[request.inputs[i].name.c_str()] =
+            nb::make_tuple(std::string(attest::name(request.inputs[i].dtype)), array_of(request.inputs[i], options, i));
       const Spec& spec = find_spec(request.equation);
       for (const auto& parameter : request.parameters)
         parameters[parameter.name.c_str()] = value_of(*spec.parameter(parameter.name), parameter);
@@ -215,7 +215,7 @@ struct Job {
   std::uint64_t seed = 1;
   int laws = 6, strength = 2, repeat = 1;
   bool real_sizes = false;
-  std::optional<int> max_cases;
+  std::optional<int> max_cases, shapes;
   std::optional<double> budget;
 };
 
@@ -241,6 +241,7 @@ nb::dict run(const Job& job, nb::callable call, nb::callable settle) {
     options.strength = job.strength;
     options.sizes = job.real_sizes ? judge::SizesJudged::real : judge::SizesJudged::small;
     options.repeat = job.repeat;
+    options.shapes = job.shapes;
     const auto start = std::chrono::steady_clock::now();
     options.stop = [&] {
       if (python.pressed()) return judge::Stop::interrupt;
@@ -379,6 +380,7 @@ NB_MODULE(native, m) {
       .def_rw("real_sizes", &python::Job::real_sizes)
       .def_rw("repeat", &python::Job::repeat)
       .def_rw("max_cases", &python::Job::max_cases, nb::arg().none())
+      .def_rw("shapes", &python::Job::shapes, nb::arg().none())
       .def_rw("budget", &python::Job::budget, nb::arg().none());
   m.def("run", python::run, nb::arg("job"), nb::arg("call"), nb::arg("settle"));
 }

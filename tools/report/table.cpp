@@ -124,9 +124,10 @@ void add_failures(Text& text, const judge::Row& row) {
   }
   for (const auto* counts : {&row.regimes, &row.real})
     if (!counts->fails_when.empty())
-      text.add_wrapped(fmt::format("{} of {} regimes{} fail, and they alone have: {}",
-                                   of_group[counts == &row.real ? "real sizes" : "regimes"], counts->judged,
-                                   counts == &row.real ? " of real sizes" : "", counts->fails_when));
+      text.add_wrapped(fmt::format(
+          "{} of {} regimes{} fail, and they {} have: {}", of_group[counts == &row.real ? "real sizes" : "regimes"],
+          counts->judged, counts == &row.real ? " of real sizes" : "",
+          counts->passes_when == 0 ? "alone" : fmt::format("and {} others", counts->passes_when), counts->fails_when));
   if (const auto lines = refusals(row); !lines.empty()) {
     text.add("    REFUSED\n");
     for (const auto& line : lines) text.add_wrapped(line);
@@ -209,9 +210,13 @@ std::string table(const judge::Report& report, bool colour) {
     if (!row.early_end.by.empty())
       text.add("{}: ended by {} before {} cases, regimes and laws were run{}\n", row.kernel.equation, row.early_end.by,
                row.early_end.not_run, not_visited(row));
-  const bool ended = std::any_of(report.rows.begin(), report.rows.end(),
-                                 [](const judge::Row& row) { return !row.early_end.by.empty(); });
-  text.add("Verdict: {}{}{}\n", coloured(report.status(), colour), ended ? " of what was run" : "", restricted(report));
+  for (const auto& row : report.rows)
+    if (const auto left_out = row.regimes.left_out + row.real.left_out; left_out > 0)
+      text.add("{} ({}): the limit on shapes leaves out {} of {} {}\n", title(row, report), row.kernel.profile,
+               left_out, row.regimes.possible + row.real.possible, combinations_of(row.regimes.strength));
+  const bool whole =
+      std::all_of(report.rows.begin(), report.rows.end(), [](const judge::Row& row) { return row.is_whole(); });
+  text.add("Verdict: {}{}{}\n", coloured(report.status(), colour), whole ? "" : " of what was run", restricted(report));
   return text.take();
 }
 

@@ -87,6 +87,38 @@ class CandidateThatRefuses(unittest.TestCase):
         self.assertIn("looks like scale_missing", text)
 
 
+class CandidateThatReadsDenseTensors(unittest.TestCase):
+    def test_is_found_unless_it_says_so(self):
+        status, text, report = support.report_of(
+            "check", support.compile_plugin("attention.c", "FAULT_dense_keys"), "--laws", 0
+        )
+        self.assertEqual((status, report["status"]), (1, "FAIL"), text)
+        (row,) = report["rows"]
+        self.assertEqual({failure["group"] for failure in row["failures"]}, {"regimes"})
+        self.assertIn("memory in {padded, transposed, mixed}", row["regimes"]["fails_when"])
+        query = row["failures"][0]["query"]
+        self.assertRegex(query, ";memory=(padded|transposed|mixed)$")
+        library = support.compile_plugin(
+            "attention.c", "FAULT_dense_keys", "CAPABILITIES=\"empty_row == 'zero'; contiguous\""
+        )
+        status, text, report = support.report_of("check", library, "--laws", 0)
+        self.assertEqual((status, report["status"]), (0, "PASS"), text)
+        status, out, err = support.run("reproduce", query, library)
+        self.assertEqual(status, 3, "a kernel of dense tensors is not called with others: " + out + err)
+
+    def test_a_limit_on_shapes_is_no_plain_pass(self):
+        library = support.compile_plugin("attention.c")
+        status, text, report = support.report_of("check", library, "--laws", 0, "--shapes", 4)
+        self.assertEqual((status, report["status"]), (0, "PASS"), text)
+        regimes = report["rows"][0]["regimes"]
+        self.assertGreater(regimes["left_out"], 0)
+        self.assertEqual(regimes["visited"] + regimes["left_out"], regimes["possible"])
+        self.assertIn(f"the limit on shapes leaves out {regimes['left_out']} of {regimes['possible']} pairs", text)
+        self.assertIn("Verdict: PASS of what was run", text)
+        status, out, err = support.run("check", library, "--shapes", 0)
+        self.assertEqual((status, out), (2, ""), err)
+
+
 class CandidateWithoutMasks(unittest.TestCase):
     def test_is_never_given_one(self):
         folder = support.fresh_folder() / "cases"

@@ -64,13 +64,14 @@ private:
   Condition condition_;
 };
 
-/// Returns an error where a condition on the call holds, with further capabilities beside those of the kernels.
+/// Returns an error where a condition on the call holds; kernels of softmax attention in that layout say what they do.
 class Refusing : public Wrapped {
 public:
   Refusing(Candidate& right, Condition condition, const std::string& layout = "", const std::string& says = "")
       : Wrapped(right), condition_(std::move(condition)), kernels_(right.host().kernels()) {
     for (auto& kernel : kernels_)
-      if (!says.empty() && kernel.layout == layout) kernel.capabilities += ";" + says;
+      if (!says.empty() && kernel.layout == layout && kernel.equation == "attention.scaled_dot_product")
+        kernel.capabilities += ";" + says;
   }
 
   const std::vector<KernelInfo>& kernels() const override { return kernels_; }

@@ -150,9 +150,7 @@ std::optional<Value> value_in(const Spec& spec, const Situation& situation, std:
   }
   if (name == kContiguous) return contiguous ? 1.0 : 0.0;
   if (is_grid_name(name) && !spec.size(name) && !spec.parameter(name))
-    return static_cast<double>(name == kGridNames[0]   ? grid.entries
-                               : name == kGridNames[1] ? grid.heads
-                                                       : grid.groups);
+    return static_cast<double>(name == kGridNames[0] ? grid.entries : name == kGridNames[1] ? grid.heads : grid.groups);
   if (is_optional_input(spec, name))
     return static_cast<double>(std::find(given.begin(), given.end(), name) != given.end());
   const auto value = lookup(spec, sizes, parameters, name);
@@ -194,7 +192,8 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
       hidden_nan_ = holds_with("hidden_nan", 1);
     } else if (names.count("profile")) {
       profile_ = profile_in(spec, condition);
-    } else if (names.size() == 1 && properties.empty() && !spec.size(*names.begin()) && !spec.parameter(*names.begin()) &&
+    } else if (names.size() == 1 && properties.empty() && !spec.size(*names.begin()) &&
+               !spec.parameter(*names.begin()) &&
                ((spec.output(*names.begin()) && spec.output(*names.begin())->optional) ||
                 (spec.input(*names.begin()) && spec.input(*names.begin())->optional))) {
       if (!holds_with(*names.begin(), 1))
@@ -235,9 +234,7 @@ bool Capabilities::allow(const Spec& spec, const Situation& situation) const {
 
 std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& spec, Sizes sizes, Parameters parameters,
                                                                   const std::vector<std::string>& given) const {
-  const auto valid = [&](const Expression& condition) {
-    return holds_in(condition, spec, {sizes, parameters, given});
-  };
+  const auto valid = [&](const Expression& condition) { return holds_in(condition, spec, {sizes, parameters, given}); };
   // Conditions mostly concern one variable each; a few rounds settle those that tie two together.
   for (int round = 0; round < 4; ++round) {
     std::vector<Expression> all = conditions_;

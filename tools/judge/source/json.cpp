@@ -87,14 +87,15 @@ nlohmann::json to_json(const Vacuity& vacuity) {
 }
 
 nlohmann::json to_json(const RegimeCounts& regimes) {
-  return {{"strength", regimes.strength},       {"judged", regimes.judged},        {"passed", regimes.passed},
-          {"visited", regimes.visited},         {"possible", regimes.possible},    {"excluded", regimes.excluded},
-          {"not_visited", regimes.not_visited}, {"fails_when", regimes.fails_when}};
+  return {{"strength", regimes.strength},       {"judged", regimes.judged},     {"passed", regimes.passed},
+          {"visited", regimes.visited},         {"possible", regimes.possible}, {"excluded", regimes.excluded},
+          {"not_visited", regimes.not_visited}, {"left_out", regimes.left_out}, {"fails_when", regimes.fails_when},
+          {"passes_when", regimes.passes_when}};
 }
 
 nlohmann::json to_json(const Refusals& refusals) {
-  return {{"cases", refusals.cases},     {"regimes", refusals.regimes}, {"answered", refusals.answered},
-          {"message", refusals.message}, {"query", refusals.query},     {"condition", refusals.condition},
+  return {{"cases", refusals.cases},     {"regimes", refusals.regimes},  {"answered", refusals.answered},
+          {"message", refusals.message}, {"query", refusals.query},      {"condition", refusals.condition},
           {"left", refusals.left},       {"excluded", refusals.excluded}};
 }
 

@@ -179,9 +179,14 @@ void count_combinations(const Regimes& regimes, const std::vector<std::size_t>& 
     uncovered[combination.axes].insert(combination.levels);
     counts.excluded[why.empty() ? "conditions together" : why].push_back(regimes.text_of(combination));
   }
-  counts.possible = covering.covered();
+  counts.left_out = covering.left_out.size();
+  counts.possible = covering.covered() + counts.left_out;
+  for (const auto& combination : covering.left_out) {
+    uncovered[combination.axes].insert(combination.levels);
+    if (counts.not_visited.size() < kMostNotVisited) counts.not_visited.push_back(regimes.text_of(combination));
+  }
   if (judged.size() == covering.settings.size()) {
-    counts.visited = counts.possible;
+    counts.visited = covering.covered();
     return;
   }
   for (const auto& combination :
@@ -217,7 +222,7 @@ struct Run {
       return "the gradients of a kernel are judged whole, which takes too long at such sizes";
     std::shared_ptr<const Regimes> regimes;
     try {
-      regimes = known.regimes.of(kernel, profile, sizes, strength, options.seed);
+      regimes = known.regimes.of(kernel, profile, sizes, strength, options.seed, options.shapes);
     } catch (const SpecError& error) {
       return error.what();
     }
@@ -254,7 +259,10 @@ struct Run {
       }
     }
     count_combinations(*regimes, judged, all_drawn, counts);
-    if (!failed.empty() && failed.size() < answered.size()) counts.fails_when = regimes->condition_of(answered, failed);
+    if (!failed.empty() && failed.size() < answered.size()) {
+      const auto [text, others] = regimes->condition_of(answered, failed);
+      counts.fails_when = text, counts.passes_when = others;
+    }
     if (const auto answer = judge.right_without_a_kernel(); !answered.empty() && failed.empty() && !answer.empty())
       row.failures.push_back({Status::invalid, "",
                               fmt::format("'{}' is right in every case that the kernel can be given ('{}'): nothing of "

@@ -30,12 +30,14 @@ View laid_out(const InputTensor& tensor, std::string_view memory, std::size_t nu
   constexpr std::string_view kInTurn[] = {"padded", "transposed", "", "offset"};
   if (memory == "mixed") memory = kInTurn[number % std::size(kInTurn)];
   const std::size_t width = size_of(tensor.dtype), rank = tensor.shape.size();
-  std::vector<Index> lies = tensor.shape;          // extents in memory, outermost first
-  std::vector<std::size_t> order(rank);            // axis of each
+  std::vector<Index> lies = tensor.shape;  // extents in memory, outermost first
+  std::vector<std::size_t> order(rank);    // axis of each
   for (std::size_t axis = 0; axis < rank; ++axis) order[axis] = axis;
   View view;
+  const std::size_t one = rank <= 2 ? 0 : rank - 3;  // the first of two axes that are exchanged
+  // One of a single element would leave all where it is.
+  if (memory == "transposed" && rank >= 2 && std::min(lies[one], lies[one + 1]) == 1) memory = "padded";
   if (memory == "transposed" && rank >= 2) {
-    const std::size_t one = rank == 2 ? 0 : rank - 3;
     std::swap(lies[one], lies[one + 1]);
     std::swap(order[one], order[one + 1]);
   } else if (memory == "padded" && rank >= 1) {
@@ -52,7 +54,8 @@ View laid_out(const InputTensor& tensor, std::string_view memory, std::size_t nu
   std::vector<Index> at(rank, 0);
   for (std::size_t from = 0; from < tensor.bytes.size(); from += run * width) {
     std::size_t to = view.offset;
-    for (std::size_t axis = 0; axis < rank; ++axis) to += static_cast<std::size_t>(at[axis] * view.strides[axis]) * width;
+    for (std::size_t axis = 0; axis < rank; ++axis)
+      to += static_cast<std::size_t>(at[axis] * view.strides[axis]) * width;
     std::memcpy(view.buffer.data() + to, tensor.bytes.data() + from, run * width);
     std::size_t axis = rank;
     for (std::size_t step = run; axis-- > 0; step = 1) {

@@ -58,8 +58,7 @@ void read_result(const Json& reply, const std::string& refusal, Response& respon
     response.message =
         "the kernel returned " + std::to_string(code) + (text.empty() ? " without an error text" : ": " + text);
   }
-  if (!response.message.empty())
-    response.end = refusal.empty() ? Response::End::refused : Response::End::kernel_error;
+  if (!response.message.empty()) response.end = refusal.empty() ? Response::End::refused : Response::End::kernel_error;
 }
 
 }  // namespace
@@ -93,8 +92,7 @@ private:
   void write_inputs(const std::vector<Region>& regions, const std::vector<View>& inputs,
                     unsigned char poison_byte) const;
   Attempt attempt(std::size_t kernel, const Request& request, const std::vector<View>& inputs,
-                  const CallOptions& options, Layout& layout,
-                  const std::vector<Region>& tensors);
+                  const CallOptions& options, Layout& layout, const std::vector<Region>& tensors);
   Json grant_workspace(std::size_t size, const CallOptions& options, Layout& layout, Attempt& attempt);
   bool read_reply(const Attempt& attempt, Response& response);
   void read_failure(const Attempt& attempt, const CallOptions& options, Response& response);
@@ -207,9 +205,8 @@ Json PluginProcess::State::grant_workspace(std::size_t size, const CallOptions& 
 
 /// Sends the call and receives the reply, granting a workspace in between when the kernel asks for one.
 PluginProcess::State::Attempt PluginProcess::State::attempt(std::size_t kernel, const Request& request,
-                                                            const std::vector<View>& inputs,
-                                                            const CallOptions& options, Layout& layout,
-                                                            const std::vector<Region>& tensors) {
+                                                            const std::vector<View>& inputs, const CallOptions& options,
+                                                            Layout& layout, const std::vector<Region>& tensors) {
   ++calls_;
   reused_.used = 0;
   Attempt attempt;

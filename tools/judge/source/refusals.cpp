@@ -42,10 +42,13 @@ public:
 
   /// The capability that excludes calls for which all of them hold.
   std::string without(const Literals& literals) const {
-    if (literals.size() == 1) return opposite_.at(literals[0]->text);
-    std::vector<std::string> texts;
-    for (const Literal* literal : literals) texts.push_back(literal->text);
-    return fmt::format("not ({})", fmt::join(texts, " and "));
+    std::vector<std::string> texts, opposites;
+    for (const Literal* literal : literals)
+      texts.push_back(literal->text), opposites.push_back(opposite_.at(literal->text));
+    const bool negative =
+        std::any_of(texts.begin(), texts.end(), [](const auto& text) { return text.starts_with("not "); });
+    return negative || texts.size() == 1 ? fmt::format("{}", fmt::join(opposites, " or "))
+                                         : fmt::format("not ({})", fmt::join(texts, " and "));
   }
 
 private:
@@ -83,7 +86,7 @@ private:
     for (const auto* name : kGridNames)
       if (spec_.size(name) || spec_.parameter(name)) return;
     add("groups != heads", "groups == heads");
-    for (const auto* name : kGridNames) add_numbers(name);
+    for (const auto* name : kGridNames) add_numbers(name, false);
   }
 
   void add_order(const std::string& one, const std::string& other) {
@@ -100,8 +103,9 @@ private:
       if (const auto* length = spec_.parameter(role); length && size.tokens) add_multiple(length->name);
   }
 
-  /// Limits at powers of two where the calls allow it, then at the values that calls have; single values; few of them.
-  void add_numbers(const std::string& name) {
+  /// Limits at the values that calls have, or at powers of two between them, which the next check visits as sizes that
+  /// a condition names; single values; few of them.
+  void add_numbers(const std::string& name, bool powers = true) {
     std::set<double> values, answered;
     for (std::size_t call = 0; call < calls_.size(); ++call)
       if (const auto number = number_of(name, calls_[call])) {
@@ -110,7 +114,7 @@ private:
       }
     if (values.size() < 2) return;
     std::vector<double> limits;
-    for (double power = 1; power <= *values.rbegin(); power *= 2) limits.push_back(power);
+    for (double power = 1; powers && power <= *values.rbegin(); power *= 2) limits.push_back(power);
     limits.insert(limits.end(), values.begin(), values.end());
     const auto compare = [&](const char* sign, double number, const char* opposite) {
       add(fmt::format("{} {} {}", name, sign, number), fmt::format("{} {} {}", name, opposite, number));
@@ -171,8 +175,8 @@ void propose(const std::vector<Situation>& refused, const std::vector<Situation>
   const Capabilities said(spec, refusals.condition);
   const auto allows = [&](const Situation& call) { return said.takes(call.given) && said.allow(spec, call); };
   refusals.left = static_cast<int>(std::count_if(refused.begin(), refused.end(), allows));
-  refusals.excluded = static_cast<int>(answered.size()) -
-                      static_cast<int>(std::count_if(answered.begin(), answered.end(), allows));
+  refusals.excluded =
+      static_cast<int>(answered.size()) - static_cast<int>(std::count_if(answered.begin(), answered.end(), allows));
 }
 
 }  // namespace attest::judge

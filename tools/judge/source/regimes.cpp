@@ -62,6 +62,7 @@ constexpr double kMostOfSmallest = 2.0e7;  // work of that case, and operations 
 constexpr double kMostCalledReal = 4.0e10, kMostBytesReal = 0x1p32;  // at real sizes
 constexpr double kBytesPerNumber = 32;  // two binary64 copies, the kernel's tensor and those of its calls
 constexpr double kBytesPerBoolean = 12;
+constexpr std::size_t kFewOthers = 4;  // of the passing settings one in so many, at most, has what failing ones have
 constexpr auto kWorkOfCall = "the work of one call is limited",
                kWorkOfCertificate = "the work of one certificate is limited";
 constexpr auto kSharing = "heads per group", kDraw = "draw", kMemory = "memory";
@@ -136,9 +137,9 @@ struct Regimes::Maker {
     for (const auto& input : spec.inputs) add_input(input);
     add_draws();
     add_magnitudes();
-    add_memory();
     if (real() && !probed_inputs(spec).empty()) add("values", {Kind::values}, {{0}, {1}});
     if (regimes.grid_) add_grid();
+    add_memory();
     for (const auto& condition : conditions) add_rule(condition);
     add_order();
     real() ? add_real_work() : add_work();
@@ -327,9 +328,9 @@ struct Regimes::Maker {
       if (input.element != Element::integer) continue;
       const auto recipe = fill.find(input.name);
       for (std::size_t p = 0; p < drawn.size(); ++p)
-        drawn[p].inputs[input.name] = golden::draw_array(recipe == fill.end() ? input.draw : recipe->second,
-                                                         std::vector<Index>(input.shape.size(), kRows), DType::f64,
-                                                         p + 1, input.name);
+        drawn[p].inputs[input.name] =
+            golden::draw_array(recipe == fill.end() ? input.draw : recipe->second,
+                               std::vector<Index>(input.shape.size(), kRows), DType::f64, p + 1, input.name);
     }
     return properties_of(spec, drawn);
   }
@@ -501,10 +502,15 @@ struct Regimes::Maker {
 };
 
 Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
-                 std::uint64_t seed)
+                 std::uint64_t seed, std::optional<int> shapes)
     : spec_(kernel.spec), storage_(profile.storage), sizes_(sizes), grid_(kernel.batched()) {
-  Maker{*this, kernel, profile}.make();
-  if (strength > 0) covering_ = cover(axes_, rules_, strength, seed);
+  Maker maker{*this, kernel, profile};
+  maker.make();
+  std::optional<ShapeLimit> limit;
+  if (shapes)
+    limit = {maker.axes_of({Kind::size, Kind::order, Kind::entries, Kind::heads, Kind::sharing}),
+             static_cast<std::size_t>(*shapes)};
+  if (strength > 0) covering_ = cover(axes_, rules_, strength, seed, limit);
 }
 
 std::optional<std::size_t> Regimes::axis_of(std::string_view name) const {
@@ -690,8 +696,8 @@ std::string Regimes::text_of(const Combination& combination) const {
   return text;
 }
 
-std::string Regimes::condition_of(const std::vector<std::size_t>& judged,
-                                  const std::vector<std::size_t>& failed) const {
+Regimes::Common Regimes::condition_of(const std::vector<std::size_t>& judged,
+                                      const std::vector<std::size_t>& failed) const {
   const auto& settings = covering_.settings;
   std::vector<Literal> literals;
   const auto add = [&](std::string text, const std::function<bool(const Setting&)>& holds) {
@@ -713,19 +719,24 @@ std::string Regimes::condition_of(const std::vector<std::size_t>& judged,
   std::vector<std::size_t> passed;
   for (const std::size_t s : judged)
     if (std::find(failed.begin(), failed.end(), s) == failed.end()) passed.push_back(s);
+  Literals common = common_to(literals, failed, passed);
+  if (common.empty()) common = nearest_pair(literals, failed, passed);
+  const auto others =
+      std::count_if(passed.begin(), passed.end(), [&](std::size_t setting) { return hold(common, setting); });
+  if (common.empty() || static_cast<std::size_t>(others) * kFewOthers > passed.size()) return {};
   std::vector<std::string> texts;
-  for (const Literal* literal : common_to(literals, failed, passed)) texts.push_back(literal->text);
-  return fmt::format("{}", fmt::join(texts, " and "));
+  for (const Literal* literal : common) texts.push_back(literal->text);
+  return {fmt::format("{}", fmt::join(texts, " and ")), static_cast<int>(others)};
 }
 
 std::shared_ptr<const Regimes> KnownRegimes::of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes,
-                                                int strength, std::uint64_t seed) {
+                                                int strength, std::uint64_t seed, std::optional<int> shapes) {
   const auto* form = kernel.spec->form(kernel.info.form);
-  const std::string key = fmt::format("{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(),
-                                      name(profile.storage), kernel.is_gradient(), kernel.capabilities.text(),
-                                      form ? form->when : "", static_cast<int>(sizes), strength, seed);
+  const std::string key = fmt::format(
+      "{};{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(), name(profile.storage), kernel.is_gradient(),
+      kernel.capabilities.text(), form ? form->when : "", static_cast<int>(sizes), strength, seed, shapes.value_or(0));
   auto& known = known_[key];
-  if (!known) known = std::make_shared<const Regimes>(kernel, profile, sizes, strength, seed);
+  if (!known) known = std::make_shared<const Regimes>(kernel, profile, sizes, strength, seed, shapes);
   return known;
 }
 

@@ -32,8 +32,9 @@ std::map<std::string, bool> properties_of_case(const golden::Case& name) {
 }
 
 bool does(const Kernel& kernel, const golden::Case& name) {
-  if (!kernel.capabilities.allow(*name.spec, {name.sizes, name.parameters, name.with, name.grid.value_or(golden::Grid{}), is_contiguous(name.memory),
-                                              properties_of_case(name)}) ||
+  if (!kernel.capabilities.allow(*name.spec,
+                                 {name.sizes, name.parameters, name.with, name.grid.value_or(golden::Grid{}),
+                                  is_contiguous(name.memory), properties_of_case(name)}) ||
       !kernel.capabilities.takes(name.with))
     return false;
   if (name.grid && name.grid->entries * name.grid->heads > 1 && !kernel.batched()) return false;

@@ -71,6 +71,12 @@ static int attention(const attest_call* call) {
   ((volatile float*)o->data)[n * o->strides[0]] = 0;
 #endif
 
+#ifdef FAULT_dense_keys /* reads the keys as if they lay row by row */
+  DLTensor dense = *k;
+  int64_t dense_strides[2] = {d, 1};
+  dense.strides = dense_strides;
+  k = &dense;
+#endif
   for (int64_t i = 0; i < n; ++i) {
     float* out = (float*)o->data + i * o->strides[0];
     row r = {attest_input(call, "mask"), attest_input(call, "bias"), i, causal ? i + (s - n) : s - 1};

@@ -32,15 +32,15 @@ struct Situation {
   std::map<std::string, bool> properties{};  // of integer inputs, "sorted(x)"; one that is not here is taken to hold
 };
 
-/// Properties of the integer inputs of a batch. consecutive: each value is one more than the one before; sorted: none is
-/// smaller; shared: all problems have the same, as far as the shorter ones go.
+/// Properties of the integer inputs of a batch. consecutive: each value is one more than the one before; sorted: none
+/// is smaller; shared: all problems have the same, as far as the shorter ones go.
 std::map<std::string, bool> properties_of(const Spec& spec, const std::vector<Problem>& batch);
 
 /// The names in a condition, also those that properties are of.
 std::vector<std::string> names_in(const Expression& condition);
 
-/// The value of a name or property in a condition on that call; nothing where it has none. A parameter that is left at a
-/// default which depends on sizes has the value of that.
+/// The value of a name or property in a condition on that call; nothing where it has none. A parameter that is left at
+/// a default which depends on sizes has the value of that.
 std::optional<Value> value_in(const Spec& spec, const Situation& situation, std::string_view name);
 
 /// Whether a condition of capabilities holds for a call; false where it has no value there.

@@ -29,7 +29,7 @@ struct Finding {
   std::string message;  // why it did not pass; empty when it passed
   /// That found it: "T0" contract, "T1" exact, "T2" bound, "T3" statistics, "law", "vacuity", "refusal".
   std::string tier;
-  std::string group;    // key in Row::groups
+  std::string group;  // key in Row::groups
 };
 
 /// Tier of a finding about a call that was refused.
@@ -63,7 +63,9 @@ struct RegimeCounts {
   std::size_t visited = 0, possible = 0;                     // combinations
   std::map<std::string, std::vector<std::string>> excluded;  // combinations, by the condition that excludes them
   std::vector<std::string> not_visited;                      // the first of the combinations that are possible
-  std::string fails_when;  // what the settings that failed have in common, and they alone
+  std::size_t left_out = 0;                                  // of the possible ones, by the limit on shapes
+  std::string fails_when;                                    // what the settings that failed have in common
+  int passes_when = 0;                                       // settings that have it, too, and passed
 };
 
 /// Calls that a kernel refused, returning an error or throwing, although its capabilities allow them.
@@ -107,6 +109,9 @@ struct Row {
   Diagnosis diagnosis;             // of what failed
   Reach reach;                     // what the run could have seen
   Status status = Status::pass;
+
+  /// Whether everything was run that the options ask for, but for the time and the shapes that they allow.
+  bool is_whole() const { return early_end.by.empty() && regimes.left_out + real.left_out == 0; }
 
   /// Whether nothing worse was found than calls that were refused.
   bool only_refusals() const;
