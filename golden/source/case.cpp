@@ -125,6 +125,7 @@ std::string query(const Case& c, std::string_view profile) {
   for (const auto& [tensor, factor] : c.magnitudes) text += fmt::format(";magnitude.{}={}", tensor, factor);
   for (const auto& [tensor, recipe] : c.recipes) text += fmt::format(";draw.{}={}", tensor, recipe);
   if (c.grid) text += fmt::format(";grid={}x{}x{}", c.grid->entries, c.grid->heads, c.grid->groups);
+  if (!c.memory.empty()) text += fmt::format(";memory={}", c.memory);
   return text;
 }
 
@@ -169,8 +170,12 @@ std::pair<Case, std::string> parse_query(std::string_view text) {
       c.recipes[key.substr(5)] = value;
     } else if (key == "grid") {
       c.grid = grid_from(value);
+    } else if (key == "memory") {
+      if (std::find(kMemories.begin(), kMemories.end(), value) == kMemories.end())
+        throw SpecError(fmt::format("query: memory='{}' must be one of: {}", value, fmt::join(kMemories, ", ")));
+      c.memory = value;
     } else {
-      std::vector<std::string> names{"flag", "exact", "with", "seed", "grid"};
+      std::vector<std::string> names{"flag", "exact", "with", "seed", "grid", "memory"};
       for (const auto& size : spec.sizes) names.push_back(size.name);
       for (const auto& known : spec.parameters) names.push_back(known.name);
       throw SpecError(fmt::format("query: unknown key '{}'{}; keys of {}: {}", key, near_names(key, names), spec.id,

@@ -24,6 +24,7 @@ enum class Op {
   number,
   choice,
   variable,
+  property,
   implication,
   disjunction,
   conjunction,
@@ -83,6 +84,9 @@ constexpr std::array kFunctions = {
     Function{"floor", 1, Op::round_down}, Function{"ceil", 1, Op::round_up},
 };
 
+constexpr std::string_view kDefault = "default";
+constexpr std::array<std::string_view, 3> kProperties = {"consecutive", "sorted", "shared"};
+
 template <class Table>
 auto find(const Table& table, std::string_view spelling) {
   const auto found =
@@ -131,7 +135,8 @@ struct Node {
   std::size_t at;  // where to point in messages
   int depth = 1;
   double number = 0;
-  std::string name = {};  // of a variable or a choice
+  std::string name = {};  // of a variable or a choice, or what a property is of
+  std::string word = {};  // of a property
   std::vector<std::size_t> children = {};
 };
 
@@ -151,6 +156,9 @@ public:
     const std::size_t root = operation(kImplies);
     if (token_.kind != Token::Kind::end) unexpected("an operator or the end");
     reject_choice(root);
+    for (const Node& node : tree_.nodes)
+      if (node.op == Op::variable && node.name == kDefault)
+        unreadable(node.at, "found 'default' alone, expected it compared with a parameter, as in scale == default");
     return Expression(std::make_shared<const Expression::Tree>(std::move(tree_)));
   }
 
@@ -256,6 +264,21 @@ private:
     for (const std::size_t child : children) reject_choice(child);
   }
 
+  // `x == default` compares a property of x with true.
+  void compare_with_default(const std::vector<std::size_t>& children) {
+    const auto is_default = [&](std::size_t child) {
+      return tree_.nodes[child].op == Op::variable && tree_.nodes[child].name == kDefault;
+    };
+    for (const auto& [one, other] : {std::pair(children[0], children[1]), std::pair(children[1], children[0])}) {
+      Node& subject = tree_.nodes[one];
+      if (!is_default(other) || is_default(one) || subject.op != Op::variable) continue;
+      subject.op = Op::property;
+      subject.word = kDefault;
+      tree_.nodes[other].op = Op::number;
+      tree_.nodes[other].number = 1;
+    }
+  }
+
   // Operators that bind at least as tightly as `loosest`, by precedence climbing.
   std::size_t operation(Level loosest) {
     if (++nesting_ > kDeepest) too_deep(token_.at);
@@ -278,6 +301,7 @@ private:
         const bool groups_right = infix->op == Op::implication || infix->op == Op::power;
         children.push_back(operation(groups_right ? infix->level : static_cast<Level>(infix->level + 1)));
       }
+      if (infix->op == Op::equal || infix->op == Op::unequal) compare_with_default(children);
       if (infix->op == Op::equal || infix->op == Op::unequal || infix->op == Op::member)
         check_comparison(children);
       else
@@ -328,10 +352,14 @@ private:
     if (start.text == "true" || start.text == "false")
       return add({.op = Op::number, .at = start.at, .number = start.text == "true" ? 1.0 : 0.0});
     const Function* function = find(kFunctions, start.text);
+    if (std::find(kProperties.begin(), kProperties.end(), start.text) != kProperties.end() && at_word("("))
+      return property(start);
     if (!function) {
       if (at_word("("))
-        unreadable(start.at, fmt::format("found '{}' before '(', expected a function: sqrt, min, max, floor or ceil",
-                                         printable(start.text)));
+        unreadable(start.at,
+                   fmt::format("found '{}' before '(', expected a function: sqrt, min, max, floor or ceil; or "
+                               "consecutive, sorted or shared",
+                               printable(start.text)));
       return add({.op = Op::variable, .at = start.at, .name = std::string(start.text)});
     }
     require("(", fmt::format("'(' after the function '{}'", function->spelling));
@@ -342,6 +370,16 @@ private:
                                        children.size() == 1 ? "" : "s", function->spelling, function->arguments));
     for (const std::size_t child : children) reject_choice(child);
     return add({.op = function->op, .at = start.at, .children = std::move(children)});
+  }
+
+  // "(x)" behind the word of a property.
+  std::size_t property(const Token& word) {
+    advance();
+    const Token of = token_;
+    if (of.kind != Token::Kind::name) unexpected("the name of an input");
+    advance();
+    require(")", "')' after the name of an input");
+    return add({.op = Op::property, .at = word.at, .name = std::string(of.text), .word = std::string(word.text)});
   }
 
   // One or more expressions separated by commas, through the closing bracket.
@@ -376,9 +414,10 @@ private:
   Value value(std::size_t index) const {
     const Node& node = tree_.nodes[index];
     if (node.op == Op::choice) return node.name;
-    if (node.op != Op::variable) return number(index);
-    auto found = variable_(node.name);
-    if (!found) undefined(node, fmt::format("unknown variable '{}'", node.name));
+    if (node.op != Op::variable && node.op != Op::property) return number(index);
+    const std::string name = node.op == Op::variable ? node.name : Expression::Property{node.word, node.name}.text();
+    auto found = variable_(name);
+    if (!found) undefined(node, fmt::format("unknown variable '{}'", name));
     return *std::move(found);
   }
 
@@ -387,7 +426,8 @@ private:
     switch (node.op) {
       case Op::number: return node.number;
       case Op::choice:
-      case Op::variable: {
+      case Op::variable:
+      case Op::property: {
         const Value found = value(index);
         if (const auto* choice = std::get_if<std::string>(&found))
           undefined(node, fmt::format("'{}' is the choice '{}', expected a number", node.name, *choice));
@@ -486,6 +526,15 @@ std::vector<std::string> Expression::variables() const {
     if (node.op == Op::variable && std::find(names.begin(), names.end(), node.name) == names.end())
       names.push_back(node.name);
   return names;
+}
+
+std::vector<Expression::Property> Expression::properties() const {
+  std::vector<Property> all;
+  for (const Node& node : tree_->nodes)
+    if (const Property one{node.word, node.name};
+        node.op == Op::property && std::find(all.begin(), all.end(), one) == all.end())
+      all.push_back(one);
+  return all;
 }
 
 const std::string& Expression::text() const { return tree_->text; }

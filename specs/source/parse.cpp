@@ -265,10 +265,13 @@ void parse_constraints(Table& at, Spec& spec) {
     if (const auto require = constraint_at.string("require", ""); !require.empty())
       constraint.require = expression(constraint_at, require);
     constraint_at.finish();
-    if (constraint.require)
+    if (constraint.require) {
       for (const auto& name : constraint.require->variables())
         if (!spec.size(name) && !spec.parameter(name))
           constraint_at.fail(fmt::format("'{}' is neither a size nor a parameter", name));
+      for (const auto& property : constraint.require->properties())
+        constraint_at.fail(fmt::format("'{}' is for the capabilities of kernels", property.text()));
+    }
     spec.constraints.push_back(std::move(constraint));
   }
 }

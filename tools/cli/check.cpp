@@ -111,6 +111,11 @@ void add_check(CLI::App& app, int& status) {
       ->add_option("--repeat", options.repeat,
                    "how many times all cases and regimes are called; a few are called once more at the end anyway")
       ->check(CLI::Range(1, 1000000));
+  command
+      ->add_option("--shapes", options.shapes,
+                   "at most so many different sizes and extents of batches in the regimes of a kernel, for those that "
+                   "are compiled for each; pairs that they leave out are counted")
+      ->check(CLI::Range(1, 1000000));
   command->add_flag("--explain-exclusions", line->explain,
                     "list the combinations of conditions that no regime has, and why");
   command->add_option("--seed", options.seed, "seed of the drawn laws, the fresh cases and the regimes");

@@ -19,6 +19,7 @@
 
 #include "attest/judge/check.hpp"
 #include "attest/judge/json.hpp"
+#include "attest/judge/memory.hpp"
 #include "attest/judge/process.hpp"
 #include "attest/judge/reproduce.hpp"
 #include "attest/report.hpp"
@@ -44,15 +45,27 @@ nb::dlpack::dtype dlpack_type(DType dtype) {
 }
 
 /// A NumPy array with memory of its own.
-nb::object array_of(DType dtype, const std::vector<Index>& shape, const void* bytes) {
-  const auto size = static_cast<std::size_t>(count(shape)) * size_of(dtype);
+nb::object array_of(DType dtype, const std::vector<Index>& shape, const void* bytes, std::size_t size,
+                    std::size_t offset = 0, const std::vector<Index>& strides = {}) {
   void* data = std::aligned_alloc(kAlignment, (size + kAlignment) / kAlignment * kAlignment);
   if (!data) throw std::bad_alloc();
   if (size > 0) std::memcpy(data, bytes, size);
   const nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
   std::vector<std::size_t> extents(shape.begin(), shape.end());
-  return nb::cast(nb::ndarray<nb::numpy>(data, extents.size(), extents.data(), owner, nullptr, dlpack_type(dtype)),
+  return nb::cast(nb::ndarray<nb::numpy>(static_cast<std::byte*>(data) + offset, extents.size(), extents.data(), owner,
+                                         strides.empty() ? nullptr : strides.data(), dlpack_type(dtype)),
                   nb::rv_policy::reference);
+}
+
+nb::object array_of(DType dtype, const std::vector<Index>& shape, const void* bytes) {
+  return array_of(dtype, shape, bytes, static_cast<std::size_t>(count(shape)) * size_of(dtype));
+}
+
+/// The same, lying in a buffer as `memory` says.
+nb::object array_of(const judge::InputTensor& tensor, const judge::CallOptions& options, std::size_t number) {
+  if (options.memory.empty()) return array_of(tensor.dtype, tensor.shape, tensor.bytes.data());
+  const judge::View view = judge::laid_out(tensor, options.memory, number, options.alignment);
+  return array_of(tensor.dtype, tensor.shape, view.buffer.data(), view.buffer.size(), view.offset, view.strides);
 }
 
 nb::object array_of(const std::vector<Index>& shape, const std::vector<double>& values) {
@@ -79,7 +92,8 @@ nb::dict tensor_of(const judge::TensorSpec& tensor) {
 ///   parameters     {name: value or None}
 ///   outputs        [{"name", "dtype", "shape"}]
 ///   second_thread  whether the kernel is to be called from a thread of its own
-/// It returns C-contiguous arrays of those shapes and item sizes, or raises. settle() returns sentences.
+/// It returns C-contiguous arrays of those shapes and item sizes, or raises attest._kernel.Refused where the function
+/// raised, and anything else where the contract was broken. settle() returns sentences.
 class PythonHost : public judge::Host {
 public:
   PythonHost(std::string name, std::string version, std::vector<judge::KernelInfo> kernels, nb::callable call,
@@ -125,9 +139,9 @@ public:
     try {
       nb::dict inputs, parameters;
       nb::list outputs;
-      for (const auto& tensor : request.inputs)
-        inputs[tensor.name.c_str()] = nb::make_tuple(std::string(attest::name(tensor.dtype)),
-                                                     array_of(tensor.dtype, tensor.shape, tensor.bytes.data()));
+      for (std::size_t i = 0; i < request.inputs.size(); ++i)
+        inputs[request.inputs[i].name.c_str()] =
+            nb::make_tuple(std::string(attest::name(request.inputs[i].dtype)), array_of(request.inputs[i], options, i));
       const Spec& spec = find_spec(request.equation);
       for (const auto& parameter : request.parameters)
         parameters[parameter.name.c_str()] = value_of(*spec.parameter(parameter.name), parameter);
@@ -148,6 +162,8 @@ public:
         interrupted_ = true;
         response.message = "interrupted";
       } else {
+        if (error.matches(nb::module_::import_("attest._kernel").attr("Refused")))
+          response.end = judge::Response::End::refused;
         response.message = nb::cast<std::string>(nb::str(error.value()));
       }
     }
@@ -199,7 +215,7 @@ struct Job {
   std::uint64_t seed = 1;
   int laws = 6, strength = 2, repeat = 1;
   bool real_sizes = false;
-  std::optional<int> max_cases;
+  std::optional<int> max_cases, shapes;
   std::optional<double> budget;
 };
 
@@ -225,6 +241,7 @@ nb::dict run(const Job& job, nb::callable call, nb::callable settle) {
     options.strength = job.strength;
     options.sizes = job.real_sizes ? judge::SizesJudged::real : judge::SizesJudged::small;
     options.repeat = job.repeat;
+    options.shapes = job.shapes;
     const auto start = std::chrono::steady_clock::now();
     options.stop = [&] {
       if (python.pressed()) return judge::Stop::interrupt;
@@ -332,11 +349,13 @@ NB_MODULE(native, m) {
     // The same memory under its real name, for libraries that know bfloat16.
     const auto array = nb::cast<nb::ndarray<nb::device::cpu>>(owner);
     std::vector<std::size_t> shape;
-    for (std::size_t axis = 0; axis < array.ndim(); ++axis) shape.push_back(array.shape(axis));
+    std::vector<std::int64_t> strides;
+    for (std::size_t axis = 0; axis < array.ndim(); ++axis)
+      shape.push_back(array.shape(axis)), strides.push_back(array.stride(axis));
     const nb::dlpack::dtype type =
         dtype == "bf16" ? nb::dlpack::dtype{static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat), 16, 1}
                         : array.dtype();
-    return nb::ndarray<nb::array_api>(array.data(), shape.size(), shape.data(), owner, nullptr, type);
+    return nb::ndarray<nb::array_api>(array.data(), shape.size(), shape.data(), owner, strides.data(), type);
   });
   m.def("query_parts", [](const std::string& query) {
     const auto [c, profile] = golden::parse_query(query);
@@ -361,6 +380,7 @@ NB_MODULE(native, m) {
       .def_rw("real_sizes", &python::Job::real_sizes)
       .def_rw("repeat", &python::Job::repeat)
       .def_rw("max_cases", &python::Job::max_cases, nb::arg().none())
+      .def_rw("shapes", &python::Job::shapes, nb::arg().none())
       .def_rw("budget", &python::Job::budget, nb::arg().none());
   m.def("run", python::run, nb::arg("job"), nb::arg("call"), nb::arg("settle"));
 }

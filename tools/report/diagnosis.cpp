@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "attest/report.hpp"
 
@@ -98,7 +99,9 @@ std::string diagnosis(const judge::Row& row) {
   if (!row.failures.empty()) add_where(page, row);
   if (row.statistics.elements > 0 && !whole) add_precision(page, row.statistics);
   if (!row.failures.empty()) {
-    add_names(page, row, whole);
+    if (!row.only_refusals()) add_names(page, row, whole);
+    const char* label = "refused";
+    for (const auto& line : refusals(row)) entry(page, std::exchange(label, ""), line);
     const std::string query = !row.diagnosis.query.empty() ? row.diagnosis.query : row.failures[0].query;
     if (!query.empty()) fmt::format_to(std::back_inserter(page), "  {:<14}attest reproduce '{}'\n", "reproduce", query);
   }

@@ -110,20 +110,31 @@ void add_lines(Text& text, const judge::Report& report, bool colour) {
 }
 
 void add_failures(Text& text, const judge::Row& row) {
-  for (std::size_t i = 0; i < row.failures.size(); ++i) {
+  std::vector<const judge::Finding*> failures;
+  std::map<std::string, int> of_group;
+  for (const auto& failure : row.failures)
+    if (failure.tier != judge::kRefusal || row.refusals.message.empty())
+      failures.push_back(&failure), ++of_group[failure.group];
+  for (std::size_t i = 0; i < failures.size(); ++i) {
     if (i == kMostFailures) {
-      text.add("    and {} more\n", row.failures.size() - kMostFailures);
+      text.add("    and {} more\n", failures.size() - kMostFailures);
       break;
     }
-    const judge::Finding& failure = row.failures[i];
-    text.add("    {}\n", judge::name(failure.status));
-    text.add_wrapped(failure.message);
-    if (!failure.query.empty()) text.add("      attest reproduce '{}'\n", failure.query);
+    text.add("    {}\n", judge::name(failures[i]->status));
+    text.add_wrapped(failures[i]->message);
+    if (!failures[i]->query.empty()) text.add("      attest reproduce '{}'\n", failures[i]->query);
   }
   for (const auto* counts : {&row.regimes, &row.real})
     if (!counts->fails_when.empty())
-      text.add_wrapped(fmt::format("{} of {} regimes{} fail, and they alone have: {}", counts->judged - counts->passed,
-                                   counts->judged, counts == &row.real ? " of real sizes" : "", counts->fails_when));
+      text.add_wrapped(fmt::format(
+          "{} of {} regimes{} fail, and they {} have: {}", of_group[counts == &row.real ? "real sizes" : "regimes"],
+          counts->judged, counts == &row.real ? " of real sizes" : "",
+          counts->passes_when == 0 ? "alone" : fmt::format("and {} others", counts->passes_when), counts->fails_when));
+  if (const auto lines = refusals(row); !lines.empty()) {
+    text.add("    REFUSED\n");
+    for (const auto& line : lines) text.add_wrapped(line);
+    text.add("      attest reproduce '{}'\n", row.refusals.query);
+  }
   if (row.diagnosis.names.empty()) return;
   const auto& first = row.diagnosis.names[0];
   const std::string numbers = first.fit.may_be_chance() ? "" : fmt::format(" ({})", first.fit.text());
@@ -220,9 +231,13 @@ std::string table(const judge::Report& report, bool colour) {
     if (!row.early_end.by.empty())
       text.add("{}: ended by {} before {} cases, regimes and laws were run{}\n", row.kernel.equation, row.early_end.by,
                row.early_end.not_run, not_visited(row));
-  const bool ended = std::any_of(report.rows.begin(), report.rows.end(),
-                                 [](const judge::Row& row) { return !row.early_end.by.empty(); });
-  text.add("Verdict: {}{}{}\n", coloured(report.status(), colour), ended ? " of what was run" : "", restricted(report));
+  for (const auto& row : report.rows)
+    if (const auto left_out = row.regimes.left_out + row.real.left_out; left_out > 0)
+      text.add("{} ({}): the limit on shapes leaves out {} of {} {}\n", title(row, report), row.kernel.profile,
+               left_out, row.regimes.possible + row.real.possible, combinations_of(row.regimes.strength));
+  const bool whole =
+      std::all_of(report.rows.begin(), report.rows.end(), [](const judge::Row& row) { return row.is_whole(); });
+  text.add("Verdict: {}{}{}\n", coloured(report.status(), colour), whole ? "" : " of what was run", restricted(report));
   return text.take();
 }
 

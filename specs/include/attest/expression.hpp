@@ -26,6 +26,9 @@ using Value = std::variant<double, std::string>;
 /// single quotes, which can only be compared with a variable by ==, != or in. Any number but 0 is true. `%` takes
 /// integers and gives a result in [0, |divisor|). `and`, `or` and `implies` leave the right side alone when the left
 /// one decides, so that `block > 0 and n % block == 0` is safe.
+///
+/// Properties of a name: `x == default` and `x != default`, whether a parameter is left at its default; consecutive(x),
+/// sorted(x), shared(x), of the values of an input. A look-up is asked for "default(x)", "consecutive(x)" ...
 class Expression {
 public:
   /// Looks up a variable; nothing when there is none of that name.
@@ -43,6 +46,16 @@ public:
 
   /// Names of the variables, each once, in order of appearance.
   std::vector<std::string> variables() const;
+
+  /// A property and the name that it is of: {"default", "scale"}.
+  struct Property {
+    std::string word, of;
+    bool operator==(const Property&) const = default;
+    std::string text() const { return word + "(" + of + ")"; }  // what a look-up is asked for
+  };
+
+  /// The properties, each once, in order of appearance.
+  std::vector<Property> properties() const;
 
   /// The text that parse() was given.
   const std::string& text() const;

@@ -54,6 +54,71 @@ class ConstrainedCandidate(unittest.TestCase):
             self.assertRegex(failure["message"], r"head \d+ of a batch of .* times the bound")
 
 
+class CandidateThatRefuses(unittest.TestCase):
+    """It returns an error for what it does not say: that is no wrong answer, and the report says what to say."""
+
+    def test_is_told_the_capability(self):
+        library = support.compile_plugin("attention.c", "REFUSES=mask && causal")
+        status, text, report = support.report_of("check", library, "--laws", 0)
+        self.assertEqual((status, report["status"]), (1, "FAIL"), text)
+        (row,) = report["rows"]
+        refused = row["refusals"]
+        self.assertGreaterEqual(min(refused["cases"], refused["regimes"]), 1)
+        self.assertEqual(refused["cases"] + refused["regimes"], len(row["failures"]))
+        self.assertEqual({failure["tier"] for failure in row["failures"]}, {"refusal"})
+        self.assertEqual((refused["condition"], refused["left"], refused["excluded"]), ("not (mask and causal)", 0, 0))
+        self.assertEqual(refused["message"], "the kernel returned 5: not implemented")
+        words = " ".join(text.split())
+        self.assertIn("with an error, and every answer is right: the kernel returned 5: not implemented", words)
+        self.assertIn("let its capabilities say: not (mask and causal)", words)
+        said = f"CAPABILITIES=\"empty_row == 'zero'; {refused['condition']}\""
+        status, text, report = support.report_of(
+            "check", support.compile_plugin("attention.c", "REFUSES=mask && causal", said), "--laws", 0
+        )
+        self.assertEqual((status, report["status"]), (0, "PASS"), text)
+
+    def test_wrong_answers_are_told_first(self):
+        library = support.compile_plugin("attention.c", "REFUSES=d > 6", "FAULT_scale_missing")
+        status, text, report = support.report_of("check", library, "--laws", 0)
+        self.assertEqual((status, report["status"]), (1, "FAIL"), text)
+        self.assertIn("times the bound", text)
+        self.assertLess(text.index("times the bound"), text.index("REFUSED"))
+        self.assertNotIn("every answer is right", text)
+        self.assertIn("looks like scale_missing", text)
+
+
+class CandidateThatReadsDenseTensors(unittest.TestCase):
+    def test_is_found_unless_it_says_so(self):
+        status, text, report = support.report_of(
+            "check", support.compile_plugin("attention.c", "FAULT_dense_keys"), "--laws", 0
+        )
+        self.assertEqual((status, report["status"]), (1, "FAIL"), text)
+        (row,) = report["rows"]
+        self.assertEqual({failure["group"] for failure in row["failures"]}, {"regimes"})
+        self.assertIn("memory in {padded, transposed, mixed}", row["regimes"]["fails_when"])
+        query = row["failures"][0]["query"]
+        self.assertRegex(query, ";memory=(padded|transposed|mixed)$")
+        library = support.compile_plugin(
+            "attention.c", "FAULT_dense_keys", "CAPABILITIES=\"empty_row == 'zero'; contiguous\""
+        )
+        status, text, report = support.report_of("check", library, "--laws", 0)
+        self.assertEqual((status, report["status"]), (0, "PASS"), text)
+        status, out, err = support.run("reproduce", query, library)
+        self.assertEqual(status, 3, "a kernel of dense tensors is not called with others: " + out + err)
+
+    def test_a_limit_on_shapes_is_no_plain_pass(self):
+        library = support.compile_plugin("attention.c")
+        status, text, report = support.report_of("check", library, "--laws", 0, "--shapes", 4)
+        self.assertEqual((status, report["status"]), (0, "PASS"), text)
+        regimes = report["rows"][0]["regimes"]
+        self.assertGreater(regimes["left_out"], 0)
+        self.assertEqual(regimes["visited"] + regimes["left_out"], regimes["possible"])
+        self.assertIn(f"the limit on shapes leaves out {regimes['left_out']} of {regimes['possible']} pairs", text)
+        self.assertIn("Verdict: PASS of what was run", text)
+        status, out, err = support.run("check", library, "--shapes", 0)
+        self.assertEqual((status, out), (2, ""), err)
+
+
 class CandidateWithoutMasks(unittest.TestCase):
     def test_is_never_given_one(self):
         folder = support.fresh_folder() / "cases"

@@ -223,7 +223,7 @@ attest_mutant(
   no_case_is_fresh
   tools/judge/source/select.cpp
   check/Selection.HoldsTheStoredCasesThenFreshOnes
-  "  add_fresh(selection, profile, seed, gradients);\n"
+  "  add_fresh(selection, spec, capabilities, profile, seed, gradients);\n"
   ""
 )
 attest_mutant(

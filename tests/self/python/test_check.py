@@ -360,6 +360,101 @@ def test_the_place_of_an_exception_is_told():
     assert "IndexError" in report.first_error and "test_check.py:" in report.first_error
 
 
+def test_what_a_kernel_raises_for_is_refused_and_the_capability_is_proposed():
+    def kernel(q, k, v, mask=None, bias=None, scale=None, causal=False):
+        if mask is not None and causal:
+            raise NotImplementedError("no mask with the causal order")
+        return kernels.attention(q, k, v, mask, bias, scale, causal)
+
+    report = check(kernel, laws=0, strength=2)
+    assert report.verdict == "FAIL"
+    refusals = report.refusals
+    assert refusals["cases"] >= 1 and refusals["regimes"] >= 1
+    assert (refusals["condition"], refusals["left"], refusals["excluded"]) == ("not (mask and causal)", 0, 0)
+    assert refusals["message"].startswith("the kernel raised NotImplementedError: no mask with the causal order")
+    assert "let its capabilities say: not (mask and causal)" in " ".join(str(report).split())
+    assert "not (mask and causal)" in report.diagnosis and "no fault in the bank" not in report.diagnosis
+    report = check(kernel, laws=0, strength=2, capabilities=refusals["condition"])
+    assert report.passed and report.refusals == {}
+
+
+def test_a_broken_contract_is_no_refusal():
+    report = check(lambda q, k, v: (kernels.attention(q, k, v), 0), laws=0, strength=2)
+    assert report.verdict == "FAIL" and report.refusals == {}
+    assert {failure["tier"] for failure in report.rows[0]["failures"]} == {"T0"}
+
+
+def test_a_kernel_that_reads_the_buffer_without_its_strides_fails():
+    def dense(x):
+        strides = [x.itemsize * int(np.prod(x.shape[axis + 1 :])) for axis in range(x.ndim)]
+        return np.lib.stride_tricks.as_strided(x, x.shape, strides)
+
+    def kernel(q, k, v, mask=None, bias=None, scale=None, causal=False):
+        return kernels.attention_of_heads(q, dense(k), v, mask, bias, scale, causal)
+
+    options = {"laws": 0, "strength": 2, "layout": "bhnd"}
+    report = check(kernel, **options)
+    assert report.verdict == "FAIL"
+    assert {failure["group"] for failure in report.rows[0]["failures"]} == {"regimes"}
+    assert "memory in {padded, transposed, mixed}" in report.rows[0]["regimes"]["fails_when"]
+    assert ";memory=" in report.repro
+    assert not attest.reproduce(report.repro, kernel, layout="bhnd", conventions=ZERO)
+    assert check(kernel, capabilities="contiguous", **options).passed
+
+
+def test_a_kernel_that_refuses_views_is_told_to_say_contiguous():
+    def kernel(q, k, v, mask=None, bias=None, scale=None, causal=False):
+        if not k.flags.c_contiguous:
+            raise ValueError("keys must be contiguous")
+        return kernels.attention(q, k, v, mask, bias, scale, causal)
+
+    report = check(kernel, laws=0, strength=2)
+    assert report.verdict == "FAIL" and report.refusals["cases"] == 0, "golden cases are dense"
+    # One row is contiguous wherever it lies.
+    assert report.refusals["condition"] in ("contiguous", "contiguous or s == 1")
+    assert (report.refusals["left"], report.refusals["excluded"]) == (0, 0)
+
+
+def test_a_limit_on_shapes_is_kept_and_no_plain_pass():
+    def shapes_of(**options):
+        seen = set()
+
+        def kernel(q, k, v, mask=None, bias=None, scale=None, causal=False):
+            seen.add((q.shape, k.shape, v.shape))
+            return kernels.attention(q, k, v, mask, bias, scale, causal)
+
+        return check(kernel, laws=0, **options), seen
+
+    _, of_cases = shapes_of(strength=0)
+    report, seen = shapes_of(strength=2, shapes=5)
+    assert report.passed and 1 <= len(seen - of_cases) <= 5
+    regimes = report.rows[0]["regimes"]
+    assert regimes["left_out"] > 0 and regimes["visited"] + regimes["left_out"] == regimes["possible"]
+    assert "Verdict: PASS of what was run" in str(report)
+
+
+def test_positions_that_a_kernel_computes_itself():
+    def kernel(x, positions, base=10000.0, pairing="interleaved"):
+        """Takes the first position alone, as kernels with an offset do."""
+        if np.any(np.diff(positions) != 1):
+            raise ValueError("positions must be consecutive")
+        angles = np.outer(
+            np.arange(positions[0], positions[0] + len(x)), base ** -(np.arange(0, x.shape[1], 2) / x.shape[1])
+        )
+        half = x.shape[1] // 2
+        a, b = (slice(0, None, 2), slice(1, None, 2)) if pairing == "interleaved" else (slice(half), slice(half, None))
+        y = np.empty_like(x)
+        y[:, a] = x[:, a] * np.cos(angles) - x[:, b] * np.sin(angles)
+        y[:, b] = x[:, a] * np.sin(angles) + x[:, b] * np.cos(angles)
+        return y
+
+    report = attest.check("positional.rotary", kernel)
+    assert report.verdict == "FAIL" and report.refusals["condition"] == "consecutive(positions)"
+    report = attest.check("positional.rotary", kernel, capabilities="consecutive(positions)")
+    assert report.passed, str(report)
+    assert report.cases["skipped"] >= 4
+
+
 def test_outputs_may_be_strided():
     def strided(o, q, k, v):
         return np.asfortranarray(o)

@@ -363,8 +363,79 @@ TEST(Capabilities, AParameterCanStayAtItsDefault) {
   const auto adapted = capabilities.adapted(spec, sizes, {{"scale", 0.5}, {"causal", true}});
   ASSERT_TRUE(adapted);
   EXPECT_TRUE(adapted->second.empty());
-  for (const char* wrong : {"d == default", "scale != default", "default == 3", "scale <= default"})
+  for (const char* wrong : {"d == default", "mask == default", "default == 3", "scale <= default", "default",
+                            "scale in {default, 1}", "consecutive(q)", "sorted(d)", "shared(nothing)", "sorted(1)"})
     EXPECT_THROW(Capabilities(spec, wrong), SpecError) << wrong;
+}
+
+TEST(Capabilities, ADefaultMayStandAnywhere) {
+  const Spec& spec = find_spec("attention.scaled_dot_product");
+  const Sizes sizes{{"n", 2}, {"s", 3}, {"d", 4}, {"m", 2}};
+  const auto allows = [&](const char* text, const Parameters& parameters, const std::vector<std::string>& given = {}) {
+    return Capabilities(spec, text).allow(spec, sizes, parameters, given);
+  };
+  for (const char* either : {"scale == default or scale > 0", "scale > 0 or default == scale", "not (scale <= 0)"}) {
+    EXPECT_TRUE(allows(either, {})) << either;
+    EXPECT_TRUE(allows(either, {{"scale", 0.3}})) << either;
+    EXPECT_FALSE(allows(either, {{"scale", -1.0}})) << either;
+  }
+  EXPECT_TRUE(allows("scale == 0.5", {})) << "1/sqrt(4)";
+  for (const char* both : {"not (scale != default and mask)", "mask implies scale == default"}) {
+    EXPECT_TRUE(allows(both, {}, {"mask"})) << both;
+    EXPECT_TRUE(allows(both, {{"scale", 0.3}})) << both;
+    EXPECT_FALSE(allows(both, {{"scale", 0.3}}, {"mask"})) << both;
+  }
+  const auto adapted = Capabilities(spec, "scale == default or scale > 1").adapted(spec, sizes, {{"scale", 0.5}});
+  ASSERT_TRUE(adapted);
+  EXPECT_TRUE(adapted->second.empty());
+  EXPECT_FALSE(allows("mask == true", {}));
+  EXPECT_TRUE(allows("mask == true", {}, {"mask"}));
+}
+
+/// The golden cases of rotary positions that a kernel with that condition is given, by flag.
+Selection rotary_cases(const std::string& capabilities) {
+  const Spec& spec = find_spec("positional.rotary");
+  return select(spec, "pairs", Capabilities(spec, capabilities), golden::profile("f32"),
+                golden::load_golden(spec, kGolden), 1, false);
+}
+
+TEST(Capabilities, AConditionOnPositionsLeavesCasesOutAndCountsThem) {
+  EXPECT_EQ(rotary_cases("").skipped.count("strided_positions"), 0u);
+  const Selection some = rotary_cases("consecutive(positions)");
+  EXPECT_EQ(some.skipped.at("strided_positions"), 2);
+  EXPECT_EQ(some.skipped.at("position_zero"), 2);
+  EXPECT_EQ(some.skipped.count("later_start"), 0u);
+  for (const auto& c : some.cases) {
+    const auto& positions = c.problem.inputs.at("positions").values;
+    for (std::size_t i = 1; i < positions.size(); ++i) EXPECT_EQ(positions[i], positions[i - 1] + 1);
+  }
+  EXPECT_EQ(rotary_cases("sorted(positions) and shared(positions)").skipped.count("strided_positions"), 0u);
+  try {
+    Capabilities(find_spec("positional.rotary"), "consecutive(x)");
+    FAIL();
+  } catch (const SpecError& error) {
+    EXPECT_STREQ(error.what(),
+                 "capabilities of positional.rotary: 'consecutive(x)': 'consecutive(x)' is about an input of integers, "
+                 "and 'x' is none; there is positions");
+  }
+}
+
+TEST(Capabilities, PropertiesAreThoseOfTheValues) {
+  const Spec& spec = find_spec("positional.rotary");
+  const auto of = [&](const std::vector<std::vector<double>>& entries) {
+    std::vector<Problem> batch;
+    for (const auto& values : entries)
+      batch.push_back({&spec, {}, {}, {{"positions", {{static_cast<Index>(values.size())}, values}}}});
+    const auto properties = properties_of(spec, batch);
+    std::string all;
+    for (const char* word : {"consecutive", "sorted", "shared"})
+      if (properties.at(std::string(word) + "(positions)")) all += word[1];
+    return all;
+  };
+  EXPECT_EQ(of({{3, 4, 5}, {3, 4}}), "ooh");
+  EXPECT_EQ(of({{3, 4, 5}, {7, 8}}), "oo");
+  EXPECT_EQ(of({{3, 3, 9}}), "oh");
+  EXPECT_EQ(of({{3, 4}, {4, 3}}), "");
 }
 
 TEST(Capabilities, WhatAMaskHidesIsPromisedDeniedOrNotSaid) {

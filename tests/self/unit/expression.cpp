@@ -54,6 +54,31 @@ std::string evaluation_error(const std::string& text) {
 
 bool contains(const std::string& whole, std::string_view part) { return whole.find(part) != std::string::npos; }
 
+TEST(Expression, PropertiesAreAskedForByName) {
+  const auto asked = [](std::string_view text) {
+    const auto named = [](std::string_view name) -> std::optional<Value> {
+      if (name == "default(scale)" || name == "sorted(positions)") return 1.0;
+      if (name == "default(causal)" || name == "shared(positions)" || name == "scale") return 0.0;
+      return std::nullopt;
+    };
+    return Expression::parse(text).holds(named);
+  };
+  EXPECT_TRUE(asked("scale == default"));
+  EXPECT_TRUE(asked("default == scale and not (default != scale)"));
+  EXPECT_FALSE(asked("causal == default"));
+  EXPECT_TRUE(asked("causal != default and sorted(positions)"));
+  EXPECT_TRUE(asked("not shared( positions )"));
+  const auto expression = Expression::parse("scale == default or scale > 0 and sorted(positions)");
+  EXPECT_EQ(expression.variables(), std::vector<std::string>{"scale"});
+  EXPECT_EQ(expression.properties(),
+            (std::vector<Expression::Property>{{"default", "scale"}, {"sorted", "positions"}}));
+  EXPECT_TRUE(contains(parse_error("n > default"), "column 5: found 'default' alone"));
+  EXPECT_TRUE(contains(parse_error("default == 3"), "column 1: found 'default' alone"));
+  EXPECT_TRUE(contains(parse_error("n in {default, 1}"), "found 'default' alone"));
+  EXPECT_TRUE(contains(parse_error("sorted(3)"), "expected the name of an input"));
+  EXPECT_TRUE(contains(parse_error("sorted(a, b)"), "expected ')' after the name of an input"));
+}
+
 TEST(Expression, ReadsNumbers) {
   EXPECT_EQ(evaluate("0"), 0);
   EXPECT_EQ(evaluate("007"), 7);

@@ -64,4 +64,28 @@ private:
   Condition condition_;
 };
 
+/// Returns an error where a condition on the call holds; kernels of softmax attention in that layout say what they do.
+class Refusing : public Wrapped {
+public:
+  Refusing(Candidate& right, Condition condition, const std::string& layout = "", const std::string& says = "")
+      : Wrapped(right), condition_(std::move(condition)), kernels_(right.host().kernels()) {
+    for (auto& kernel : kernels_)
+      if (!says.empty() && kernel.layout == layout && kernel.equation == "attention.scaled_dot_product")
+        kernel.capabilities += ";" + says;
+  }
+
+  const std::vector<KernelInfo>& kernels() const override { return kernels_; }
+  Response call(std::size_t kernel, const Request& request, const CallOptions& options) override {
+    if (!condition_(request)) return Wrapped::call(kernel, request, options);
+    Response refused;
+    refused.end = Response::End::refused;
+    refused.message = "not that";
+    return refused;
+  }
+
+private:
+  Condition condition_;
+  std::vector<KernelInfo> kernels_;
+};
+
 }  // namespace attest::judge

@@ -312,7 +312,7 @@ TEST(Isolation, environment) {
   PluginProcess process(plugin("environment"));
   const Response response = process.call(0, copy_request({1}));
   std::fclose(held);
-  EXPECT_EQ(response.end, End::kernel_error);
+  EXPECT_EQ(response.end, End::refused);
   EXPECT_CONTAINS(response.message, "cwd=/ fds=5 silent=1 secret=none threads=3 stdin=0");
 }
 
@@ -330,7 +330,7 @@ TEST(Isolation, output_on_request) {
 TEST(Kernel, error_text_is_bounded_and_printable) {
   PluginProcess process(plugin("throws_error"));
   const Response response = process.call(0, copy_request({1}));
-  EXPECT_EQ(response.end, End::kernel_error);
+  EXPECT_EQ(response.end, End::refused);
   EXPECT_CONTAINS(response.message, "the kernel returned 42: head size 7 is not supported?xxx");
   EXPECT_LT(response.message.size(), 1100U);
   EXPECT_TRUE(response.outputs.empty());
@@ -615,10 +615,10 @@ TEST_F(OnDevice, an_error_on_the_device_is_a_crash_with_the_drivers_words) {
 
 TEST_F(OnDevice, an_error_that_the_kernel_reports_is_no_crash) {
   Response response = call("refuses");
-  EXPECT_EQ(response.end, End::kernel_error);
+  EXPECT_EQ(response.end, End::refused);
   EXPECT_EQ(response.message, "the kernel returned 9: too much shared memory");
   response = call("returns_3");
-  EXPECT_EQ(response.end, End::kernel_error);
+  EXPECT_EQ(response.end, End::refused);
   EXPECT_EQ(response.message, "the kernel returned 3 without an error text");
   EXPECT_EQ(call("copied").end, End::finished);
 }

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <set>
@@ -13,6 +15,7 @@
 #include <utility>
 
 #include "attest/judge/check.hpp"
+#include "attest/judge/memory.hpp"
 #include "attest/judge/reproduce.hpp"
 #include "attest/judge/shown.hpp"
 #include "off_under.hpp"
@@ -55,6 +58,61 @@ TEST(Covering, WhatARuleExcludesIsNamedAndNothingElseIsMissing) {
     EXPECT_NE(is_covered(covering, combination), combination.axes == covering.uncovered[0].combination.axes &&
                                                      combination.levels == covering.uncovered[0].combination.levels);
   for (const auto& setting : covering.settings) EXPECT_TRUE(rule.holds(setting));
+}
+
+TEST(Covering, ShapesAreLimitedAndWhatTheyLeaveOutIsCounted) {
+  const auto axes = axes_of(6, 3);
+  const ShapeLimit limit{{0, 1, 2}, 4};
+  const auto covering = cover(axes, {}, 2, 1, limit);
+  std::set<std::vector<int>> shapes;
+  for (const auto& setting : covering.settings) shapes.insert({setting.level.begin(), setting.level.begin() + 3});
+  EXPECT_EQ(shapes.size(), 4u);
+  EXPECT_TRUE(covering.uncovered.empty());
+  EXPECT_FALSE(covering.left_out.empty());
+  std::size_t covered = 0;
+  for (const auto& combination : combinations_of(axes, 2)) covered += is_covered(covering, combination);
+  EXPECT_EQ(covered, covering.covered());
+  for (const auto& combination : covering.left_out) {
+    EXPECT_FALSE(is_covered(covering, combination));
+    EXPECT_LT(combination.axes[0], 3u) << "what has no shape is not left out";
+  }
+  EXPECT_TRUE(cover(axes, {}, 2, 1, ShapeLimit{{0, 1, 2}, 1000}).left_out.empty());
+}
+
+TEST(Memory, AViewHoldsEveryElementAndFillsTheRest) {
+  InputTensor tensor;
+  tensor.dtype = DType::f32;
+  tensor.shape = {2, 3, 4, 5};
+  std::vector<double> values;
+  for (int i = 0; i < 120; ++i) values.push_back(i);
+  tensor.bytes.resize(120 * sizeof(float));
+  encode(DType::f32, values, tensor.bytes.data());
+  const std::vector<std::pair<std::string, std::vector<Index>>> strides{{"", {60, 20, 5, 1}},
+                                                                        {"padded", {96, 32, 8, 1}},
+                                                                        {"offset", {60, 20, 5, 1}},
+                                                                        {"transposed", {60, 5, 15, 1}},
+                                                                        {"mixed", {60, 5, 15, 1}}};
+  for (const auto& [memory, expected] : strides) {
+    const View view = laid_out(tensor, memory, 1, 0);
+    EXPECT_EQ(view.strides, expected) << memory;
+    EXPECT_EQ(view.offset > 0, memory == "offset");
+    std::vector<float> buffer(view.buffer.size() / sizeof(float));
+    std::memcpy(buffer.data(), view.buffer.data(), view.buffer.size());
+    float next = 0;
+    for (Index b = 0; b < 2; ++b)
+      for (Index h = 0; h < 3; ++h)
+        for (Index i = 0; i < 4; ++i)
+          for (Index c = 0; c < 5; ++c) {
+            float& element = buffer[view.offset / sizeof(float) +
+                                    static_cast<std::size_t>(b * view.strides[0] + h * view.strides[1] +
+                                                             i * view.strides[2] + c * view.strides[3])];
+            EXPECT_EQ(element, next++) << memory;
+            element = std::nanf("");
+          }
+    EXPECT_TRUE(std::all_of(buffer.begin(), buffer.end(), [](float x) { return std::isnan(x); })) << memory;
+  }
+  EXPECT_EQ(laid_out(tensor, "padded", 0, 64).strides[2], 16) << "a row is a multiple of 64 bytes";
+  EXPECT_EQ(laid_out(tensor, "offset", 0, 64).offset, 64u);
 }
 
 const std::vector<Index>* shape(const Request& request, const std::string& input) {
@@ -158,30 +216,12 @@ TEST(Regimes, KeepWhatAKernelSaysOfItsBatches) {
   }
 }
 
-/// Refuses, as kernels of one head per group do, and says so.
-class Ungrouped : public OffUnder {
-public:
-  explicit Ungrouped(Candidate& right)
-      : OffUnder(right, [](const Request&) { return false; }), kernels_(right.host().kernels()) {
-    for (auto& kernel : kernels_)
-      if (kernel.layout == "bhnd") kernel.capabilities += "; groups == heads";
-  }
-  const std::vector<KernelInfo>& kernels() const override { return kernels_; }
-  Response call(std::size_t kernel, const Request& request, const CallOptions& options) override {
-    if ((*shape(request, "q"))[1] == (*shape(request, "k"))[1]) return OffUnder::call(kernel, request, options);
-    Response refused;
-    refused.end = Response::End::kernel_error;
-    refused.message = "no groups of heads";
-    return refused;
-  }
-
-private:
-  std::vector<KernelInfo> kernels_;
-};
-
 TEST(Regimes, AKernelWithoutGroupsOfHeadsIsNotAskedForThem) {
   Candidate right("openmp");
-  Candidate candidate("ungrouped", std::make_unique<Ungrouped>(right));
+  const Condition grouped = [](const Request& r) {
+    return shape(r, "q")->size() == 4 && (*shape(r, "q"))[1] != (*shape(r, "k"))[1];
+  };
+  Candidate candidate("ungrouped", std::make_unique<Refusing>(right, grouped, "bhnd", "groups == heads"));
   CheckOptions options;
   options.only = kAttention;
   options.profile = "f32";

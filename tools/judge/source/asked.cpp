@@ -11,6 +11,8 @@
 #include <utility>
 #include <variant>
 
+#include "attest/judge/memory.hpp"
+#include "attest/judge/refusals.hpp"
 #include "attest/judge/work.hpp"
 
 namespace attest::judge {
@@ -79,6 +81,7 @@ Source Asked::first(Source source) {
     Answers answers = source.answers(batch, first);
     count(before, second_thread);
     note(batch, first.name);
+    note_situation(batch, first.name, answers);
     if (candidate_ && !answers.answers.empty()) {
       answers_[golden::query(first.name, profile_.name)] = {bits_of(answers.answers[0].outputs), before + 1};
       if (const golden::Case& c = first.name; c.grid && !is_large(*c.spec, c.sizes, c.parameters)) grids_.push_back(c);
@@ -140,12 +143,38 @@ void Asked::note(const Batch& batch, const golden::Case& name) {
     for (const auto& [input, factor] : name.magnitudes) magnitudes += fmt::format("{} {};", input, factor);
     return magnitudes;
   });
+  add("memory", [&] { return name.memory.empty() ? "dense" : name.memory; });
   if (!kernel_.batched()) return;
   add("entries of a batch", [&] { return fmt::format("{}", batch.batch); });
   add("heads of a batch", [&] { return fmt::format("{}", batch.heads); });
   if (std::any_of(spec.inputs.begin(), spec.inputs.end(),
                   [](const TensorDeclaration& input) { return input.sharing == Sharing::group; }))
     add("heads per group", [&] { return fmt::format("{}", batch.heads / batch.groups); });
+}
+
+void Asked::note_situation(const Batch& batch, const golden::Case& name, const Answers& answers) {
+  if (!answers.refused && answers.answers.empty()) return;  // it broke the contract
+  const Problem& problem = batch.problems.front();
+  (answers.refused ? refused_ : answered_)
+      .push_back({problem.sizes,
+                  problem.parameters,
+                  name.with,
+                  {batch.batch, batch.heads, batch.groups},
+                  is_contiguous(name.memory),
+                  properties_of(*kernel_.spec, batch.problems)});
+  if (!answers.refused) return;
+  ++(name.grid ? refusals_.regimes : refusals_.cases);
+  if (refusals_.message.empty()) {
+    refusals_.message = answers.message;
+    refusals_.query = golden::query(name, profile_.name);
+  }
+}
+
+Refusals Asked::refusals() const {
+  Refusals refusals = refusals_;
+  refusals.answered = static_cast<int>(answered_.size());
+  propose(refused_, answered_, *kernel_.spec, refusals);
+  return refusals;
 }
 
 Reach Asked::reach() const {

@@ -25,27 +25,46 @@ bool is_optional_input(const Spec& spec, std::string_view name) {
   return input && input->optional;
 }
 
-/// Whether a condition holds; false where it is over a parameter that is left to a default which depends on the sizes.
-bool holds_for(const Expression& condition, const Spec& spec, const Sizes& sizes, const Parameters& parameters,
-               const std::vector<std::string>& given, const golden::Grid& grid = {}) {
-  try {
-    return condition.holds([&](std::string_view name) -> std::optional<Value> {
-      if (is_grid_name(name) && !spec.size(name) && !spec.parameter(name))
-        return static_cast<double>(name == kGridNames[0]   ? grid.entries
-                                   : name == kGridNames[1] ? grid.heads
-                                                           : grid.groups);
-      if (is_optional_input(spec, name))
-        return static_cast<double>(std::find(given.begin(), given.end(), name) != given.end());
-      return lookup(spec, sizes, parameters, name);
-    });
-  } catch (const std::invalid_argument&) {
-    return false;
-  }
+std::set<std::string> variables_of(const Expression& expression) {
+  const auto names = names_in(expression);
+  return {names.begin(), names.end()};
 }
 
-std::set<std::string> variables_of(const Expression& expression) {
-  const auto names = expression.variables();
-  return {names.begin(), names.end()};
+constexpr std::string_view kDefault = "default";
+
+/// What the default of a parameter depends on.
+std::optional<Value> default_in(const ParameterDeclaration& parameter, const Spec& spec, const Sizes& sizes) try {
+  return Expression::parse(parameter.fallback_text).evaluate([&](std::string_view name) {
+    return lookup(spec, sizes, {}, name);
+  });
+} catch (const std::invalid_argument&) {
+  return std::nullopt;
+}
+
+bool is_default(const Spec& spec, const Parameters& parameters, const std::string& name) {
+  const auto set = parameters.find(name);
+  return set == parameters.end() || spec.parameter(name)->fallback == set->second;
+}
+
+/// Throws SpecError where a property is not of what it can be of.
+void check_property(const Spec& spec, const Expression& condition, const Expression::Property& property) {
+  const auto fail = [&](const std::string& why) {
+    throw SpecError(fmt::format("capabilities of {}: '{}': {}", spec.id, condition.text(), why));
+  };
+  if (property.word == kDefault) {
+    std::vector<std::string> parameters;
+    for (const auto& parameter : spec.parameters) parameters.push_back(parameter.name);
+    if (!spec.parameter(property.of))
+      fail(fmt::format("only a parameter has a default, and '{}' is none; parameters: {}", property.of,
+                       fmt::join(parameters, ", ")));
+    return;
+  }
+  std::vector<std::string> integers;
+  for (const auto& input : spec.inputs)
+    if (input.element == attest::Element::integer) integers.push_back(input.name);
+  if (std::find(integers.begin(), integers.end(), property.of) == integers.end())
+    fail(fmt::format("'{}' is about an input of integers, and '{}' is none; there {}", property.text(), property.of,
+                     integers.empty() ? "are none" : fmt::format("is {}", fmt::join(integers, ", "))));
 }
 
 /// Values worth trying for a parameter: what the spec allows, and the constants that the condition mentions.
@@ -107,6 +126,62 @@ std::string profile_in(const Spec& spec, const Expression& condition) {
 
 }  // namespace
 
+std::map<std::string, bool> properties_of(const Spec& spec, const std::vector<Problem>& batch) {
+  std::map<std::string, bool> properties;
+  for (const auto& input : spec.inputs) {
+    if (input.element != attest::Element::integer || !batch.at(0).inputs.count(input.name)) continue;
+    const auto& first = batch[0].inputs.at(input.name).values;
+    bool consecutive = true, sorted = true, shared = true;
+    for (const Problem& problem : batch) {
+      const auto& values = problem.inputs.at(input.name).values;
+      for (std::size_t i = 1; i < values.size(); ++i) {
+        consecutive = consecutive && values[i] == values[i - 1] + 1;
+        sorted = sorted && values[i] >= values[i - 1];
+      }
+      const auto both = static_cast<std::ptrdiff_t>(std::min(values.size(), first.size()));
+      shared = shared && std::equal(first.begin(), first.begin() + both, values.begin());
+    }
+    properties[Expression::Property{"consecutive", input.name}.text()] = consecutive;
+    properties[Expression::Property{"sorted", input.name}.text()] = sorted;
+    properties[Expression::Property{"shared", input.name}.text()] = shared;
+  }
+  return properties;
+}
+
+std::vector<std::string> names_in(const Expression& condition) {
+  std::vector<std::string> names = condition.variables();
+  for (const auto& property : condition.properties())
+    if (std::find(names.begin(), names.end(), property.of) == names.end()) names.push_back(property.of);
+  return names;
+}
+
+std::optional<Value> value_in(const Spec& spec, const Situation& situation, std::string_view name) {
+  const auto& [sizes, parameters, given, grid, contiguous, properties] = situation;
+  if (name.ends_with(')')) {
+    const auto open = name.find('(');
+    if (name.substr(0, open) == kDefault)
+      return is_default(spec, parameters, std::string(name.substr(open + 1, name.size() - open - 2))) ? 1.0 : 0.0;
+    const auto known = properties.find(std::string(name));
+    return known == properties.end() || known->second ? 1.0 : 0.0;
+  }
+  if (name == kContiguous) return contiguous ? 1.0 : 0.0;
+  if (is_grid_name(name) && !spec.size(name) && !spec.parameter(name))
+    return static_cast<double>(name == kGridNames[0] ? grid.entries : name == kGridNames[1] ? grid.heads : grid.groups);
+  if (is_optional_input(spec, name))
+    return static_cast<double>(std::find(given.begin(), given.end(), name) != given.end());
+  const auto value = lookup(spec, sizes, parameters, name);
+  const auto* parameter = spec.parameter(name);
+  return value || !parameter || parameter->fallback ? value : default_in(*parameter, spec, sizes);
+}
+
+bool holds_in(const Expression& condition, const Spec& spec, const Situation& situation) {
+  try {
+    return condition.holds([&](std::string_view name) { return value_in(spec, situation, name); });
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
 Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(text) {
   std::vector<Expression> conditions;
   try {
@@ -116,6 +191,8 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
   }
   for (const auto& condition : conditions) {
     const auto names = variables_of(condition);
+    const auto properties = condition.properties();
+    for (const auto& property : properties) check_property(spec, condition, property);
     const auto holds_with = [&](const std::string& name, double value) {
       return condition.holds(
           [&](std::string_view wanted) { return wanted == name ? std::optional<Value>(value) : std::nullopt; });
@@ -133,36 +210,26 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
       page_lengths_ = page_lengths_in(spec, condition);
     } else if (names.count("profile")) {
       profile_ = profile_in(spec, condition);
-    } else if (names.size() == 1 && !spec.size(*names.begin()) && !spec.parameter(*names.begin()) &&
+    } else if (names.size() == 1 && properties.empty() && !spec.size(*names.begin()) &&
+               !spec.parameter(*names.begin()) &&
                ((spec.output(*names.begin()) && spec.output(*names.begin())->optional) ||
                 (spec.input(*names.begin()) && spec.input(*names.begin())->optional))) {
-      if (!holds_with(*names.begin(), 1)) missing_.push_back(*names.begin());
-    } else if (names.count("default")) {
-      const auto left = [&](const std::string& name) {
-        return condition.text() == name + " == default" || condition.text() == name + "==default";
-      };
-      const auto parameter = std::find_if(spec.parameters.begin(), spec.parameters.end(),
-                                          [&](const auto& declared) { return left(declared.name); });
-      if (parameter == spec.parameters.end())
-        throw SpecError(fmt::format(
-            "capabilities of {}: '{}': 'default' is for 'PARAMETER == default' with a parameter of the equation",
-            spec.id, condition.text()));
-      at_default_.push_back(parameter->name);
+      if (!holds_with(*names.begin(), 1))
+        missing_.push_back(*names.begin());
+      else if (is_optional_input(spec, *names.begin()))
+        conditions_.push_back(condition);  // "mask == true": it is given always
     } else {
-      for (const auto& name : names)
-        if (!spec.size(name) && !spec.parameter(name) && !is_grid_name(name) && !is_optional_input(spec, name))
+      for (const auto& name : condition.variables())
+        if (!spec.size(name) && !spec.parameter(name) && !is_grid_name(name) && !is_optional_input(spec, name) &&
+            name != kContiguous)
           throw SpecError(
               fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'batch', "
-                          "'heads', 'groups', "
+                          "'heads', 'groups', 'contiguous', "
                           "'align', 'deterministic', 'any_thread', 'hidden_nan', 'page' nor 'profile'",
                           spec.id, name));
       conditions_.push_back(condition);
     }
   }
-}
-
-bool Capabilities::at_default(const std::string& parameter) const {
-  return std::find(at_default_.begin(), at_default_.end(), parameter) != at_default_.end();
 }
 
 bool Capabilities::gives(const std::string& output) const {
@@ -175,46 +242,41 @@ bool Capabilities::takes(const std::vector<std::string>& inputs) const {
 
 bool Capabilities::allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters,
                          const std::vector<std::string>& given, const golden::Grid& grid) const {
-  for (const auto& name : at_default_)
-    if (const auto set = parameters.find(name);
-        set != parameters.end() && spec.parameter(name)->fallback != set->second)
-      return false;
-  return std::all_of(conditions_.begin(), conditions_.end(), [&](const Expression& condition) {
-    return holds_for(condition, spec, sizes, parameters, given, grid);
-  });
+  return allow(spec, {sizes, parameters, given, grid});
 }
 
-std::string Capabilities::unmet(const Spec& spec, const Sizes& sizes, const Parameters& parameters,
-                                const std::vector<std::string>& given) const {
-  if (takes(given) && allow(spec, sizes, parameters, given)) return "";
-  for (const auto& input : given)
+bool Capabilities::allow(const Spec& spec, const Situation& situation) const {
+  return std::all_of(conditions_.begin(), conditions_.end(),
+                     [&](const Expression& condition) { return holds_in(condition, spec, situation); });
+}
+
+std::string Capabilities::unmet(const Spec& spec, const Situation& situation) const {
+  for (const auto& input : situation.given)
     if (!gives(input)) return input + " == false";
-  for (const auto& condition : parse_conditions(text_))
-    if (const Capabilities alone(spec, condition.text()); !alone.allow(spec, sizes, parameters, given))
-      return condition.text();
+  for (const auto& condition : conditions_)
+    if (!holds_in(condition, spec, situation)) return condition.text();
   return "";
 }
 
 bool Capabilities::leave_out(const Spec& spec, const Parameters& parameters,
                              const std::vector<std::string>& given) const {
   if (!takes(given)) return true;
-  const auto allowed = [&](const std::string& name, const std::optional<Value>& value) {
-    return !value || std::all_of(conditions_.begin(), conditions_.end(), [&](const Expression& condition) {
-      return condition.variables() != std::vector{name} || condition.holds([&](std::string_view) { return value; });
-    });
+  const auto excluded = [&](const std::string& name, const Situation& situation) {
+    return value_in(spec, situation, name) &&
+           std::any_of(conditions_.begin(), conditions_.end(), [&](const Expression& condition) {
+             return names_in(condition) == std::vector{name} && !holds_in(condition, spec, situation);
+           });
   };
   return std::any_of(parameters.begin(), parameters.end(), [&](const auto& parameter) {
     const auto& [name, value] = parameter;
-    if (spec.parameter(name)->fallback == value) return false;
-    if (at_default(name)) return true;
-    return !allowed(name, lookup(spec, {}, parameters, name)) && allowed(name, lookup(spec, {}, {}, name));
+    return spec.parameter(name)->fallback != value && excluded(name, {{}, {{name, value}}, {}}) &&
+           !excluded(name, {});
   });
 }
 
 std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& spec, Sizes sizes, Parameters parameters,
                                                                   const std::vector<std::string>& given) const {
-  const auto valid = [&](const Expression& condition) { return holds_for(condition, spec, sizes, parameters, given); };
-  for (const auto& name : at_default_) parameters.erase(name);
+  const auto valid = [&](const Expression& condition) { return holds_in(condition, spec, {sizes, parameters, given}); };
   // Conditions mostly concern one variable each; a few rounds settle those that tie two together.
   for (int round = 0; round < 4; ++round) {
     std::vector<Expression> all = conditions_;
@@ -228,9 +290,12 @@ std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& sp
         if (!spec.size(name) && !spec.parameter(name)) continue;
         if (const auto* parameter = spec.parameter(name)) {
           const auto before = parameters;
+          parameters.erase(name);
+          settled = valid(condition);
           for (const auto& setting : settings_to_try(*parameter, condition)) {
+            if (settled) break;
             parameters[name] = setting;
-            if ((settled = valid(condition))) break;
+            settled = valid(condition);
           }
           if (!settled) parameters = before;
         } else {

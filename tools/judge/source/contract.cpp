@@ -27,9 +27,12 @@ std::string unwritten(const Request& request, const std::vector<std::vector<std:
 }
 
 Status status_of(Response::End end) {
-  return end == Response::End::unavailable    ? Status::invalid
-         : end == Response::End::kernel_error ? Status::fail
-                                              : Status::crashed;
+  switch (end) {
+    case Response::End::unavailable: return Status::invalid;
+    case Response::End::refused:
+    case Response::End::kernel_error: return Status::fail;
+    default: return Status::crashed;
+  }
 }
 
 struct Call {
@@ -46,7 +49,7 @@ constexpr Call kLastCalls[] = {{"", Placement::end_at_guard, kPoison[0]},
                                {kFromSecondThread, Placement::end_at_guard, kPoison[1], true}};
 
 Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kernel& kernel, const Batch& batch,
-                  const golden::Profile& profile, const CheckOptions& options) {
+                  const golden::Profile& profile, const CheckOptions& options, const std::string& memory) {
   const Request request = assemble(batch, kernel, profile);
   const bool placed = candidate.host().places_outputs();
   Answers answers;
@@ -56,10 +59,13 @@ Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kerne
     if (call.second_thread && !kernel.capabilities.any_thread()) break;
     CallOptions how = call_options(batch, kernel, options, call.placement, call.poison);
     how.second_thread = call.second_thread;
+    how.memory = memory;
     const Response response = candidate.call(kernel.index, request, how);
     const auto wrong = [&](Status status, const std::string& what) {
       return Answers{status, (call.second_thread ? call.differs : "") + what, {}};
     };
+    if (response.end == Response::End::refused && before.empty())
+      return {Status::fail, response.message, {}, !call.second_thread};
     if (response.end != Response::End::finished) return wrong(status_of(response.end), response.message);
     if (!response.violations.empty()) return wrong(Status::fail, response.violations[0]);
     if (const auto place = placed ? unwritten(request, response.outputs, call.poison) : ""; !place.empty())
@@ -87,16 +93,16 @@ CallOptions call_options(const Batch& batch, const Kernel& kernel, const CheckOp
 
 Source calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                 const CheckOptions& options) {
-  const auto call = [&candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase&) {
-    return call_each(kCalls, candidate, kernel, batch, profile, options);
+  const auto call = [&candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase& first) {
+    return call_each(kCalls, candidate, kernel, batch, profile, options, first.name.memory);
   };
   return {call};
 }
 
 Source last_calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                      const CheckOptions& options) {
-  const auto call = [&candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase&) {
-    return call_each(kLastCalls, candidate, kernel, batch, profile, options);
+  const auto call = [&candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase& first) {
+    return call_each(kLastCalls, candidate, kernel, batch, profile, options, first.name.memory);
   };
   return {call};
 }

@@ -37,9 +37,11 @@ void shuffle(std::vector<T>& items, std::mt19937_64& random) {
 
 class Builder {
 public:
-  Builder(const std::vector<Axis>& axes, const std::vector<Rule>& rules, int strength, std::uint64_t seed)
+  Builder(const std::vector<Axis>& axes, const std::vector<Rule>& rules, int strength, std::uint64_t seed,
+          const std::optional<ShapeLimit>& limit)
       : axes_(axes),
         rules_(rules),
+        limit_(limit),
         strength_(std::min<int>(strength, static_cast<int>(axes.size()))),
         random_(seed),
         rules_of_(axes.size()),
@@ -61,10 +63,13 @@ public:
       if (is_open(combination) == 0) continue;
       if (!is_possible(combination)) {
         covering_.uncovered.push_back({combination, blocking(), true});
-      } else if (const auto setting = best_with(combination)) {
+      } else if (const auto setting = shapes_are_spent() ? best_of_shapes(combination) : best_with(combination)) {
         covering_.settings.push_back(*setting);
         mark(*setting);
+        note_shape(*setting);
         continue;
+      } else if (shapes_are_spent()) {
+        covering_.left_out.push_back(combination);
       } else {
         covering_.uncovered.push_back({combination, blocking(), false});
       }
@@ -74,6 +79,18 @@ public:
   }
 
 private:
+  bool shapes_are_spent() const { return limit_ && shapes_.size() >= limit_->most; }
+
+  /// Keeps the setting's levels and members along the axes of shapes, where no other setting has the same.
+  void note_shape(const Setting& setting) {
+    if (!limit_) return;
+    Setting shape = none();
+    for (const std::size_t axis : limit_->axes)
+      shape.level[axis] = setting.level[axis], shape.member[axis] = setting.member[axis];
+    const auto same = [&](const Setting& other) { return other.level == shape.level && other.member == shape.member; };
+    if (std::none_of(shapes_.begin(), shapes_.end(), same)) shapes_.push_back(std::move(shape));
+  }
+
   Setting none() const { return {std::vector<int>(axes_.size(), -1), std::vector<int>(axes_.size(), -1)}; }
 
   /// Whether the combination has still to be covered.
@@ -122,7 +139,8 @@ private:
   bool set(Setting& setting, std::size_t axis, int level) {
     const auto& members = axes_[axis].levels[static_cast<std::size_t>(level)];
     const auto size = members.size();
-    const auto first = size == 1 ? 0 : random_() % size;
+    // Mistakes mostly begin at some size: the larger of two values shows more of them.
+    const auto one = random_() % size, other = random_() % size, first = std::max(one, other);
     setting.level[axis] = level;
     const bool open = size == 1 || keeps_limits(setting, axis);
     for (std::size_t i = 0; open && i < size && i < kMembersTried; ++i) {
@@ -170,12 +188,18 @@ private:
     return sum;
   }
 
-  std::optional<Setting> with(const Combination& combination, int& gained) {
-    Setting setting = none();
+  /// A setting with the combination, and of that shape; an empty shape leaves it free.
+  std::optional<Setting> with(const Combination& combination, int& gained, const Setting& shape) {
+    Setting setting = shape;
     std::vector<std::size_t> done;
+    for (std::size_t axis = 0; axis < axes_.size(); ++axis)
+      if (shape.level[axis] >= 0) done.push_back(axis);
     for (std::size_t i = 0; i < combination.axes.size(); ++i) {
-      if (!set(setting, combination.axes[i], combination.levels[i])) return std::nullopt;
-      done.push_back(combination.axes[i]);
+      const std::size_t axis = combination.axes[i];
+      if (shape.level[axis] >= 0 ? shape.level[axis] != combination.levels[i]
+                                 : !set(setting, axis, combination.levels[i]))
+        return std::nullopt;
+      if (shape.level[axis] < 0) done.push_back(axis);
     }
     std::vector<std::size_t> rest;
     for (std::size_t axis = 0; axis < axes_.size(); ++axis)
@@ -203,10 +227,22 @@ private:
     std::fill(blocked_.begin(), blocked_.end(), 0);
     for (int attempt = 0; attempt < kAttempts && found < kCandidates; ++attempt) {
       int gained = 0;
-      auto setting = with(combination, gained);
+      auto setting = with(combination, gained, none());
       if (!setting) continue;
       ++found;
       if (gained > most) most = gained, best = std::move(setting);
+    }
+    return best;
+  }
+
+  /// The same, with one of the shapes that there are.
+  std::optional<Setting> best_of_shapes(const Combination& combination) {
+    std::optional<Setting> best;
+    int most = -1;
+    for (const Setting& shape : shapes_) {
+      int gained = 0;
+      if (auto setting = with(combination, gained, shape); setting && gained > most)
+        most = gained, best = std::move(setting);
     }
     return best;
   }
@@ -219,6 +255,8 @@ private:
 
   const std::vector<Axis>& axes_;
   const std::vector<Rule>& rules_;
+  const std::optional<ShapeLimit>& limit_;
+  std::vector<Setting> shapes_;
   int strength_;
   std::mt19937_64 random_;
   std::vector<std::vector<std::size_t>> rules_of_;
@@ -250,8 +288,9 @@ bool has(const Setting& setting, const Combination& combination) {
   return true;
 }
 
-Covering cover(const std::vector<Axis>& axes, const std::vector<Rule>& rules, int strength, std::uint64_t seed) {
-  return Builder(axes, rules, strength, seed).build();
+Covering cover(const std::vector<Axis>& axes, const std::vector<Rule>& rules, int strength, std::uint64_t seed,
+               const std::optional<ShapeLimit>& shapes) {
+  return Builder(axes, rules, strength, seed, shapes).build();
 }
 
 }  // namespace attest::judge

@@ -49,7 +49,8 @@ laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const g
     const Request request = assemble(batch, kernel, profile);
     const Response response = candidate.call(kernel.index, request,
                                              call_options(batch, kernel, options, Placement::end_at_guard, kPoison[0]));
-    if (response.end == Response::End::kernel_error) throw laws::Refused(response.message);
+    if (response.end == Response::End::refused || response.end == Response::End::kernel_error)
+      throw laws::Refused(response.message);
     if (response.end != Response::End::finished) throw std::runtime_error(response.message);
     if (!response.violations.empty()) throw std::runtime_error(response.violations[0]);
     laws::Outcome outcome;

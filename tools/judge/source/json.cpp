@@ -87,9 +87,16 @@ nlohmann::json to_json(const Vacuity& vacuity) {
 }
 
 nlohmann::json to_json(const RegimeCounts& regimes) {
-  return {{"strength", regimes.strength},       {"judged", regimes.judged},        {"passed", regimes.passed},
-          {"visited", regimes.visited},         {"possible", regimes.possible},    {"excluded", regimes.excluded},
-          {"not_visited", regimes.not_visited}, {"fails_when", regimes.fails_when}};
+  return {{"strength", regimes.strength},       {"judged", regimes.judged},     {"passed", regimes.passed},
+          {"visited", regimes.visited},         {"possible", regimes.possible}, {"excluded", regimes.excluded},
+          {"not_visited", regimes.not_visited}, {"left_out", regimes.left_out}, {"fails_when", regimes.fails_when},
+          {"passes_when", regimes.passes_when}};
+}
+
+nlohmann::json to_json(const Refusals& refusals) {
+  return {{"cases", refusals.cases},     {"regimes", refusals.regimes},  {"answered", refusals.answered},
+          {"message", refusals.message}, {"query", refusals.query},      {"condition", refusals.condition},
+          {"left", refusals.left},       {"excluded", refusals.excluded}};
 }
 
 nlohmann::json to_json(const Reach& reach) {
@@ -117,6 +124,7 @@ nlohmann::json to_json(const Row& row) {
             {"left_out", row.cases.left_out}}},
           {"regimes", to_json(row.regimes)},
           {"real_sizes", to_json(row.real)},
+          {"refusals", to_json(row.refusals)},
           {"not_run", row.early_end.not_run},
           {"ended_by", row.early_end.by},
           {"groups", to_json(row.groups)},

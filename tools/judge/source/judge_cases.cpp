@@ -47,6 +47,7 @@ private:
     const Answers answers = source_.answers({{c.problem}, {c.cotangents}, 1, 1, 1}, c);
     finding.status = answers.status;
     finding.message = answers.message;
+    if (answers.refused) finding.tier = kRefusal;
     if (finding.status != Status::pass) return finding;
     if (!answers.answers.empty()) samples.push_back({&c, answers.answers[0].outputs[0]});
     for (const auto& answer : answers.answers)

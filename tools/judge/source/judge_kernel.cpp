@@ -96,12 +96,13 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
   const Source source = asked.first(calls_of(candidate, kernel, profile, options));
   Shown shown(*kernel.spec, profile, kernel.capabilities);
   Row row = judge_selected(kernel, profile, selection, source, bank, options, tests, shown);
-  if (row.failures.empty()) judge_regimes(kernel, profile, source, known, options, shown, row);
+  if (row.only_refusals()) judge_regimes(kernel, profile, source, known, options, shown, row);
   judge_vacuity(kernel, shown, row);
   if (!kernel.is_gradient() && row.failures.empty())
     judge_laws(candidate, kernel, profile, options, known.law_bounds, row);
   judge_again(candidate, kernel, profile, selection, asked, known, options, shown, row);
   row.reach = asked.reach();
+  row.refusals = asked.refusals();
   if (row.early_end.by == "interrupt")
     row.failures.push_back({Status::invalid, "",
                             fmt::format("interrupted; {} cases, regimes and laws were not run", row.early_end.not_run),

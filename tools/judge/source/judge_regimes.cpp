@@ -134,6 +134,7 @@ private:
     const Answers answers = source_.answers(batch, first);
     finding.status = answers.status;
     finding.message = answers.message;
+    if (answers.refused) finding.tier = kRefusal;
     if (finding.status != Status::pass) return finding;
     for (const TrueProblem& one : truth.judged) {
       if (!kernel_.is_gradient()) trivial_.add(batch.problems[one.at], one, profile_);
@@ -182,9 +183,14 @@ void count_combinations(const Regimes& regimes, const std::vector<std::size_t>& 
     uncovered[combination.axes].insert(combination.levels);
     counts.excluded[why.empty() ? "conditions together" : why].push_back(regimes.text_of(combination));
   }
-  counts.possible = covering.covered();
+  counts.left_out = covering.left_out.size();
+  counts.possible = covering.covered() + counts.left_out;
+  for (const auto& combination : covering.left_out) {
+    uncovered[combination.axes].insert(combination.levels);
+    if (counts.not_visited.size() < kMostNotVisited) counts.not_visited.push_back(regimes.text_of(combination));
+  }
   if (judged.size() == covering.settings.size()) {
-    counts.visited = counts.possible;
+    counts.visited = covering.covered();
     return;
   }
   for (const auto& combination :
@@ -231,14 +237,14 @@ struct Run {
       return "the gradients of a kernel are judged whole, which takes too long at such sizes";
     std::shared_ptr<const Regimes> regimes;
     try {
-      regimes = known.regimes.of(kernel, profile, sizes, strength, options.seed);
+      regimes = known.regimes.of(kernel, profile, sizes, strength, options.seed, options.shapes);
     } catch (const SpecError& error) {
       return error.what();
     }
     const auto& settings = regimes->covering().settings;
     counts.strength = strength;
     Judge judge(kernel, profile, source, real ? "real sizes" : "regimes", counts, row);
-    std::vector<std::size_t> judged, failed, telling;
+    std::vector<std::size_t> judged, answered, failed, telling;
     bool all_drawn = true;
     const std::size_t together = real ? 1 : kTogether;
     for (std::size_t first = 0; first < settings.size() && all_drawn; first += together) {
@@ -260,6 +266,8 @@ struct Run {
         if (!truth) continue;
         judged.push_back(s);
         const bool right = judge.judge(*truth);
+        if (!right && row.failures.back().tier == kRefusal) continue;
+        answered.push_back(s);
         if (!right) failed.push_back(s);
         if (!right || tells(*truth)) telling.push_back(s);
         // There are few settings at real sizes, each with many problems.
@@ -270,8 +278,11 @@ struct Run {
       }
     }
     count_combinations(*regimes, judged, all_drawn, counts);
-    if (!failed.empty() && failed.size() < judged.size()) counts.fails_when = regimes->condition_of(telling, failed);
-    if (const auto answer = judge.right_without_a_kernel(); !judged.empty() && failed.empty() && !answer.empty())
+    if (!failed.empty() && failed.size() < answered.size()) {
+      const auto [text, others] = regimes->condition_of(telling, failed);
+      counts.fails_when = text, counts.passes_when = others;
+    }
+    if (const auto answer = judge.right_without_a_kernel(); !answered.empty() && failed.empty() && !answer.empty())
       row.failures.push_back({Status::invalid, "",
                               fmt::format("'{}' is right in every case that the kernel can be given ('{}'): nothing of "
                                           "the equation was seen; widen what it can do",

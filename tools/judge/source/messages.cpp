@@ -20,6 +20,8 @@ Json call_message(std::uint64_t call, std::size_t kernel, const Request& request
     tensor["name"] = region.spec.name;
     tensor["dtype"] = static_cast<int>(region.spec.dtype);
     tensor["shape"] = region.spec.shape;
+    tensor["strides"] = region.strides;
+    tensor["data"] = region.front + region.data;
     tensor["input"] = region.role == Role::input;
     tensors.push_back(std::move(tensor));
   }

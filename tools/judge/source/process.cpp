@@ -58,7 +58,7 @@ void read_result(const Json& reply, const std::string& refusal, Response& respon
     response.message =
         "the kernel returned " + std::to_string(code) + (text.empty() ? " without an error text" : ": " + text);
   }
-  if (!response.message.empty()) response.end = Response::End::kernel_error;
+  if (!response.message.empty()) response.end = refusal.empty() ? Response::End::refused : Response::End::kernel_error;
 }
 
 }  // namespace
@@ -89,13 +89,14 @@ private:
   Circumstances circumstances(const std::vector<Region>& regions) const;
   AddressRange& addresses_of(const CallOptions& options);
   void poison(const Region& region, unsigned char byte) const;
-  void write_inputs(const std::vector<Region>& regions, const Request& request, unsigned char poison_byte) const;
-  Attempt attempt(std::size_t kernel, const Request& request, const CallOptions& options, Layout& layout,
-                  const std::vector<Region>& tensors);
+  void write_inputs(const std::vector<Region>& regions, const std::vector<View>& inputs,
+                    unsigned char poison_byte) const;
+  Attempt attempt(std::size_t kernel, const Request& request, const std::vector<View>& inputs,
+                  const CallOptions& options, Layout& layout, const std::vector<Region>& tensors);
   Json grant_workspace(std::size_t size, const CallOptions& options, Layout& layout, Attempt& attempt);
   bool read_reply(const Attempt& attempt, Response& response);
   void read_failure(const Attempt& attempt, const CallOptions& options, Response& response);
-  void inspect(const std::vector<Region>& regions, const Request& request, unsigned char poison_byte,
+  void inspect(const std::vector<Region>& regions, const std::vector<View>& inputs, unsigned char poison_byte,
                Response& response) const;
 
   std::string library_;
@@ -173,13 +174,13 @@ void PluginProcess::State::poison(const Region& region, unsigned char byte) cons
 }
 
 /// Writes the regions into the shared memory as the kernel is to find them.
-void PluginProcess::State::write_inputs(const std::vector<Region>& regions, const Request& request,
+void PluginProcess::State::write_inputs(const std::vector<Region>& regions, const std::vector<View>& inputs,
                                         unsigned char poison_byte) const {
   for (std::size_t i = 0; i < regions.size(); ++i) {
     const Region& region = regions[i];
     poison(region, poison_byte);
     if (region.role == Role::input && region.size != 0)
-      std::memcpy(memory_.at(region.file) + region.front, request.inputs[i].bytes.data(), region.size);
+      std::memcpy(memory_.at(region.file) + region.front, inputs[i].buffer.data(), region.size);
   }
 }
 
@@ -204,14 +205,14 @@ Json PluginProcess::State::grant_workspace(std::size_t size, const CallOptions& 
 
 /// Sends the call and receives the reply, granting a workspace in between when the kernel asks for one.
 PluginProcess::State::Attempt PluginProcess::State::attempt(std::size_t kernel, const Request& request,
-                                                            const CallOptions& options, Layout& layout,
-                                                            const std::vector<Region>& tensors) {
+                                                            const std::vector<View>& inputs, const CallOptions& options,
+                                                            Layout& layout, const std::vector<Region>& tensors) {
   ++calls_;
   reused_.used = 0;
   Attempt attempt;
   attempt.regions = tensors;
   for (Region& region : attempt.regions) region.address = addresses_of(options).take(region.mapped);
-  write_inputs(attempt.regions, request, options.poison);
+  write_inputs(attempt.regions, inputs, options.poison);
 
   const Deadline deadline = Clock::now() + options.time_limit;
   const auto exchange = [&](const Json& message) {
@@ -283,7 +284,7 @@ void PluginProcess::State::read_failure(const Attempt& attempt, const CallOption
 
 /// Copies the outputs out of the shared memory, and adds a violation for each change of memory that is not the
 /// kernel's own.
-void PluginProcess::State::inspect(const std::vector<Region>& regions, const Request& request,
+void PluginProcess::State::inspect(const std::vector<Region>& regions, const std::vector<View>& inputs,
                                    unsigned char poison_byte, Response& response) const {
   for (std::size_t i = 0; i < regions.size(); ++i) {
     const Region& region = regions[i];
@@ -292,7 +293,7 @@ void PluginProcess::State::inspect(const std::vector<Region>& regions, const Req
     if (region.role == Role::output && response.end == Response::End::finished)
       response.outputs.emplace_back(first, first + region.size);
     // The page protection already keeps a kernel from this, unless it changes the protection.
-    if (region.role == Role::input && !std::equal(first, first + region.size, request.inputs[i].bytes.begin()))
+    if (region.role == Role::input && !std::equal(first, first + region.size, inputs[i].buffer.begin()))
       response.violations.push_back("changed " + region.text());
     check_slack(region, bytes, poison_byte, response.violations);
   }
@@ -313,7 +314,11 @@ Response PluginProcess::State::call(std::size_t kernel, const Request& request, 
   const std::size_t slack = kernels[kernel].device == "cpu" ? 0 : device_slack;
   Layout layout(options, slack);
   std::vector<Region> tensors;
-  for (const InputTensor& tensor : request.inputs) tensors.push_back(layout.input(tensor));
+  std::vector<View> inputs;
+  for (const InputTensor& tensor : request.inputs) {
+    inputs.push_back(laid_out(tensor, options.memory, inputs.size(), options.alignment));
+    tensors.push_back(layout.input(tensor, inputs.back()));
+  }
   for (const TensorSpec& tensor : request.outputs) tensors.push_back(layout.output(tensor));
   memory_.grow(layout.file_end());
 
@@ -322,7 +327,7 @@ Response PluginProcess::State::call(std::size_t kernel, const Request& request, 
   const auto try_once = [&] {
     if (!child_) start();
     Layout with_workspace = layout;
-    return attempt(kernel, request, options, with_workspace, tensors);
+    return attempt(kernel, request, inputs, options, with_workspace, tensors);
   };
   Attempt made;
   try {
@@ -338,7 +343,7 @@ Response PluginProcess::State::call(std::size_t kernel, const Request& request, 
     return response;
   }
   if (!read_reply(made, response)) read_failure(made, options, response);
-  inspect(made.regions, request, options.poison, response);
+  inspect(made.regions, inputs, options.poison, response);
   regions_before_ = std::move(made.regions);
   report_death_between_calls(response, "right after this call: ");
   return response;

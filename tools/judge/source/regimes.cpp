@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "attest/judge/memory.hpp"
+#include "attest/judge/separate.hpp"
 #include "attest/judge/true_values.hpp"
 #include "attest/judge/work.hpp"
 
@@ -60,9 +62,12 @@ constexpr double kMostOfSmallest = 2.0e7;  // work of that case, and operations 
 constexpr double kMostCalledReal = 4.0e10, kMostBytesReal = 0x1p32;  // at real sizes
 constexpr double kBytesPerNumber = 32;  // two binary64 copies, the kernel's tensor and those of its calls
 constexpr double kBytesPerBoolean = 12;
+constexpr std::size_t kFewOthers = 4;  // of the passing settings one in so many, at most, has what failing ones have
 constexpr auto kWorkOfCall = "the work of one call is limited",
                kWorkOfCertificate = "the work of one certificate is limited";
-constexpr auto kSharing = "heads per group";
+constexpr auto kSharing = "heads per group", kDraw = "draw", kMemory = "memory";
+
+std::string memory_of(std::size_t level) { return level == 0 ? "" : golden::kMemories[level - 1]; }
 
 /// Whether outputs are linear in the claim's inputs, so that these may be large.
 bool is_linear(const LawClaim& claim) { return claim.law == "linear" || claim.law == "affine"; }
@@ -134,6 +139,7 @@ struct Regimes::Maker {
     add_magnitudes();
     if (real() && !probed_inputs(spec).empty()) add("values", {Kind::values}, {{0}, {1}});
     if (regimes.grid_) add_grid();
+    add_memory();
     for (const auto& condition : conditions) add_rule(condition);
     add_order();
     real() ? add_real_work() : add_work();
@@ -150,7 +156,7 @@ struct Regimes::Maker {
   /// Whether the conditions on that name alone hold for a value of it.
   bool alone(const std::string& name, const Value& value) const {
     return std::all_of(conditions.begin(), conditions.end(), [&](const Expression& condition) {
-      if (condition.variables() != std::vector{name}) return true;
+      if (names_in(condition) != std::vector{name}) return true;
       return condition.holds([&](std::string_view) { return std::optional(value); });
     });
   }
@@ -228,10 +234,15 @@ struct Regimes::Maker {
     for (const auto& choice : parameter.choices) settings.emplace_back(choice);
     if (parameter.type == Type::integer || parameter.type == Type::real) settings = numbers_of(parameter);
     const auto fits = [&](const std::optional<ParameterSetting>& setting) {
-      if (kernel.capabilities.at_default(parameter.name) && setting && setting != parameter.fallback) return false;
-      const auto value =
-          lookup(spec, {}, setting ? Parameters{{parameter.name, *setting}} : Parameters{}, parameter.name);
-      return !value || alone(parameter.name, *value);
+      const Situation one{{}, setting ? Parameters{{parameter.name, *setting}} : Parameters{}, {}};
+      return std::all_of(conditions.begin(), conditions.end(), [&](const Expression& condition) {
+        if (names_in(condition) != std::vector{parameter.name}) return true;
+        try {
+          return condition.holds([&](std::string_view name) { return value_in(spec, one, name); });
+        } catch (const std::invalid_argument&) {
+          return true;  // its default depends on the sizes: a rule will tell
+        }
+      });
     };
     std::erase_if(settings, [&](const auto& setting) { return !fits(setting); });
     if (settings.empty()) settings.emplace_back();  // its default
@@ -263,12 +274,12 @@ struct Regimes::Maker {
 
   void add_input(const TensorDeclaration& input) {
     std::vector<std::vector<std::int64_t>> levels;  // 0 absent, 1 drawn, 2 zeros
-    if (input.optional) levels.push_back({0});
+    if (input.optional && alone(input.name, 0.0)) levels.push_back({0});
     if (!input.optional || kernel.capabilities.gives(input.name)) {
       levels.push_back({1});
       if (input.state) levels.push_back({2});
     }
-    if (levels.size() > 1) add(input.name, {Kind::input}, std::move(levels));
+    if (input.optional || levels.size() > 1) add(input.name, {Kind::input}, std::move(levels));
   }
 
   /// Inputs that choose what is computed: masks, biases, positions; as the golden cases of each flag draw them.
@@ -293,10 +304,11 @@ struct Regimes::Maker {
       if (!only_those || !given || !seen.insert(fill).second) continue;
       levels.push_back({static_cast<std::int64_t>(meaning.flags.size())});
       meaning.flags.push_back(group.flag);
+      meaning.properties.push_back(properties_of_draw(fill));
     }
     if (meaning.flags.empty()) return;
     const auto flags = meaning.flags;
-    const auto axis = add("draw", std::move(meaning), std::move(levels));
+    const auto axis = add(kDraw, std::move(meaning), std::move(levels));
     for (std::size_t f = 0; f < flags.size(); ++f)
       for (const auto& [name, _] : spec.group(flags[f])->fill)
         if (const auto input = axis_of(name); input)
@@ -327,6 +339,21 @@ struct Regimes::Maker {
     }
   }
 
+  /// Properties of the integer inputs that a flag draws, whatever the seed; seen at some rows of two problems.
+  std::map<std::string, bool> properties_of_draw(const std::map<std::string, std::string>& fill) const {
+    constexpr Index kRows = 17;
+    std::vector<Problem> drawn(2);
+    for (const auto& input : spec.inputs) {
+      if (input.element != Element::integer) continue;
+      const auto recipe = fill.find(input.name);
+      for (std::size_t p = 0; p < drawn.size(); ++p)
+        drawn[p].inputs[input.name] =
+            golden::draw_array(recipe == fill.end() ? input.draw : recipe->second,
+                               std::vector<Index>(input.shape.size(), kRows), DType::f64, p + 1, input.name);
+    }
+    return properties_of(spec, drawn);
+  }
+
   void add_magnitudes() {
     // 0 as drawn, 1 all inputs small, 2 what the outputs are linear in large
     if (real()) return;
@@ -334,6 +361,15 @@ struct Regimes::Maker {
     std::vector<std::vector<std::int64_t>> levels{{0}, {1}};
     if (linear) levels.push_back({2});
     add("magnitude", {Kind::magnitude}, std::move(levels));
+  }
+
+  /// 0 dense, then golden::kMemories.
+  void add_memory() {
+    if (real()) return;
+    std::vector<std::vector<std::int64_t>> levels;
+    for (std::size_t i = 0; i <= golden::kMemories.size(); ++i)
+      if (alone(kContiguous, is_contiguous(memory_of(i)) ? 1.0 : 0.0)) levels.push_back({static_cast<std::int64_t>(i)});
+    if (!levels.empty()) add(kMemory, {Kind::memory}, std::move(levels));
   }
 
   void add_grid() {
@@ -359,18 +395,25 @@ struct Regimes::Maker {
   std::optional<std::size_t> axis_of(std::string_view name) const { return regimes.axis_of(name); }
 
   void add_rule(const Expression& condition) {
+    const auto names = names_in(condition);
+    if (names.size() == 1 && spec.size(names[0])) return;  // all values were asked
     std::set<std::size_t> axes;
-    for (const auto& name : condition.variables())
-      for (const auto& varied : name == kGridNames[2] && !axis_of(name)
-                                    ? std::vector<std::string>{name_of_heads(), kSharing}
-                                    : std::vector{name})
-        if (const auto axis = axis_of(varied)) axes.insert(*axis);
-    if (condition.variables().size() == 1 && spec.size(condition.variables()[0])) return;  // all values were asked
+    const auto add_axis = [&](const std::string& name) {
+      if (const auto axis = axis_of(name)) axes.insert(*axis);
+    };
+    for (const auto& name : names) {
+      add_axis(name);
+      if (name == kContiguous) add_axis(kMemory);
+      if (name == kGridNames[2] && !axis_of(name)) add_axis(name_of_heads()), add_axis(kSharing);
+      if (const auto* input = spec.input(name); input && input->element == Element::integer) add_axis(kDraw);
+      if (const auto* parameter = spec.parameter(name); parameter && !parameter->fallback)
+        for (const auto& size : Expression::parse(parameter->fallback_text).variables()) add_axis(size);
+    }
     const auto holds = [&r = regimes, condition](const Setting& setting) {
       try {
         return condition.holds([&](std::string_view name) { return r.variable(setting, name); });
       } catch (const std::invalid_argument&) {
-        return false;  // over a parameter that is left to a default which depends on the sizes
+        return false;
       }
     };
     regimes.rules_.push_back({condition.text(), {axes.begin(), axes.end()}, holds});
@@ -483,10 +526,15 @@ struct Regimes::Maker {
 };
 
 Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
-                 std::uint64_t seed)
+                 std::uint64_t seed, std::optional<int> shapes)
     : spec_(kernel.spec), storage_(profile.storage), sizes_(sizes), grid_(kernel.batched()) {
-  Maker{*this, kernel, profile}.make();
-  if (strength > 0) covering_ = cover(axes_, rules_, strength, seed);
+  Maker maker{*this, kernel, profile};
+  maker.make();
+  std::optional<ShapeLimit> limit;
+  if (shapes)
+    limit = {maker.axes_of({Kind::size, Kind::order, Kind::entries, Kind::heads, Kind::sharing}),
+             static_cast<std::size_t>(*shapes)};
+  if (strength > 0) covering_ = cover(axes_, rules_, strength, seed, limit);
 }
 
 std::optional<std::size_t> Regimes::axis_of(std::string_view name) const {
@@ -551,12 +599,31 @@ golden::Grid Regimes::grid_of(const Setting& setting) const {
 }
 
 std::optional<Value> Regimes::variable(const Setting& setting, std::string_view name) const {
+  const auto chosen = [&](std::size_t axis) { return static_cast<std::size_t>(value(setting, axis)); };
+  if (name.ends_with(')')) {  // a property
+    const std::string of(name.substr(name.find('(') + 1, name.size() - name.find('(') - 2));
+    Situation one;
+    if (const auto axis = axis_of(spec_->parameter(of) ? of : kDraw); axis && spec_->parameter(of)) {
+      if (const auto& set = meanings_[*axis].settings[chosen(*axis)]) one.parameters[of] = *set;
+    } else if (axis) {
+      one.properties = meanings_[*axis].properties[chosen(*axis)];
+    }
+    return value_in(*spec_, one, name);
+  }
+  if (name == kContiguous) {
+    const auto memory = axis_of(kMemory);
+    return Value(!memory || is_contiguous(memory_of(chosen(*memory))) ? 1.0 : 0.0);
+  }
   const auto axis = axis_of(name);
   const Kind kind = axis ? meanings_[*axis].kind : Kind::order;
   if (kind == Kind::size) return Value(static_cast<double>(value(setting, *axis)));
   if (kind == Kind::parameter) {
-    const auto& chosen = meanings_[*axis].settings[static_cast<std::size_t>(value(setting, *axis))];
-    return lookup(*spec_, {}, chosen ? Parameters{{std::string(name), *chosen}} : Parameters{}, name);
+    Situation one;
+    if (const auto& set = meanings_[*axis].settings[chosen(*axis)]) one.parameters[std::string(name)] = *set;
+    for (std::size_t size = 0; size < axes_.size(); ++size)
+      if (meanings_[size].kind == Kind::size && setting.level[size] >= 0)
+        one.sizes[axes_[size].name] = value(setting, size);
+    return value_in(*spec_, one, name);
   }
   if (kind == Kind::input || spec_->input(name)) return Value(axis && value(setting, *axis) != 0 ? 1.0 : 0.0);
   if (!grid_) return Value(1.0);
@@ -591,6 +658,7 @@ golden::Case Regimes::case_of(const Setting& setting, std::uint64_t seed) const 
         if (chosen == 1)
           for (const auto& name : probed_inputs(*spec_)) c.recipes[name] = "probes";
         break;
+      case Kind::memory: c.memory = memory_of(chosen); break;
       case Kind::input:
       case Kind::order:
       case Kind::entries:
@@ -628,6 +696,7 @@ std::string Regimes::text_of(std::size_t axis, const std::vector<int>& levels) c
       case Kind::input: texts.emplace_back(first == 0 ? "absent" : first == 1 ? "given" : "zeros"); break;
       case Kind::order: texts.emplace_back(first < 0 ? "negative" : first == 0 ? "0" : "positive"); break;
       case Kind::draw: texts.push_back(meaning.flags[at]); break;
+      case Kind::memory: texts.push_back(first == 0 ? "dense" : memory_of(at)); break;
       case Kind::values: texts.emplace_back(first == 0 ? "drawn" : "probes"); break;
       case Kind::magnitude: texts.emplace_back(first == 0 ? "1" : first == 1 ? "small" : "large"); break;
       case Kind::sharing: texts.push_back(first == 0 ? "all" : fmt::format("{}", first)); break;
@@ -651,67 +720,47 @@ std::string Regimes::text_of(const Combination& combination) const {
   return text;
 }
 
-std::string Regimes::condition_of(const std::vector<std::size_t>& judged,
-                                  const std::vector<std::size_t>& failed) const {
-  /// What failing settings have in common along one axis.
-  struct Literal {
-    std::string text;
-    std::function<bool(const Setting&)> holds;
-  };
+Regimes::Common Regimes::condition_of(const std::vector<std::size_t>& judged,
+                                      const std::vector<std::size_t>& failed) const {
   const auto& settings = covering_.settings;
   std::vector<Literal> literals;
+  const auto add = [&](std::string text, const std::function<bool(const Setting&)>& holds) {
+    Literal literal{std::move(text), {}};
+    for (const Setting& setting : settings) literal.holds.push_back(holds(setting));
+    literals.push_back(std::move(literal));
+  };
   for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
     std::set<int> levels;
     std::set<std::int64_t> values;
     for (const std::size_t s : failed) levels.insert(settings[s].level[axis]), values.insert(value(settings[s], axis));
-    literals.push_back({text_of(axis, {levels.begin(), levels.end()}),
-                        [axis, levels](const Setting& s) { return levels.count(s.level[axis]) > 0; }});
-    if (meanings_[axis].kind != Kind::size) continue;
+    add(text_of(axis, {levels.begin(), levels.end()}),
+        [&](const Setting& s) { return levels.count(s.level[axis]) > 0; });
+    if (failed.empty() || meanings_[axis].kind != Kind::size) continue;
     const auto low = *values.begin(), high = *values.rbegin();
-    literals.push_back({fmt::format("{} >= {}", axes_[axis].name, low),
-                        [this, axis, low](const Setting& s) { return value(s, axis) >= low; }});
-    literals.push_back({fmt::format("{} <= {}", axes_[axis].name, high),
-                        [this, axis, high](const Setting& s) { return value(s, axis) <= high; }});
+    add(fmt::format("{} >= {}", axes_[axis].name, low), [&](const Setting& s) { return value(s, axis) >= low; });
+    add(fmt::format("{} <= {}", axes_[axis].name, high), [&](const Setting& s) { return value(s, axis) <= high; });
   }
   std::vector<std::size_t> passed;
   for (const std::size_t s : judged)
     if (std::find(failed.begin(), failed.end(), s) == failed.end()) passed.push_back(s);
-  const auto excluded = [&](const Literal& literal, const std::vector<std::size_t>& of) {
-    return std::count_if(of.begin(), of.end(), [&](std::size_t s) { return !literal.holds(settings[s]); });
-  };
-  std::vector<const Literal*> chosen;
-  for (auto rest = passed; !rest.empty() && !failed.empty();) {
-    const auto best = std::max_element(literals.begin(), literals.end(), [&](const Literal& a, const Literal& b) {
-      return excluded(a, rest) < excluded(b, rest);
-    });
-    if (excluded(*best, rest) == 0) return "";
-    chosen.push_back(&*best);
-    std::erase_if(rest, [&](std::size_t s) { return !best->holds(settings[s]); });
-  }
-  // One that was chosen first may not be needed in the end.
-  std::vector<char> needed(chosen.size(), 1);
-  for (char& one : needed) {
-    one = 0;
-    one = std::any_of(passed.begin(), passed.end(), [&](std::size_t s) {
-      for (std::size_t i = 0; i < chosen.size(); ++i)
-        if (needed[i] && !chosen[i]->holds(settings[s])) return false;
-      return true;
-    });
-  }
+  Literals common = common_to(literals, failed, passed);
+  if (common.empty()) common = nearest_pair(literals, failed, passed);
+  const auto others =
+      std::count_if(passed.begin(), passed.end(), [&](std::size_t setting) { return hold(common, setting); });
+  if (common.empty() || static_cast<std::size_t>(others) * kFewOthers > passed.size()) return {};
   std::vector<std::string> texts;
-  for (std::size_t i = 0; i < chosen.size(); ++i)
-    if (needed[i]) texts.push_back(chosen[i]->text);
-  return fmt::format("{}", fmt::join(texts, " and "));
+  for (const Literal* literal : common) texts.push_back(literal->text);
+  return {fmt::format("{}", fmt::join(texts, " and ")), static_cast<int>(others)};
 }
 
 std::shared_ptr<const Regimes> KnownRegimes::of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes,
-                                                int strength, std::uint64_t seed) {
+                                                int strength, std::uint64_t seed, std::optional<int> shapes) {
   const auto* form = kernel.spec->form(kernel.info.form);
-  const std::string key = fmt::format("{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(),
-                                      name(profile.storage), kernel.is_gradient(), kernel.capabilities.text(),
-                                      form ? form->when : "", static_cast<int>(sizes), strength, seed);
+  const std::string key = fmt::format(
+      "{};{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(), name(profile.storage), kernel.is_gradient(),
+      kernel.capabilities.text(), form ? form->when : "", static_cast<int>(sizes), strength, seed, shapes.value_or(0));
   auto& known = known_[key];
-  if (!known) known = std::make_shared<const Regimes>(kernel, profile, sizes, strength, seed);
+  if (!known) known = std::make_shared<const Regimes>(kernel, profile, sizes, strength, seed, shapes);
   return known;
 }
 

@@ -60,6 +60,8 @@ std::string Region::text() const {
 
 std::string Region::element(std::uint64_t at) const {
   if (role == Role::workspace) return "byte " + std::to_string(at - begin());
+  if (std::size_t bytes = byte_count(spec); bytes != size || data != 0)
+    return "byte " + std::to_string(at - begin()) + " of the buffer that it is a view of";
   auto index = static_cast<Index>((at - begin()) / size_of(spec.dtype));
   std::vector<Index> position(spec.shape.size());
   for (std::size_t axis = position.size(); axis-- > 0; index /= spec.shape[axis])
@@ -79,15 +81,24 @@ std::uint64_t AddressRange::take(std::size_t mapped) {
 Layout::Layout(const CallOptions& options, std::size_t slack)
     : options_(options), slack_(slack), file_end_(page_size()) {}
 
-Region Layout::input(const InputTensor& tensor) {
+Region Layout::input(const InputTensor& tensor, const View& view) {
   const std::size_t size = byte_count(tensor);
   if (size != tensor.bytes.size())
     throw std::invalid_argument("input '" + tensor.name + "' [" + join(tensor.shape) + "] has " +
                                 plural(tensor.bytes.size(), "byte") + " instead of " + std::to_string(size));
-  return place(Role::input, tensor, size);
+  Region region = place(Role::input, tensor, view.buffer.size());
+  region.strides = view.strides;
+  region.data = view.offset;
+  return region;
 }
 
-Region Layout::output(const TensorSpec& tensor) { return place(Role::output, tensor, byte_count(tensor)); }
+Region Layout::output(const TensorSpec& tensor) {
+  Region region = place(Role::output, tensor, byte_count(tensor));
+  region.strides.assign(tensor.shape.size(), 1);
+  for (std::size_t axis = tensor.shape.size(); axis-- > 1;)
+    region.strides[axis - 1] = region.strides[axis] * tensor.shape[axis];
+  return region;
+}
 
 Region Layout::workspace(std::size_t size) { return place(Role::workspace, {}, size); }
 

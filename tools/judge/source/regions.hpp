@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attest/judge/host.hpp"
+#include "attest/judge/memory.hpp"
 #include "protocol.hpp"
 
 namespace attest::judge {
@@ -27,7 +28,9 @@ enum class Role { input, output, workspace };
 struct Region {
   Role role = Role::input;
   TensorSpec spec;
-  std::size_t size = 0;
+  std::vector<Index> strides{};  // in elements
+  std::size_t size = 0;          // of its buffer, where it is a view
+  std::size_t data = 0;          // of the first element in it
   std::size_t front = 0;
   std::size_t mapped = 0;
   std::size_t file = 0;
@@ -59,8 +62,9 @@ class Layout {
 public:
   Layout(const CallOptions& options, std::size_t slack);
 
-  /// Places an input, whose bytes must be those of its shape, or an output. Throws std::invalid_argument.
-  Region input(const InputTensor& tensor);
+  /// Places an input, whose bytes must be those of its shape and which lies in its buffer as `view` says, or an output.
+  /// Throws std::invalid_argument.
+  Region input(const InputTensor& tensor, const View& view);
   Region output(const TensorSpec& tensor);
   Region workspace(std::size_t size);
 

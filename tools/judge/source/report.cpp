@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "attest/judge/report.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace attest::judge {
@@ -38,6 +39,10 @@ void Errors::add(const Comparison& comparison, const std::string& query) {
     worst = comparison.worst;
     worst_query = query;
   }
+}
+
+bool Row::only_refusals() const {
+  return std::all_of(failures.begin(), failures.end(), [](const Finding& one) { return one.tier == kRefusal; });
 }
 
 void Row::conclude() {

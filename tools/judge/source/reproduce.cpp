@@ -2,7 +2,9 @@
 #include "attest/judge/reproduce.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,14 +12,29 @@
 #include "attest/judge/judge_cases.hpp"
 #include "attest/judge/judge_kernel.hpp"
 #include "attest/judge/judge_regimes.hpp"
+#include "attest/judge/memory.hpp"
 #include "attest/judge/select.hpp"
 
 namespace attest::judge {
 namespace {
 
+/// Properties of the integer inputs that the case draws.
+std::map<std::string, bool> properties_of_case(const golden::Case& name) {
+  const auto& inputs = name.spec->inputs;
+  if (std::none_of(inputs.begin(), inputs.end(),
+                   [](const TensorDeclaration& input) { return input.element == attest::Element::integer; }))
+    return {};
+  std::vector<Problem> problems;
+  if (!name.grid) problems.push_back(golden::draw(name));
+  for (const auto& problem : name.grid ? golden::problems_of(name) : std::vector<golden::Case>{})
+    problems.push_back(golden::draw(problem));
+  return properties_of(*name.spec, problems);
+}
+
 bool does(const Kernel& kernel, const golden::Case& name) {
-  if (!kernel.capabilities.allow(*name.spec, name.sizes, name.parameters, name.with,
-                                 name.grid.value_or(golden::Grid{})) ||
+  if (!kernel.capabilities.allow(*name.spec,
+                                 {name.sizes, name.parameters, name.with, name.grid.value_or(golden::Grid{}),
+                                  is_contiguous(name.memory), properties_of_case(name)}) ||
       !kernel.capabilities.takes(name.with))
     return false;
   if (name.grid && name.grid->entries * name.grid->heads > 1 && !kernel.batched()) return false;

@@ -177,7 +177,9 @@ private:
     std::vector<std::string> given;
     for (const auto& [name, _] : problem.inputs) given.push_back(name);
     if (!capabilities_.takes(given)) throw Outside{};
-    if (!capabilities_.allow(*problem.spec, problem.sizes, problem.parameters, given) ||
+    const Spec& spec = *problem.spec;
+    if (!capabilities_.allow(spec,
+                             {problem.sizes, problem.parameters, given, {}, true, properties_of(spec, {problem})}) ||
         !within_range(problem, profile_))
       throw Outside{};
     laws::Outcome outcome = evaluate_(problem);

@@ -48,6 +48,12 @@ bool tells_from_zero(const golden::GoldenCase& c, const golden::Profile& profile
 constexpr std::string_view kCapability = "capability ";
 const std::string kShowsNothing = "zeros would pass";
 
+/// The call with that case.
+Situation situation_of(const golden::GoldenCase& c) {
+  const Spec& spec = *c.problem.spec;
+  return {c.problem.sizes, c.problem.parameters, c.name.with, {}, true, properties_of(spec, {c.problem})};
+}
+
 /// Why a stored case cannot be given to a kernel as it is; empty where it can.
 std::string why_not(const golden::GoldenCase& c, const std::string& form, const Capabilities& capabilities,
                     const golden::Profile& profile, bool gradients) {
@@ -56,7 +62,7 @@ std::string why_not(const golden::GoldenCase& c, const std::string& form, const 
   if (!form_applies(spec, form, problem.sizes, problem.parameters)) return "form " + spec.form(form)->when;
   if (!golden::exact_in(problem, profile.storage) || !within_range(problem, profile)) return "precision";
   if (gradients && !has_gradient(c.certified.outputs, profile)) return "no gradient";
-  const std::string unmet = capabilities.unmet(spec, problem.sizes, problem.parameters, c.name.with);
+  const std::string unmet = capabilities.unmet(spec, situation_of(c));
   return unmet.empty() ? "" : std::string(kCapability) + unmet;
 }
 
@@ -65,9 +71,15 @@ bool same_inputs(const Problem& a, const Problem& b) {
                      [&](const auto& input) { return input.second.values == b.inputs.at(input.first).values; });
 }
 
+/// Whether the kernel can be called with the inputs of that problem.
+bool allows(const Capabilities& capabilities, const Spec& spec, const golden::GoldenCase& c) {
+  return capabilities.allow(spec, situation_of(c));
+}
+
 /// A kernel that was fitted to the golden files, or reads them, knows the selected cases. It does not know these: the
 /// first selected case of some flags, drawn from a seed of this check.
-void add_fresh(Selection& selection, const golden::Profile& profile, std::uint64_t seed, bool gradients) {
+void add_fresh(Selection& selection, const Spec& spec, const Capabilities& capabilities, const golden::Profile& profile,
+               std::uint64_t seed, bool gradients) {
   std::set<std::string> flags;
   std::vector<golden::GoldenCase> fresh;
   for (const auto& c : selection.cases) {
@@ -76,7 +88,7 @@ void add_fresh(Selection& selection, const golden::Profile& profile, std::uint64
     golden::Case again = c.name;
     again.seed = kFreshSeed + seed * kSeedStep + fresh.size();
     auto certified = certified_now(again, profile, gradients);
-    if (!certified || same_inputs(certified->problem, c.problem)) continue;
+    if (!certified || same_inputs(certified->problem, c.problem) || !allows(capabilities, spec, *certified)) continue;
     flags.insert(c.name.flag);
     fresh.push_back(std::move(*certified));
   }
@@ -107,7 +119,7 @@ void add_moved(Selection& selection, const std::vector<const golden::GoldenCase*
     if (!form_applies(spec, form, moved.sizes, moved.parameters) || !seen.insert(golden::query(moved, "")).second)
       continue;
     auto certified = certified_now(moved, profile, gradients);
-    if (!certified) continue;
+    if (!certified || !allows(capabilities, spec, *certified)) continue;
     selection.cases.push_back(std::move(*certified));
     ++selection.drawn;
   }
@@ -187,7 +199,7 @@ Selection select(const Spec& spec, const std::string& form, const Capabilities& 
     }
   }
   add_moved(selection, unfit, spec, form, capabilities, profile, gradients);
-  add_fresh(selection, profile, seed, gradients);
+  add_fresh(selection, spec, capabilities, profile, seed, gradients);
   for (auto& c : selection.cases) c = judged_by(std::move(c), profile);
   selection.keep_if(kShowsNothing, [&](const golden::GoldenCase& c) { return tells_from_zero(c, profile); });
   return selection;

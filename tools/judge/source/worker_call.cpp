@@ -41,15 +41,13 @@ void Call::map(Tensor& tensor, const Json& source, bool input) const {
   tensor.name = source.at("name").get<std::string>();
   tensor.shape = source.at("shape").get<std::vector<std::int64_t>>();
   const std::size_t rank = tensor.shape.size();
-  tensor.strides.assign(rank + 1, 1);
-  for (std::size_t axis = rank; axis-- > 0;) tensor.strides[axis] = tensor.strides[axis + 1] * tensor.shape[axis];
-  // strides[i] now is the stride of axis i - 1; the extra element also keeps both pointers non-NULL for rank 0.
-  tensor.strides.erase(tensor.strides.begin());
+  tensor.strides = source.at("strides").get<std::vector<std::int64_t>>();
+  // The extra element keeps both pointers non-NULL for rank 0.
   tensor.strides.push_back(1);
   tensor.shape.push_back(1);
   tensor.mapping.map(source, input ? PROT_READ : PROT_READ | PROT_WRITE);
   if (device_) tensor.mapping.send(*device_);
-  tensor.tensor.data = tensor.mapping.at(source.at("front").get<std::size_t>());
+  tensor.tensor.data = tensor.mapping.at(source.at("data").get<std::size_t>());
   tensor.tensor.device = {device_ ? kDLCUDA : kDLCPU, 0};
   tensor.tensor.ndim = static_cast<int>(rank);
   tensor.tensor.dtype = dlpack_type(static_cast<DType>(source.at("dtype").get<int>()));

@@ -69,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
             default="small",
             help="real: also the sizes at which kernels are shipped",
         )
+        one.add_argument("--shapes", type=int, help="at most so many different shapes in the regimes")
         one.add_argument("--repeat", type=int, default=1, help="how many times all cases and regimes are called")
         one.add_argument("--json", metavar="FILE", help="write the report to this file as well")
         declarations(one)
@@ -165,6 +166,7 @@ def run_check(arguments: argparse.Namespace) -> int:
                 laws=arguments.laws,
                 strength=arguments.strength,
                 sizes=arguments.sizes,
+                shapes=arguments.shapes,
                 repeat=arguments.repeat,
                 **declared(arguments),
             )

@@ -36,6 +36,7 @@ def check(
     laws: int = 6,
     strength: int = 2,
     sizes: str = "small",
+    shapes: int | None = None,
     repeat: int = 1,
     max_cases: int | None = None,
     budget: float | None = None,
@@ -83,6 +84,9 @@ def check(
             and laws alone, without batches or heads.
         sizes: "real" judges also at the sizes at which kernels are shipped, thousands of tokens, by some of the rows; a
             kernel that can do no small sizes is judged there anyway.
+        shapes: at most so many different sizes and extents of batches in the regimes, for a kernel that is compiled for
+            each (jax.jit, torch.compile, Triton); the pairs that this leaves out are counted. None: no limit. Golden
+            cases and laws have shapes of their own: max_cases and laws limit them.
         repeat: how many times all cases and regimes are called; more calls show rarer failures. A few cases are called
             once more at the end, from a second thread too.
         max_cases: largest number of golden and drawn cases, every flag before a second case of any; None: all.
@@ -114,6 +118,7 @@ def check(
         laws=laws,
         strength=strength,
         sizes=sizes,
+        shapes=shapes,
         repeat=repeat,
         max_cases=max_cases,
         budget=budget,
@@ -165,6 +170,7 @@ def reproduce(
         laws=0,
         strength=0,
         sizes="small",
+        shapes=None,
         repeat=1,
         max_cases=None,
         budget=None,
@@ -194,6 +200,7 @@ def _judge(
     laws,
     strength,
     sizes,
+    shapes,
     repeat,
     max_cases,
     budget,
@@ -212,7 +219,7 @@ def _judge(
         raise UsageError(
             f"{equation} has no gradient to judge: its page says by which inputs an equation is differentiated"
         )
-    _require_choice_of_cases(page, only, seed, laws, strength, repeat, max_cases, budget)
+    _require_choice_of_cases(page, only, seed, laws, strength, repeat, max_cases, shapes, budget)
     if sizes not in ("small", "real"):
         raise UsageError(f"sizes={sizes!r}; expected 'small' or 'real'")
     arrays = framework(like, device)
@@ -223,13 +230,15 @@ def _judge(
         if differentiated and fixed.get(tensor["name"]) is False:
             raise UsageError(f"gradients are taken of every output, and '{tensor['name']}' was declared absent")
     conditions, assumed = _conditions(page, judged, fixed, capabilities)
+    if not arrays.strided:
+        conditions.append("contiguous")
     job = native.Job()
     job.equation, job.name, job.version = equation, _name(kernel), native.__version__
     job.profile, job.form, job.layout, job.golden = profile, form, layout, str(GOLDEN)
     job.capabilities = "; ".join(conditions)
     job.readings = ["value", "gradient"] if differentiated else ["value"]
     job.query, job.only, job.seed, job.laws, job.strength, job.repeat = query, only, seed, laws, strength, repeat
-    job.max_cases, job.budget = max_cases, budget
+    job.max_cases, job.shapes, job.budget = max_cases, shapes, budget
     job.real_sizes = sizes == "real"
     result = native.run(job, judged, judged.settle)
     report = Report(
@@ -247,7 +256,9 @@ def _require_functions(kernel: Any, vjp: Any) -> None:
         raise UsageError(f"vjp is a {type(vjp).__name__}; expected a function")
 
 
-def _require_choice_of_cases(page: Mapping[str, Any], only, seed, laws, strength, repeat, max_cases, budget) -> None:
+def _require_choice_of_cases(
+    page: Mapping[str, Any], only, seed, laws, strength, repeat, max_cases, shapes, budget
+) -> None:
     """Raises UsageError for options that choose no case or are no numbers."""
     numbers = (
         ("seed", seed, 0),
@@ -255,6 +266,7 @@ def _require_choice_of_cases(page: Mapping[str, Any], only, seed, laws, strength
         ("strength", strength, 0),
         ("repeat", repeat, 1),
         ("max_cases", max_cases, 1),
+        ("shapes", shapes, 1),
     )
     for name, value, least in numbers:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):

@@ -27,6 +27,7 @@ class NumPy:
     """NumPy's arrays; bfloat16 is ml_dtypes.bfloat16."""
 
     immutable = False
+    strided = True  # whether kernels are given views of larger buffers
 
     def __init__(self, device: Any = None):
         if device not in (None, "cpu"):
@@ -63,6 +64,7 @@ class Torch(NumPy):
         import torch
 
         self.torch, self.device = torch, device
+        self.strided = device is None  # a copy on a device is dense
 
     def give(self, array, dtype):
         tensor = self.torch.from_dlpack(native.as_dlpack(array, dtype))
@@ -116,6 +118,7 @@ class Jax(NumPy):
     """jax.Array."""
 
     immutable = True
+    strided = False
 
     def __init__(self, device: Any = None):
         import jax
@@ -158,6 +161,8 @@ class Jax(NumPy):
 
 class CuPy(NumPy):
     """cupy.ndarray, on the current CUDA device or the one of that number. bfloat16 is ml_dtypes.bfloat16."""
+
+    strided = False
 
     def __init__(self, device: Any = None):
         import cupy

@@ -26,8 +26,12 @@ SAMPLED_BYTES = 64 << 20  # of memory that these may hold
 RAGGED = {"thd": ("offsets",), "pkv": ("pages", "lengths")}  # arguments of layouts whose sequences differ in length
 
 
-class Refused(Exception):
+class Broken(Exception):
     """A kernel broke the contract; the message is the finding."""
+
+
+class Refused(Exception):
+    """A kernel raised an error; the message says which and where. native.run() tells it from other findings."""
 
 
 class Signature:
@@ -133,8 +137,8 @@ def in_a_thread(function: Callable, context: Callable) -> Any:
 
 
 class Kernel:
-    """Calls a function for the judge. Raises Refused, whose message is a finding, when an answer breaks the
-    contract."""
+    """Calls a function for the judge. Raises Broken, whose message is a finding, when an answer breaks the
+    contract, and Refused when the function raises."""
 
     def __init__(
         self,
@@ -169,7 +173,7 @@ class Kernel:
             if not self.signature.takes(name) and self.untaken.setdefault(name, parameters.get(name)) != parameters.get(
                 name
             ):
-                raise Refused(
+                raise Broken(
                     f"the kernel does not take '{name}', but what was declared lets it vary "
                     f"({self.untaken[name]!r}, {parameters.get(name)!r}): "
                     f"fix it with params={{{name!r}: ...}} or take it as an argument"
@@ -185,9 +189,9 @@ class Kernel:
         arrays = [self._checked(x, output, given, inputs) for x, output in zip(answer, outputs)]
         for name, bytes_before in before.items():
             if np.ascontiguousarray(to_numpy(given[name])).tobytes() != bytes_before:
-                raise Refused(f"input '{name}' was changed by the call; a kernel must leave its inputs as they are")
+                raise Broken(f"input '{name}' was changed by the call; a kernel must leave its inputs as they are")
         for sentence in self.late_writes():
-            raise Refused(sentence)
+            raise Broken(sentence)
         if not self.framework.immutable:
             self.kept.append(
                 [(output["name"], x, array.tobytes()) for x, array, output in zip(answer, arrays, outputs)]
@@ -245,7 +249,7 @@ class Kernel:
                     [given[f"cotangent.{name}"] for name in self.outputs],
                 )
             self._wait(result)
-        except Refused:
+        except Broken:
             raise
         except (Exception, SystemExit) as error:
             frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/attest/_" not in frame.filename]
@@ -278,14 +282,14 @@ class Kernel:
             short = {name.removeprefix("gradient."): name for name in names}
             found = {short.get(key, key): x for key, x in result.items()}
             if set(found) != set(names):
-                raise Refused(f"the kernel returned {', '.join(map(str, result)) or 'nothing'}; {expected}")
+                raise Broken(f"the kernel returned {', '.join(map(str, result)) or 'nothing'}; {expected}")
             return [found[name] for name in names]
         if isinstance(result, (tuple, list)):
             if len(result) != len(names):
-                raise Refused(f"the kernel returned {len(result)} arrays; {expected}")
+                raise Broken(f"the kernel returned {len(result)} arrays; {expected}")
             return list(result)
         if len(names) != 1:
-            raise Refused(f"the kernel returned one {type(result).__name__}; {expected}, as a tuple or dictionary")
+            raise Broken(f"the kernel returned one {type(result).__name__}; {expected}, as a tuple or dictionary")
         return [result]
 
     def _checked(self, x: Any, output: Mapping[str, Any], given, inputs) -> np.ndarray:
@@ -293,19 +297,19 @@ class Kernel:
         name, wanted = output["name"], NUMPY[output["dtype"]]
         array = to_numpy(x)
         if array is None:
-            raise Refused(
+            raise Broken(
                 f"the kernel returned a {type(x).__name__} for '{name}'; expected an array of shape "
                 f"{output['shape']} and dtype {wanted}"
             )
         if array.shape != output["shape"]:
-            raise Refused(f"'{name}' has shape {array.shape}, expected {output['shape']}")
+            raise Broken(f"'{name}' has shape {array.shape}, expected {output['shape']}")
         if wanted.kind == "i" and array.dtype.kind in "iu":
             array = array.astype(wanted)
         if array.dtype != wanted:
-            raise Refused(f"'{name}' has dtype {array.dtype}, expected {wanted}")
+            raise Broken(f"'{name}' has dtype {array.dtype}, expected {wanted}")
         if not self.framework.immutable:
             for other, tensor in given.items():
                 # A gradient may be the cotangent that was passed in: d(x + y)/dx is the cotangent itself.
                 if not other.startswith("cotangent.") and self.framework.shares(x, array, tensor, inputs[other][1]):
-                    raise Refused(f"'{name}' shares memory with input '{other}'; return an array of its own")
+                    raise Broken(f"'{name}' shares memory with input '{other}'; return an array of its own")
         return np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray makes a scalar one-dimensional

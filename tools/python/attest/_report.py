@@ -80,6 +80,10 @@ class Report:
         reach: what the run could have seen, of the reading that was called least: "calls" whose answers were judged, of
             these those from a "second_thread", cases "replayed" later, "unseen_rate" (a failure in a smaller share of
             calls may have stayed unseen), and what "never_varied".
+        refusals: what the kernel raised an error for although its capabilities allow it, {} where it refused nothing:
+            "cases" and "regimes" refused, calls "answered", the first "message" and its "query", and a "condition" that
+            capabilities=... may state; it leaves "left" of the refused calls and excludes "excluded" of the answered
+            ones, mostly 0.
         kernel_seconds: time spent inside the kernel, in seconds.
         rows: one dictionary for the value kernel and one for the gradient kernel, as `attest check --json` writes them.
         table, diagnosis: the text that `attest check` and `attest diagnose` print.
@@ -180,6 +184,10 @@ class Report:
         return list(dict.fromkeys(what for row in self.rows for what in row["restricted"]))
 
     @property
+    def refusals(self) -> dict[str, Any]:
+        return next((row["refusals"] for row in self.rows if row["refusals"]["message"]), {})
+
+    @property
     def reach(self) -> dict[str, Any]:
         return min((row["reach"] for row in self.rows), key=lambda reach: reach["calls"], default={})
 
@@ -214,6 +222,7 @@ class Report:
             "assumed": self.assumed,
             "restricted": self.restricted,
             "reach": self.reach,
+            "refusals": self.refusals,
             "kernel_seconds": self.kernel_seconds,
             "report": self.data,
         }

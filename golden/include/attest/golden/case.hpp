@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,6 +20,11 @@ struct Grid {
   Index entries = 1, heads = 1, groups = 1;
 };
 
+/// How the tensors of a call may lie in memory: each row followed by bytes that are no part of it; behind other bytes
+/// of a buffer; the last axis but one inside of the axis before it (of a matrix, by columns); each tensor in another of
+/// these ways.
+inline constexpr std::array<const char*, 4> kMemories{"padded", "offset", "transposed", "mixed"};
+
 /// Names one evaluation of an equation completely: drawing it again gives the same inputs, bit for bit, everywhere.
 struct Case {
   const Spec* spec = nullptr;
@@ -32,6 +38,7 @@ struct Case {
   std::map<std::string, double> magnitudes{};    // factors of real inputs: 0, or a power of two
   std::map<std::string, std::string> recipes{};  // of inputs that are drawn otherwise than the flag says
   std::optional<Grid> grid{};  // of a batch, whose problems are drawn from seeds that follow from `seed`
+  std::string memory{};        // how the tensors of a call lie, one of kMemories; empty: dense
 };
 
 /// The cases that an equation's golden file holds, in file order.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Causal attention in float32 as a stranger would write it: key tiles with a running maximum, sum and output.
- * With one of the FAULT_ definitions it has that mistake. */
+ * With one of the FAULT_ definitions it has that mistake; with REFUSES it returns an error under a condition. */
 #include <attest/attest_kernel.h>
 #include <math.h>
 #include <stdlib.h>
@@ -45,6 +45,13 @@ static int attention(const attest_call* call) {
   float scale = scale_given->given ? (float)scale_given->real : 1.0f / sqrtf((float)d);
   float sum_v[WIDEST];
   if (width > WIDEST) return 1;
+#ifdef REFUSES /* a condition on d, s, mask ... */
+  const int mask = attest_input(call, "mask") != NULL;
+  if (REFUSES) {
+    strncpy(call->error, "not implemented", call->error_size - 1);
+    return mask ? 5 : 6;
+  }
+#endif
 #if defined(FAULT_scale_missing)
   scale = 1;
 #elif defined(FAULT_scale_over_d)
@@ -67,6 +74,12 @@ static int attention(const attest_call* call) {
   ((volatile float*)o->data)[n * o->strides[0]] = 0;
 #endif
 
+#ifdef FAULT_dense_keys /* reads the keys as if they lay row by row */
+  DLTensor dense = *k;
+  int64_t dense_strides[2] = {d, 1};
+  dense.strides = dense_strides;
+  k = &dense;
+#endif
   for (int64_t i = 0; i < n; ++i) {
     float* out = (float*)o->data + i * o->strides[0];
     const int64_t own = i + (s - n);

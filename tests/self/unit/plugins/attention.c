@@ -51,7 +51,7 @@ static const attest_kernel several[] = {
     KERNEL("wavering", CAPABILITIES, wavering),
     KERNEL("impossible", "d == 3; d == 5", attention),
     KERNEL("causal_only", "causal == true; " CAPABILITIES, attention),
-    KERNEL("tensor_cores", "profile == 'tf32'; " CAPABILITIES, of_11_bits),
+    KERNEL("tensor_cores", "profile == 'tf32'; contiguous; " CAPABILITIES, of_11_bits),
     KERNEL("hopeful", CAPABILITIES, of_11_bits),
     KERNEL("one_thread", CAPABILITIES, one_thread),
     KERNEL("says_one_thread", "any_thread == false; " CAPABILITIES, one_thread),

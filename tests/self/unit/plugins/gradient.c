@@ -19,8 +19,8 @@ static int gate(const attest_call* call, int one_gate) {
   const int64_t sequences = beta->shape[0], heads = beta->shape[1], m = mem->shape[mem->ndim - 1];
   for (int64_t b = 0; b < sequences; ++b)
     for (int64_t h = 0; h < heads; ++h) {
-      const double x = ((const double*)beta->data)[b * heads + (one_gate ? 0 : h)], gate = 1 / (1 + exp(-x)),
-                   rest = 1 / (1 + exp(x));
+      const double x = ((const double*)beta->data)[b * beta->strides[0] + (one_gate ? 0 : h * beta->strides[1])],
+                   gate = 1 / (1 + exp(-x)), rest = 1 / (1 + exp(x));
       const int64_t first = offsets ? ((const int64_t*)offsets->data)[b] : 0,
                     end = offsets ? ((const int64_t*)offsets->data)[b + 1] : mem->shape[2];
       double sum = 0;

@@ -27,6 +27,10 @@ std::vector<std::string> reach(const judge::Row& row);
 /// Of several kernels: the least of it.
 std::vector<std::string> reach(const judge::Report& report);
 
+/// How much a kernel refused with an error, the first message, and the capability that would say so: two lines. Nothing
+/// for one that refused nothing.
+std::vector<std::string> refusals(const judge::Row& row);
+
 /// " (restricted: mask and bias never given)": what a PASS leaves out; of several kernels how many leave something out.
 std::string restricted(const judge::Report& report);
 

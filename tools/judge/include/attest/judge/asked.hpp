@@ -38,6 +38,9 @@ public:
 
   Reach reach() const;
 
+  /// What was refused of the cases that were asked first, and the capability that would say so.
+  Refusals refusals() const;
+
 private:
   struct FirstAnswer {
     std::uint64_t bits = 0;
@@ -48,6 +51,7 @@ private:
   std::size_t calls() const;
   void count(std::size_t calls_before, std::size_t second_thread_before);
   void note(const Batch& batch, const golden::Case& name);
+  void note_situation(const Batch& batch, const golden::Case& name, const Answers& answers);
   /// Puts in front of messages when the case was right and when not, and compares the bits.
   void compare(const std::string& query, std::size_t calls_before, Answers& answers);
 
@@ -60,6 +64,8 @@ private:
   std::map<std::string, FirstAnswer> answers_;           // by query
   std::vector<golden::Case> grids_;
   std::vector<Finding> changed_;
+  std::vector<Situation> refused_, answered_;
+  Refusals refusals_;
 };
 
 }  // namespace attest::judge

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,8 +16,35 @@
 
 namespace attest::judge {
 
+/// Name in conditions for tensors whose rows follow each other in memory.
+inline constexpr const char* kContiguous = "contiguous";
+
 /// Names in conditions for the extents of a batch; 1 in a call with one problem.
 inline constexpr std::array<const char*, 3> kGridNames{"batch", "heads", "groups"};
+
+/// A call, as far as conditions can be about it.
+struct Situation {
+  Sizes sizes;
+  Parameters parameters;
+  std::vector<std::string> given;  // optional inputs
+  golden::Grid grid{};
+  bool contiguous = true;                    // whether every tensor is
+  std::map<std::string, bool> properties{};  // of integer inputs, "sorted(x)"; one that is not here is taken to hold
+};
+
+/// Properties of the integer inputs of a batch. consecutive: each value is one more than the one before; sorted: none
+/// is smaller; shared: all problems have the same, as far as the shorter ones go.
+std::map<std::string, bool> properties_of(const Spec& spec, const std::vector<Problem>& batch);
+
+/// The names in a condition, also those that properties are of.
+std::vector<std::string> names_in(const Expression& condition);
+
+/// The value of a name or property in a condition on that call; nothing where it has none. A parameter that is left at
+/// a default which depends on sizes has the value of that.
+std::optional<Value> value_in(const Spec& spec, const Situation& situation, std::string_view name);
+
+/// Whether a condition of capabilities holds for a call; false where it has no value there.
+bool holds_in(const Expression& condition, const Spec& spec, const Situation& situation);
 
 /// Conditions under which a kernel can be called, over sizes, parameters and the extents of a batch, and a few words
 /// about the call.
@@ -27,18 +56,16 @@ public:
 
   /// The conditions over sizes, parameters, optional inputs and `batch`, `heads`, `groups`.
   const std::vector<Expression>& conditions() const { return conditions_; }
-  /// "scale == default": whether the parameter is left at what the equation says.
-  bool at_default(const std::string& parameter) const;
 
   /// Whether the kernel can be called with those sizes, parameters and optional inputs, for a batch of that many
   /// problems.
   bool allow(const Spec& spec, const Sizes& sizes, const Parameters& parameters,
              const std::vector<std::string>& given = {}, const golden::Grid& grid = {}) const;
+  bool allow(const Spec& spec, const Situation& situation) const;
 
-  /// The first condition that such a call does not meet, as it is written; empty where it meets all. Those on optional
+  /// The first condition that a call does not meet, as it is written; empty where it meets all. Those on optional
   /// inputs are among them.
-  std::string unmet(const Spec& spec, const Sizes& sizes, const Parameters& parameters,
-                    const std::vector<std::string>& given = {}) const;
+  std::string unmet(const Spec& spec, const Situation& situation) const;
   /// Whether the kernel says that it does without what these cases are about: an optional input that it is never given,
   /// or a parameter that it leaves at its default.
   bool leave_out(const Spec& spec, const Parameters& parameters, const std::vector<std::string>& given) const;
@@ -63,8 +90,7 @@ public:
 
 private:
   std::vector<Expression> conditions_;
-  std::vector<std::string> missing_;     // optional inputs and outputs
-  std::vector<std::string> at_default_;  // "scale == default": parameters that are left at what the equation says
+  std::vector<std::string> missing_;  // optional inputs and outputs
   std::size_t alignment_ = 0;
   bool deterministic_ = true;
   bool any_thread_ = true;

@@ -21,6 +21,7 @@ struct Answers {
   Status status = Status::pass;
   std::string message;          // why the status is not pass
   std::vector<Answer> answers;  // those that differ, in the order of the calls
+  bool refused = false;         // the kernel returned an error in the first call
 };
 
 /// Where outputs come from: calls of a kernel, or files.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,17 +48,26 @@ struct Uncovered {
   bool proven = false;  // no values of those levels keep the rules over these axes alone
 };
 
+/// Settings that differ along some of these axes have different shapes, and there may be at most so many.
+struct ShapeLimit {
+  std::vector<std::size_t> axes;
+  std::size_t most;
+};
+
 struct Covering {
   std::vector<Setting> settings;
   std::size_t combinations = 0;  // of any `strength` axes
   std::vector<Uncovered> uncovered;
+  std::vector<Combination> left_out;  // those that no setting of the allowed shapes has
 
-  std::size_t covered() const { return combinations - uncovered.size(); }
+  std::size_t covered() const { return combinations - uncovered.size() - left_out.size(); }
 };
 
 /// Settings that cover every combination of `strength` axes (at least 1) that the rules allow. A combination for which
-/// a number of attempts found no setting is uncovered. The same arguments give the same settings.
-Covering cover(const std::vector<Axis>& axes, const std::vector<Rule>& rules, int strength, std::uint64_t seed);
+/// a number of attempts found no setting is uncovered. Where shapes are limited, the first ones that are found serve
+/// for all other combinations. The same arguments give the same settings.
+Covering cover(const std::vector<Axis>& axes, const std::vector<Rule>& rules, int strength, std::uint64_t seed,
+               const std::optional<ShapeLimit>& shapes = {});
 
 /// Every combination of `strength` axes.
 std::vector<Combination> combinations_of(const std::vector<Axis>& axes, int strength);

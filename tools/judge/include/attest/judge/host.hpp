@@ -65,12 +65,14 @@ struct CallOptions {
       0xff;  // every byte of outputs, workspace and slack before the call (0xff.. is NaN in all float types)
   std::chrono::milliseconds time_limit{20000};
   bool second_thread = false;  // called from another thread than those without, one that is new each time
+  std::string memory{};        // how inputs lie, as in golden::Case
 };
 
-/// Result of one call. There are outputs only when it finished; `unavailable` is no fault of the kernel: it has no
-/// device here.
+/// Result of one call. There are outputs only when it finished. `refused`: the kernel returned an error, or threw;
+/// `kernel_error`: what it asked for or handed back is none that a kernel may. `unavailable` is no fault of the kernel:
+/// it has no device here.
 struct Response {
-  enum class End { finished, kernel_error, crashed, hung, unavailable };
+  enum class End { finished, refused, kernel_error, crashed, hung, unavailable };
   End end = End::finished;
   std::string message;  // what happened, naming the tensor and element where known
   std::vector<std::vector<std::byte>>

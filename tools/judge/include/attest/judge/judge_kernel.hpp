@@ -23,8 +23,8 @@ Row row_of(const Kernel& kernel, const golden::Profile& profile);
 Row judge_selection(const Kernel& kernel, const golden::Profile& profile, Selection selection, const Source& source,
                     Bank& bank, const CheckOptions& options, double tests);
 
-/// Judges one kernel of a candidate by the selected cases and, where nothing failed, in every regime, then by laws and
-/// properties.
+/// Judges one kernel of a candidate by the selected cases and, where nothing failed but what was refused, in every
+/// regime; then, where nothing was refused either, by laws and properties.
 Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, Selection selection,
                  Bank& bank, Known& known, const CheckOptions& options, double tests);
 

@@ -19,14 +19,16 @@ namespace attest::judge {
 
 /// The axes of a kernel, from its equation's spec and what it can do: a class of each size (1, a few, one below, at and
 /// above the lengths of tiles, several tiles), which of two token sizes is larger, the values of every parameter,
-/// optional inputs given or not, states of zeros, what masks hide, the magnitude of the inputs; where the layout has
-/// them entries of a batch, heads, and heads that share a group. At real sizes: thousands of tokens, the widths that
-/// are shipped, and values with one number a column, which show the weight of single tokens.
+/// optional inputs given or not, states of zeros, what masks hide, the magnitude of the inputs, how they lie in memory;
+/// where the layout has them entries of a batch, heads, and heads that share a group. At real sizes: thousands of
+/// tokens, the widths that are shipped, and values with one number a column, which show the weight of single tokens.
 class Regimes {
 public:
-  /// `strength` axes at a time are brought together; 0: there are no settings. Throws SpecError where the kernel can do
-  /// no such size, or each of its calls is too large.
-  Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength, std::uint64_t seed);
+  /// `strength` axes at a time are brought together, in calls of at most `shapes` different sizes and extents of the
+  /// batch; 0: there are no settings. Throws SpecError where the kernel can do no such size, or each of its calls is
+  /// too large.
+  Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength, std::uint64_t seed,
+          std::optional<int> shapes = {});
 
   Regimes(const Regimes&) = delete;  // its rules refer to it
   Regimes& operator=(const Regimes&) = delete;
@@ -42,18 +44,26 @@ public:
   /// "n = 1 and causal = true".
   std::string text_of(const Combination& combination) const;
 
-  /// What all settings at `failed` have in common and no other of `judged` has, both numbers of settings: a sentence
-  /// without verb ("s >= 128 and heads in {8, 32}"). Empty where nothing is.
-  std::string condition_of(const std::vector<std::size_t>& judged, const std::vector<std::size_t>& failed) const;
+  /// What settings have in common, as a sentence without verb ("s >= 128 and heads in {8, 32}"), and how many others
+  /// have it too. Empty where nothing is known.
+  struct Common {
+    std::string text;
+    int others = 0;
+  };
+
+  /// What all settings at `failed` have in common and no other of `judged` has, both numbers of settings; where there
+  /// is no such thing, what few others have.
+  Common condition_of(const std::vector<std::size_t>& judged, const std::vector<std::size_t>& failed) const;
 
 private:
-  enum class Kind { size, parameter, input, order, draw, magnitude, values, entries, heads, sharing };
+  enum class Kind { size, parameter, input, order, draw, magnitude, values, memory, entries, heads, sharing };
 
   /// What an axis stands for; values are sizes, or numbers of what follows.
   struct Meaning {
     Kind kind;
     std::vector<std::optional<ParameterSetting>> settings{};  // of a parameter; nothing: left at its default
     std::vector<std::string> flags{};                         // of draws
+    std::vector<std::map<std::string, bool>> properties{};    // of the integer inputs that each flag draws
   };
 
   /// What a call has to do; what is not set yet counts as the least.
@@ -71,7 +81,7 @@ private:
   double work(const Setting& setting) const;
   /// Of all inputs that are given and all outputs of the batch, as far as the setting is set.
   double bytes_of(const Setting& setting) const;
-  /// Value of a size, a parameter or an extent of the batch in a condition.
+  /// Value of a size, a parameter, a property or an extent of the batch in a condition.
   std::optional<Value> variable(const Setting& setting, std::string_view name) const;
   void set_magnitude(golden::Case& c, std::int64_t magnitude) const;
 
@@ -89,7 +99,7 @@ private:
 class KnownRegimes {
 public:
   std::shared_ptr<const Regimes> of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes,
-                                    int strength, std::uint64_t seed);
+                                    int strength, std::uint64_t seed, std::optional<int> shapes);
 
 private:
   std::map<std::string, std::shared_ptr<const Regimes>> known_;

@@ -27,9 +27,13 @@ struct Finding {
   Status status = Status::pass;
   std::string query;    // reproduces it
   std::string message;  // why it did not pass; empty when it passed
-  std::string tier;     // that found it: "T0" contract, "T1" exact, "T2" bound, "T3" statistics, "law", "vacuity"
-  std::string group;    // key in Row::groups
+  /// That found it: "T0" contract, "T1" exact, "T2" bound, "T3" statistics, "law", "vacuity", "refusal".
+  std::string tier;
+  std::string group;  // key in Row::groups
 };
+
+/// Tier of a finding about a call that was refused.
+inline constexpr const char* kRefusal = "refusal";
 
 /// Counts of one group of judgements: the cases of one flag, "regimes", "laws", "statistics", "contract".
 struct Group {
@@ -62,7 +66,17 @@ struct RegimeCounts {
   std::size_t visited = 0, possible = 0;                     // combinations
   std::map<std::string, std::vector<std::string>> excluded;  // combinations, by the condition that excludes them
   std::vector<std::string> not_visited;                      // the first of the combinations that are possible
-  std::string fails_when;  // what the settings that failed have in common, and they alone
+  std::size_t left_out = 0;                                  // of the possible ones, by the limit on shapes
+  std::string fails_when;                                    // what the settings that failed have in common
+  int passes_when = 0;                                       // settings that have it, too, and passed
+};
+
+/// Calls that a kernel refused, returning an error or throwing, although its capabilities allow them.
+struct Refusals {
+  int cases = 0, regimes = 0, answered = 0;
+  std::string message, query;  // of the first
+  std::string condition;       // a capability that says so; empty where none was found
+  int left = 0, excluded = 0;  // refused calls that the condition allows, answered ones that it excludes
 };
 
 /// Errors of all elements that were compared.
@@ -87,6 +101,7 @@ struct Row {
   LawCounts laws;
   RegimeCounts regimes;
   RegimeCounts real;  // at real sizes
+  Refusals refusals;
   Errors errors;
   EarlyEnd early_end;
   std::map<std::string, Group> groups;
@@ -97,6 +112,12 @@ struct Row {
   Diagnosis diagnosis;             // of what failed
   Reach reach;                     // what the run could have seen
   Status status = Status::pass;
+
+  /// Whether everything was run that the options ask for, but for the time and the shapes that they allow.
+  bool is_whole() const { return early_end.by.empty() && regimes.left_out + real.left_out == 0; }
+
+  /// Whether nothing worse was found than calls that were refused.
+  bool only_refusals() const;
 
   /// Sets the status: the worst of the failures, crashed before fail before invalid.
   void conclude();
