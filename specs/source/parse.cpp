@@ -151,7 +151,7 @@ TensorDeclaration tensor(Table& at, const Spec& spec) {
 }
 
 TensorDeclaration input(Table at, const Spec& spec) {
-  at.only({"name", "meaning", "shape", "type", "per", "state", "optional", "role", "draw"});
+  at.only({"name", "meaning", "shape", "type", "per", "state", "optional", "role", "draw", "draws"});
   TensorDeclaration input = tensor(at, spec);
   switch (input.element) {
     case Element::real: input.role = role_of(at, {{"bias", Role::bias}}, spec.inputs); break;
@@ -161,6 +161,7 @@ TensorDeclaration input(Table at, const Spec& spec) {
   input.draw = at.string("draw", input.element == Element::real ? "normal" : "");
   if (input.draw.empty()) at.fail(fmt::format("input '{}' needs a 'draw' recipe", input.name));
   for (auto& other : at.tables("draws")) {
+    other.only({"when", "draw"});
     input.draws.push_back({other.string("when"), other.string("draw")});
     expression(other, input.draws.back().when);
     other.finish();

@@ -44,7 +44,7 @@ void unmet_conditions(std::istream& question, std::ostream& answer) {
   json unmet = json::array();
   for (const auto& capabilities : asked.at("capabilities").get<std::vector<std::string>>()) {
     // Throws where they cannot be read.
-    const std::string first = judge::Capabilities(spec, capabilities).unmet(spec, sizes, parameters);
+    const std::string first = judge::Capabilities(spec, capabilities).unmet(spec, {sizes, parameters, {}});
     unmet.push_back(first.empty() ? json() : json(first));
   }
   answer << unmet.dump() << '\n';

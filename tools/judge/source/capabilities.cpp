@@ -269,8 +269,7 @@ bool Capabilities::leave_out(const Spec& spec, const Parameters& parameters,
   };
   return std::any_of(parameters.begin(), parameters.end(), [&](const auto& parameter) {
     const auto& [name, value] = parameter;
-    return spec.parameter(name)->fallback != value && excluded(name, {{}, {{name, value}}, {}}) &&
-           !excluded(name, {});
+    return spec.parameter(name)->fallback != value && excluded(name, {{}, {{name, value}}, {}}) && !excluded(name, {});
   });
 }
 

@@ -96,8 +96,9 @@ static int attend_multiples(const attest_call* call) {
 }
 static int attend_one_offset(const attest_call* call) { return attend(call, ONE_OFFSET); }
 
-#define CHUNK(form, run) \
-  {"linear.causal_chunked", form, "value", {kDLFloat, 64, 1}, kDLCPU, "thd", "features == 'given'; contiguous", NULL, run}
+#define CHUNK(form, run)                                                               \
+  {"linear.causal_chunked",           form, "value", {kDLFloat, 64, 1}, kDLCPU, "thd", \
+   "features == 'given'; contiguous", NULL, run}
 #define ATTENTION(form, capabilities, run)                               \
   {EQUATION,                                                             \
    form,                                                                 \
