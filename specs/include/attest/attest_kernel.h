@@ -107,6 +107,9 @@ typedef struct attest_kernel {
    *     align == 64              bytes that every tensor's data is a multiple of
    *     mask == false            an optional tensor that the kernel cannot be given, or does not write
    *     scale == default         a parameter that it leaves at the default of the equation's page
+   *     contiguous               it needs dense tensors: rows that follow one another, without a stride
+   *     consecutive(positions)   an input of integers, each one more than the one before; also sorted(positions),
+   *                          shared(positions): the same for every entry of the batch
    *     deterministic == false   two equal calls may give different answers
    *     any_thread == false      one thread calls it, always the same
    *     hidden_nan == true       elements that a mask hides, or rows of pages that are not used, may hold NaN
