@@ -63,11 +63,12 @@ def test_golden_case_against_a_kernel_of_our_own():
     for case in attest.golden("attention.scaled_dot_product"):
         if case.parameters["empty_row"] != "zero":
             continue
-        names = ("q", "k", "v", "mask", "bias")
+        names = ("q", "k", "v", "mask", "bias", "sink")
         inputs = {name: case.inputs[name] for name in names if name in case.inputs}
         if "mask" in inputs:
             inputs["mask"] = inputs["mask"] != 0
-        got = attention(**inputs, scale=case.parameters["scale"], causal=case.parameters["causal"])
+        taken = ("scale", "causal", "softcap", "window_left", "window_right")
+        got = attention(**inputs, **{name: case.parameters[name] for name in taken})
         truth = case.outputs["o"]
         assert (np.abs((got - truth.hi) - truth.lo) <= truth.allowance("f64")).all(), case.query
         checked += got.size

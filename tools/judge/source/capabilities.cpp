@@ -32,7 +32,7 @@ std::set<std::string> variables_of(const Expression& expression) {
 
 constexpr std::string_view kDefault = "default";
 
-/// What the default of a parameter depends on.
+/// The value of a default that depends on sizes; nothing where its text is a formula for readers alone.
 std::optional<Value> default_in(const ParameterDeclaration& parameter, const Spec& spec, const Sizes& sizes) try {
   return Expression::parse(parameter.fallback_text).evaluate([&](std::string_view name) {
     return lookup(spec, sizes, {}, name);
@@ -125,6 +125,12 @@ std::string profile_in(const Spec& spec, const Expression& condition) {
 }
 
 }  // namespace
+
+std::vector<std::string> names_in_default(const ParameterDeclaration& parameter) try {
+  return Expression::parse(parameter.fallback_text).variables();
+} catch (const std::invalid_argument&) {
+  return {};
+}
 
 std::map<std::string, bool> properties_of(const Spec& spec, const std::vector<Problem>& batch) {
   std::map<std::string, bool> properties;

@@ -139,6 +139,12 @@ InputTensor encoded(const std::string& name, DType dtype, std::vector<Index> sha
   return tensor;
 }
 
+InputTensor table(const std::string& name, std::vector<Index> shape, const std::vector<double>& entries) {
+  InputTensor tensor = encoded(name, DType::i64, std::move(shape), entries);
+  tensor.is_table = true;
+  return tensor;
+}
+
 InputTensor input_tensor(const std::string& name, const TensorDeclaration& declared, const Kernel& kernel,
                          const Batch& batch, const golden::Profile& profile,
                          const std::function<const Array&(std::size_t)>& of) {
@@ -244,21 +250,20 @@ Request assemble(const Batch& batch, const Kernel& kernel, const golden::Profile
   if (kernel.packed())
     for (const auto& size : kernel.token_sizes()) {
       const auto offsets = offsets_of(size, batch);
-      request.inputs.push_back(
-          encoded("offsets." + size, DType::i64, {batch.batch + 1}, {offsets.begin(), offsets.end()}));
+      request.inputs.push_back(table("offsets." + size, {batch.batch + 1}, {offsets.begin(), offsets.end()}));
     }
   if (kernel.paged())
     for (const auto& size : kernel.paged_sizes()) {
       const Pages pages = pages_of(size, kernel, batch);
       std::size_t widest = 1;
       for (const auto& sequence : pages.of) widest = std::max(widest, sequence.size());
-      std::vector<double> table(pages.of.size() * widest), lengths;
+      std::vector<double> entries(pages.of.size() * widest), lengths;
       for (std::size_t b = 0; b < pages.of.size(); ++b) {
-        std::copy(pages.of[b].begin(), pages.of[b].end(), table.begin() + static_cast<std::ptrdiff_t>(b * widest));
+        std::copy(pages.of[b].begin(), pages.of[b].end(), entries.begin() + static_cast<std::ptrdiff_t>(b * widest));
         lengths.push_back(static_cast<double>(sizes_of(batch, static_cast<Index>(b)).at(size)));
       }
-      request.inputs.push_back(encoded("pages." + size, DType::i64, {batch.batch, static_cast<Index>(widest)}, table));
-      request.inputs.push_back(encoded("lengths." + size, DType::i64, {batch.batch}, lengths));
+      request.inputs.push_back(table("pages." + size, {batch.batch, static_cast<Index>(widest)}, entries));
+      request.inputs.push_back(table("lengths." + size, {batch.batch}, lengths));
     }
   for (const auto& [name, declared] : results_of(kernel, first))
     request.outputs.push_back({name, dtype_of(*declared, profile), shape_in_call(*declared, kernel, batch)});

@@ -28,6 +28,7 @@ bool is_contiguous(std::string_view memory) { return memory.empty() || memory ==
 
 View laid_out(const InputTensor& tensor, std::string_view memory, std::size_t number, std::size_t alignment) {
   constexpr std::string_view kInTurn[] = {"padded", "transposed", "", "offset"};
+  if (tensor.is_table) memory = "";
   if (memory == "mixed") memory = kInTurn[number % std::size(kInTurn)];
   const std::size_t width = size_of(tensor.dtype), rank = tensor.shape.size();
   std::vector<Index> lies = tensor.shape;  // extents in memory, outermost first

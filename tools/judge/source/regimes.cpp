@@ -407,7 +407,7 @@ struct Regimes::Maker {
       if (name == kGridNames[2] && !axis_of(name)) add_axis(name_of_heads()), add_axis(kSharing);
       if (const auto* input = spec.input(name); input && input->element == Element::integer) add_axis(kDraw);
       if (const auto* parameter = spec.parameter(name); parameter && !parameter->fallback)
-        for (const auto& size : Expression::parse(parameter->fallback_text).variables()) add_axis(size);
+        for (const auto& other : names_in_default(*parameter)) add_axis(other);
     }
     const auto holds = [&r = regimes, condition](const Setting& setting) {
       try {

@@ -69,9 +69,16 @@ static int attend(const attest_call* call, enum mistake mistake) {
   return 0;
 }
 
-#define KERNEL(form, mistake, more)                                                                                 \
-  {EQUATION, form,   "value", {kDLFloat, 32, 1}, kDLCPU, "pkv", "mask == false; bias == false; " CAPABILITIES more, \
-   NULL,     mistake}
+#define KERNEL(form, mistake, more)                              \
+  {EQUATION,                                                     \
+   form,                                                         \
+   "value",                                                      \
+   {kDLFloat, 32, 1},                                            \
+   kDLCPU,                                                       \
+   "pkv",                                                        \
+   "mask == false; bias == false; not sink; " CAPABILITIES more, \
+   NULL,                                                         \
+   mistake}
 #define MISTAKE(name, mistake) \
   static int name(const attest_call* call) { return attend(call, mistake); }
 MISTAKE(right, RIGHT)

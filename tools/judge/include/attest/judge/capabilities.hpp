@@ -39,6 +39,9 @@ std::map<std::string, bool> properties_of(const Spec& spec, const std::vector<Pr
 /// The names in a condition, also those that properties are of.
 std::vector<std::string> names_in(const Expression& condition);
 
+/// The sizes and parameters that a default depends on; none where its text is a formula for readers alone.
+std::vector<std::string> names_in_default(const ParameterDeclaration& parameter);
+
 /// The value of a name or property in a condition on that call; nothing where it has none. A parameter that is left at
 /// a default which depends on sizes has the value of that.
 std::optional<Value> value_in(const Spec& spec, const Situation& situation, std::string_view name);

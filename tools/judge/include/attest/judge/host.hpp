@@ -34,6 +34,7 @@ struct TensorSpec {
 
 struct InputTensor : TensorSpec {
   std::vector<std::byte> bytes;  // row-major, size_of(dtype) per element
+  bool is_table = false;         // of a layout, not of the equation: offsets, pages, lengths; always dense
 };
 
 struct ParameterValue {
