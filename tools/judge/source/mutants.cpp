@@ -112,13 +112,14 @@ MutantsReport::Conditions off_under_conditions(const Spec& spec, const golden::P
   const Kernel kernel{0, {spec.id, "", "value", profile.storage, "cpu", "bhnd", ""}, &spec, Capabilities(spec, "")};
   const Regimes regimes(kernel, profile, SizesJudged::small, strength, 1);
   const auto& settings = regimes.covering().settings;
-  std::vector<bool> shows(settings.size());
+  std::vector<golden::Case> cases;
+  for (std::size_t s = 0; s < settings.size(); ++s) cases.push_back(regimes.case_of(settings[s], 1 + s));
   TrueValues values;
-  for (std::size_t s = 0; s < settings.size(); ++s) {
-    const golden::Case c = regimes.case_of(settings[s], 1 + s);
-    values.prepare({c}, kernel, profile);
+  values.prepare(cases, kernel, profile);
+  std::vector<bool> shows;
+  for (const auto& c : cases) {
     const auto truth = values.of(c, kernel, profile);
-    shows[s] = truth && shows_what_is_off(*truth, spec, profile);
+    shows.push_back(truth && shows_what_is_off(*truth, spec, profile));
   }
   for (int together = 1; together <= strength; ++together)
     for (const auto& combination : combinations_of(regimes.axes(), together)) {
