@@ -20,6 +20,7 @@
 #include "attest/reference/evaluate.hpp"
 #include "attest/reference/tape.hpp"
 #include "attest/reference/witness.hpp"
+#include "each_equation.hpp"
 
 namespace attest {
 namespace {
@@ -164,16 +165,7 @@ TEST_P(EveryForm, RowsAndBulkOperationsChangeNoBit) {
   EXPECT_GT(compared, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, EveryForm, testing::ValuesIn([] {
-                           std::vector<std::string> ids;
-                           for (const auto& [id, _] : specs()) ids.push_back(id);
-                           return ids;
-                         }()),
-                         [](const auto& instance) {
-                           std::string name = instance.param;
-                           std::replace(name.begin(), name.end(), '.', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Specs, EveryForm, testing::ValuesIn(equation_ids()), name_of_equation);
 
 TEST(Scope, LeavesTheThreadAsItWasWhateverIsThrown) {
   Evaluation* const before = Evaluation::current;

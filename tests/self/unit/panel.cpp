@@ -17,6 +17,7 @@
 #include "attest/judge/faults.hpp"
 #include "attest/judge/select.hpp"
 #include "attest/judge/verdict.hpp"
+#include "each_equation.hpp"
 
 namespace attest::judge {
 namespace {
@@ -544,16 +545,7 @@ TEST_P(EveryWay, IsAccepted) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Panel, EveryWay, testing::ValuesIn([] {
-                           std::vector<std::string> ids;
-                           for (const auto& [id, _] : specs()) ids.push_back(id);
-                           return ids;
-                         }()),
-                         [](const auto& instance) {
-                           std::string name = instance.param;
-                           std::replace(name.begin(), name.end(), '.', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Panel, EveryWay, testing::ValuesIn(equation_ids()), name_of_equation);
 
 }  // namespace
 }  // namespace attest::judge
