@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -37,6 +38,11 @@ std::string joined(const std::vector<std::string>& restricted) {
 
 }  // namespace
 
+const char* combinations_of(int strength) {
+  constexpr std::array names{"single", "pairs", "triples", "quadruples"};
+  return names[static_cast<std::size_t>(strength - 1)];
+}
+
 std::vector<std::string> reach(const judge::Row& row) {
   if (!passes(row)) return {};
   const judge::Reach& reach = row.reach;
@@ -49,6 +55,9 @@ std::vector<std::string> reach(const judge::Row& row) {
     faults += fmt::format("{}never varied: {}", faults.empty() ? "" : "; ", fmt::join(reach.never_varied, ", "));
   std::vector<std::string> lines{fmt::format("{} calls judged{}: {}", reach.calls, threads, would_show(reach))};
   if (!faults.empty()) lines.push_back(faults);
+  if (row.regimes.unseen > 0)
+    lines.push_back(fmt::format("{} of {} {} were visited only where results that are 1 % off would pass",
+                                row.regimes.unseen, row.regimes.visited, combinations_of(row.regimes.strength)));
   return lines;
 }
 
@@ -67,6 +76,10 @@ std::vector<std::string> reach(const judge::Report& report) {
   std::vector<std::string> lines{
       fmt::format("{} or more calls of each kernel judged: {}", (*fewest)->reach.calls, would_show((*fewest)->reach))};
   if (one_thread > 0) lines.push_back(fmt::format("{} kernels were called from one thread only", one_thread));
+  const auto unseen = std::count_if(rows.begin(), rows.end(), [](const auto* row) { return row->regimes.unseen > 0; });
+  if (unseen > 0)
+    lines.push_back(fmt::format("of {} kernels some {} were visited only where results that are 1 % off would pass",
+                                unseen, combinations_of(rows[0]->regimes.strength)));
   if (faults > 0) lines.push_back(fmt::format("of {} kernels some known faults would not show", faults));
   return lines;
 }

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <iterator>
 #include <map>
@@ -65,12 +64,6 @@ std::string coloured(judge::Status status, bool colour) {
   const bool good = status == judge::Status::pass;
   return colour ? fmt::format("\x1b[{}m{}\x1b[0m", good ? "32" : "31;1", judge::name(status))
                 : std::string(judge::name(status));
-}
-
-/// What regimes bring together.
-const char* combinations_of(int strength) {
-  constexpr std::array names{"single", "pairs", "triples", "quadruples"};
-  return names[static_cast<std::size_t>(strength - 1)];
 }
 
 /// The title of their column; empty where nothing was judged in regimes.
@@ -198,7 +191,7 @@ std::string left_out(const std::map<std::string, int>& reasons) {
 std::string exclusions(const judge::Report& report) {
   Text text;
   const auto add = [&](const judge::Row& row, const judge::RegimeCounts& counts, const char* where) {
-    if (counts.excluded.empty()) return;
+    if (counts.excluded.empty() && counts.unseen == 0) return;
     const std::size_t all = counts.possible + excluded(counts);
     text.add("\n{} ({}): {} of {} {} can be visited{}\n", title(row, report), row.kernel.profile, counts.possible, all,
              combinations_of(counts.strength), where);
@@ -206,6 +199,9 @@ std::string exclusions(const judge::Report& report) {
       text.add("    {} excluded: {}\n", combinations.size(), why);
       text.add_wrapped(fmt::format("{}", fmt::join(combinations, "; ")));
     }
+    if (counts.unseen == 0) return;
+    text.add("    {} visited only where results that are 1 % off would pass, the first of them:\n", counts.unseen);
+    text.add_wrapped(fmt::format("{}", fmt::join(counts.shown_nowhere, "; ")));
   };
   for (const auto& row : report.rows) {
     add(row, row.regimes, "");
@@ -224,9 +220,10 @@ std::string table(const judge::Report& report, bool colour) {
     for (const auto& note : row.notes) text.add("Note on {} ({}): {}\n", row.kernel.equation, row.kernel.profile, note);
   for (const auto& row : report.rows)
     if (row.real.judged > 0)
-      text.add("{} ({}) at real sizes: {} of {} calls are right, {} of {} {}\n", title(row, report), row.kernel.profile,
-               row.real.passed, row.real.judged, row.real.visited, row.real.possible,
-               combinations_of(row.real.strength));
+      text.add("{} ({}) at real sizes: {} of {} calls are right, {} of {} {}, {}\n", title(row, report),
+               row.kernel.profile, row.real.passed, row.real.judged, row.real.visited, row.real.possible,
+               combinations_of(row.real.strength),
+               row.real.whole > 0 ? fmt::format("{} outputs seen whole", row.real.whole) : "some rows of each");
   for (const auto& row : report.rows)
     if (!row.early_end.by.empty())
       text.add("{}: ended by {} before {} cases, regimes and laws were run{}\n", row.kernel.equation, row.early_end.by,

@@ -51,10 +51,28 @@ private:
   std::vector<KernelInfo> kernels_;
 };
 
+using Spoil = std::function<void(Response&)>;
+
+/// Changes what a kernel gave.
+class Spoiling : public LongAlone {
+public:
+  Spoiling(Candidate& right, Change change, Spoil spoil)
+      : LongAlone(right, std::move(change)), spoil_(std::move(spoil)) {}
+
+  Response call(std::size_t kernel, const Request& request, const CallOptions& options) override {
+    Response response = LongAlone::call(kernel, request, options);
+    if (spoil_) spoil_(response);
+    return response;
+  }
+
+private:
+  Spoil spoil_;
+};
+
 /// The verdict on one case, as it is without a mistake or with one.
-Status judged(const std::string& query, LongAlone::Change change = nullptr) {
+Status judged(const std::string& query, LongAlone::Change change = nullptr, Spoil spoil = nullptr) {
   Candidate right("openmp");
-  Candidate candidate("long", std::make_unique<LongAlone>(right, std::move(change)));
+  Candidate candidate("long", std::make_unique<Spoiling>(right, std::move(change), std::move(spoil)));
   return reproduce(candidate, "attest:attention.scaled_dot_product:f32;n=4096;s=4096;d=16;m=16;" + query,
                    CheckOptions())
       .status();
@@ -118,6 +136,18 @@ TEST(RealSizes, TheMaskOfTheFirstEntryForAllIsSeen) {
                                      tensor.bytes.begin() + static_cast<std::ptrdiff_t>(tensor.bytes.size() / 2));
                    }),
             Status::fail);
+}
+
+/// Rows of one tile in the middle, of which no true values are computed: our own kernel sees them.
+TEST(RealSizes, ATileThatIsSlightlyOffIsSeenWhereverItLies) {
+  for (const std::size_t row : {100u, 2600u}) {
+    const auto spoil = [&](Response& response) {
+      auto* o = reinterpret_cast<float*>(response.outputs[0].data());
+      for (std::size_t i = row * 16; i < (row + 16) * 16; ++i) o[i] *= 1.01f;
+    };
+    EXPECT_EQ(judged("flag=random;exact=f32;seed=1;grid=1x1x1", nullptr, spoil), Status::fail);
+    EXPECT_EQ(judged("flag=random;exact=f32;causal=true;seed=1;grid=1x1x1", nullptr, spoil), Status::fail);
+  }
 }
 
 TEST(ScaledCost, IsThatOfTheProblemItself) {

@@ -79,6 +79,31 @@ TEST(Covering, ShapesAreLimitedAndWhatTheyLeaveOutIsCounted) {
   EXPECT_TRUE(cover(axes, {}, 2, 1, ShapeLimit{{0, 1, 2}, 1000}).left_out.empty());
 }
 
+TEST(Covering, WhatShowsNothingIsVisitedAgainAtPlainLevels) {
+  const auto axes = axes_of(5, 3);
+  const Rule rule{
+      "0 and 1 are not both 1", {0, 1}, [](const Setting& s) { return s.level[0] != 1 || s.level[1] != 1; }};
+  const auto covering = cover(axes, {rule}, 2, 1);
+  std::vector<bool> shows;  // only where the first axis is 0
+  for (const auto& setting : covering.settings) shows.push_back(setting.level[0] == 0);
+  const auto open = unseen(axes, 2, covering.settings, shows);
+  EXPECT_GT(open.size(), 10u);
+  for (const auto& combination : open)
+    for (std::size_t s = 0; s < shows.size(); ++s) EXPECT_FALSE(shows[s] && has(covering.settings[s], combination));
+  auto settings = covering.settings;
+  for (const auto& setting : cover_plainly(axes, {rule}, open, {0, -1, -1, -1, -1}, 1)) {
+    EXPECT_TRUE(rule.holds(setting));
+    settings.push_back(setting);
+    shows.push_back(setting.level[0] == 0);
+  }
+  // What is left has another level of that axis.
+  for (const auto& combination : unseen(axes, 2, settings, shows)) {
+    EXPECT_EQ(combination.axes[0], 0u);
+    EXPECT_NE(combination.levels[0], 0);
+  }
+  EXPECT_TRUE(cover_plainly(axes, {rule}, {}, {0, -1, -1, -1, -1}, 1).empty());
+}
+
 TEST(Memory, AViewHoldsEveryElementAndFillsTheRest) {
   InputTensor tensor;
   tensor.dtype = DType::f32;

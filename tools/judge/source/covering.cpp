@@ -44,6 +44,7 @@ public:
         limit_(limit),
         strength_(std::min<int>(strength, static_cast<int>(axes.size()))),
         random_(seed),
+        plain_(axes.size(), -1),
         rules_of_(axes.size()),
         blocked_(rules.size(), 0) {
     for (std::size_t r = 0; r < rules.size(); ++r)
@@ -76,6 +77,29 @@ public:
       is_open(combination) = 0;
     }
     return std::move(covering_);
+  }
+
+  /// Combinations that are plain themselves come first: a setting for another one is less plain, and has many of these.
+  std::vector<Setting> build_plainly(std::vector<Combination> open, const std::vector<int>& plain) {
+    plain_ = plain;
+    const auto odd_levels = [&](const Combination& combination) {
+      int odd = 0;
+      for (std::size_t i = 0; i < combination.axes.size(); ++i)
+        odd += plain[combination.axes[i]] >= 0 && plain[combination.axes[i]] != combination.levels[i];
+      return odd;
+    };
+    std::stable_sort(open.begin(), open.end(),
+                     [&](const Combination& a, const Combination& b) { return odd_levels(a) < odd_levels(b); });
+    for (const auto& combination : open) is_open(combination) = 1;
+    for (const auto& combination : open) {
+      if (is_open(combination) == 0) continue;
+      is_open(combination) = 0;
+      if (const auto setting = best_with(combination)) {
+        covering_.settings.push_back(*setting);
+        mark(*setting);
+      }
+    }
+    return std::move(covering_.settings);
   }
 
 private:
@@ -205,6 +229,7 @@ private:
     for (std::size_t axis = 0; axis < axes_.size(); ++axis)
       if (setting.level[axis] < 0) rest.push_back(axis);
     shuffle(rest, random_);
+    std::stable_partition(rest.begin(), rest.end(), [&](std::size_t axis) { return plain_[axis] >= 0; });
     gained = 1;
     for (const std::size_t axis : rest) {
       std::vector<std::pair<int, int>> levels;  // gain, level
@@ -212,6 +237,7 @@ private:
         levels.emplace_back(gain(setting, done, axis, level), level);
       shuffle(levels, random_);
       std::stable_sort(levels.begin(), levels.end(), [](auto& a, auto& b) { return a.first > b.first; });
+      std::stable_partition(levels.begin(), levels.end(), [&](auto& level) { return level.second == plain_[axis]; });
       const auto fits = std::find_if(levels.begin(), levels.end(),
                                      [&](const auto& level) { return set(setting, axis, level.second); });
       if (fits == levels.end()) return std::nullopt;
@@ -259,6 +285,7 @@ private:
   std::vector<Setting> shapes_;
   int strength_;
   std::mt19937_64 random_;
+  std::vector<int> plain_;
   std::vector<std::vector<std::size_t>> rules_of_;
   std::vector<long> blocked_;
   std::map<std::vector<std::size_t>, std::vector<char>> open_;
@@ -280,6 +307,30 @@ std::vector<Combination> combinations_of(const std::vector<Axis>& axes, int stre
     }
   });
   return all;
+}
+
+std::vector<Setting> cover_plainly(const std::vector<Axis>& axes, const std::vector<Rule>& rules,
+                                   const std::vector<Combination>& combinations, const std::vector<int>& plain,
+                                   std::uint64_t seed) {
+  if (combinations.empty()) return {};
+  const auto strength = static_cast<int>(combinations[0].axes.size());
+  const std::optional<ShapeLimit> any_shape;
+  return Builder(axes, rules, strength, seed, any_shape).build_plainly(combinations, plain);
+}
+
+std::vector<Combination> unseen(const std::vector<Axis>& axes, int strength, const std::vector<Setting>& settings,
+                                const std::vector<bool>& shows) {
+  auto combinations = combinations_of(axes, std::min<int>(strength, static_cast<int>(axes.size())));
+  std::erase_if(combinations, [&](const Combination& combination) {
+    bool visited = false;
+    for (std::size_t s = 0; s < settings.size(); ++s) {
+      if (!has(settings[s], combination)) continue;
+      if (shows[s]) return true;
+      visited = true;
+    }
+    return !visited;
+  });
+  return combinations;
 }
 
 bool has(const Setting& setting, const Combination& combination) {

@@ -87,9 +87,18 @@ nlohmann::json to_json(const Vacuity& vacuity) {
 }
 
 nlohmann::json to_json(const RegimeCounts& regimes) {
-  return {{"strength", regimes.strength},       {"judged", regimes.judged},     {"passed", regimes.passed},
-          {"visited", regimes.visited},         {"possible", regimes.possible}, {"excluded", regimes.excluded},
-          {"not_visited", regimes.not_visited}, {"left_out", regimes.left_out}, {"fails_when", regimes.fails_when},
+  return {{"strength", regimes.strength},
+          {"judged", regimes.judged},
+          {"passed", regimes.passed},
+          {"visited", regimes.visited},
+          {"possible", regimes.possible},
+          {"excluded", regimes.excluded},
+          {"not_visited", regimes.not_visited},
+          {"left_out", regimes.left_out},
+          {"whole", regimes.whole},
+          {"unseen", regimes.unseen},
+          {"shown_nowhere", regimes.shown_nowhere},
+          {"fails_when", regimes.fails_when},
           {"passes_when", regimes.passes_when}};
 }
 

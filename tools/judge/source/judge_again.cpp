@@ -41,7 +41,7 @@ public:
   }
 
   void regime(const golden::Case& c, const Source& source, Known& known) {
-    if (!ended(options_, row_)) judge_grid(c, kernel_, profile_, source, known.values, row_);
+    if (!ended(options_, row_)) judge_grid(c, kernel_, profile_, source, known, options_, row_);
   }
 
   /// False when enough is known, or time is up.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <random>
 #include <set>
 #include <utility>
 
@@ -96,15 +97,17 @@ std::string name_of_head(std::size_t p, const Kernel& kernel, const Batch& batch
 
 class Judge {
 public:
-  /// Counts in the row's group of that name, and in `counts`.
+  /// Counts in the row's group of that name, and in `counts`. Of large problems our own kernel sees whole outputs.
   Judge(const Kernel& kernel, const golden::Profile& profile, const Source& source, std::string group,
-        RegimeCounts& counts, Row& row)
+        RegimeCounts& counts, Row& row, Witness* witness, const CheckOptions& options)
       : kernel_(kernel),
         profile_(profile),
         source_(source),
         group_(std::move(group)),
         counts_(counts),
         row_(row),
+        witness_(witness),
+        options_(options),
         trivial_(*kernel.spec) {}
 
   bool judge(const TrueBatch& truth) {
@@ -141,7 +144,20 @@ private:
       for (const auto& answer : answers.answers)
         if (!agrees(one, batch, answer.outputs[one.at], answer.call, finding)) return finding;
     }
+    if (witness_) look_at_all_rows(truth, answers.answers[0].outputs, finding);
     return finding;
+  }
+
+  /// Of one problem, by the seed: the others of a batch would take too long.
+  void look_at_all_rows(const TrueBatch& truth, const std::vector<Arrays>& outputs, Finding& finding) {
+    const Batch& batch = truth.drawn;
+    const std::size_t p = std::mt19937_64(truth.name.seed)() % batch.problems.size();
+    const auto rows = witness_->most_different(batch.problems[p], outputs[p], options_);
+    if (!rows) return;
+    const auto one = true_rows(batch.problems[p], p, *rows, kernel_, profile_);
+    if (!one) return;
+    ++counts_.whole;
+    agrees(*one, batch, outputs[p], "", finding);
   }
 
   bool agrees(const TrueProblem& one, const Batch& batch, const Arrays& got, const std::string& call,
@@ -166,6 +182,8 @@ private:
   const std::string group_;
   RegimeCounts& counts_;
   Row& row_;
+  Witness* witness_;
+  const CheckOptions& options_;
   TrivialAnswers trivial_;
 };
 
@@ -209,17 +227,6 @@ void count_combinations(const Regimes& regimes, const std::vector<std::size_t>& 
   }
 }
 
-/// Whether a factor would show: some expected value is a number other than 0.
-bool tells(const TrueBatch& truth) {
-  return std::any_of(truth.judged.begin(), truth.judged.end(), [](const TrueProblem& problem) {
-    const auto& outputs = problem.certified.outputs;
-    return std::any_of(outputs.begin(), outputs.end(), [](const auto& output) {
-      const auto& hi = output.second.hi;
-      return std::any_of(hi.begin(), hi.end(), [](double x) { return std::isfinite(x) && x != 0; });
-    });
-  });
-}
-
 /// The settings of one kernel at small sizes or at real ones.
 struct Run {
   const Kernel& kernel;
@@ -241,35 +248,74 @@ struct Run {
     } catch (const SpecError& error) {
       return error.what();
     }
-    const auto& settings = regimes->covering().settings;
     counts.strength = strength;
-    Judge judge(kernel, profile, source, real ? "real sizes" : "regimes", counts, row);
-    std::vector<std::size_t> judged, answered, failed, telling;
-    bool all_drawn = true;
+    Judge judge(kernel, profile, source, real ? "real sizes" : "regimes", counts, row, real ? &known.witness : nullptr,
+                options);
+    VisitedSettings visited(*regimes, strength);
+    Settings all;
+    run(*regimes, regimes->covering().settings, real, judge, visited, all);
+    count_combinations(*regimes, all.judged, !all.ended, counts);
+    // At real sizes one call costs too much to be made again.
+    while (!real && !all.ended) {
+      const auto again = visited.again(options.seed);
+      if (again.empty()) break;
+      run(*regimes, again, real, judge, visited, all);
+    }
+    for (const auto& combination : visited.unseen()) {
+      ++counts.unseen;
+      if (counts.shown_nowhere.size() < kMostNotVisited) counts.shown_nowhere.push_back(regimes->text_of(combination));
+    }
+    if (!all.failed.empty() && all.failed.size() < all.answered) {
+      const auto [text, others] = regimes->condition_of(all.settings, all.telling, all.failed);
+      counts.fails_when = text, counts.passes_when = others;
+    }
+    if (const auto answer = judge.right_without_a_kernel(); all.answered > 0 && all.failed.empty() && !answer.empty())
+      row.failures.push_back({Status::invalid, "",
+                              fmt::format("'{}' is right in every case that the kernel can be given ('{}'): nothing of "
+                                          "the equation was seen; widen what it can do",
+                                          answer, kernel.capabilities.text()),
+                              "vacuity", "regimes"});
+    return "";
+  }
+
+  /// The settings that were run, and which of them were judged, answered, answered wrongly, or tell something.
+  struct Settings {
+    std::vector<Setting> settings;
+    std::vector<std::size_t> judged, failed, telling;
+    std::size_t answered = 0;
+    bool ended = false;
+  };
+
+  void run(const Regimes& regimes, const std::vector<Setting>& next, bool real, Judge& judge, VisitedSettings& visited,
+           Settings& all) {
+    const std::size_t begin = all.settings.size(), end = begin + next.size();
+    all.settings.insert(all.settings.end(), next.begin(), next.end());
     const std::size_t together = real ? 1 : kTogether;
-    for (std::size_t first = 0; first < settings.size() && all_drawn; first += together) {
+    for (std::size_t first = begin; first < end && !all.ended; first += together) {
       std::vector<golden::Case> cases;
-      for (std::size_t s = first; s < std::min(settings.size(), first + together); ++s)
-        cases.push_back(regimes->case_of(settings[s], seed_of(s, options)));
+      for (std::size_t s = first; s < std::min(end, first + together); ++s)
+        cases.push_back(regimes.case_of(all.settings[s], seed_of(s, options)));
       if (real && options.before_call)
-        options.before_call(fmt::format("{} of {}: {}", first + 1, settings.size(), text_of(cases[0])));
+        options.before_call(fmt::format("{} of {}: {}", first + 1, end, text_of(cases[0])));
       TrueValues large;  // a batch of real size is too much to be kept
       TrueValues& values = real ? large : known.values;
       if (!ended(options, row)) values.prepare(cases, kernel, profile);
       for (std::size_t s = first; s < first + cases.size(); ++s) {
         if (ended(options, row) || gives_up(row)) {
-          all_drawn = false;
-          row.early_end.not_run += static_cast<int>(settings.size() - s);
+          all.ended = true;
+          row.early_end.not_run += static_cast<int>(end - s);
           break;
         }
         const auto truth = values.of(cases[s - first], kernel, profile);
         if (!truth) continue;
-        judged.push_back(s);
+        all.judged.push_back(s);
         const bool right = judge.judge(*truth);
         if (!right && row.failures.back().tier == kRefusal) continue;
-        answered.push_back(s);
-        if (!right) failed.push_back(s);
-        if (!right || tells(*truth)) telling.push_back(s);
+        ++all.answered;
+        const bool shows = what_is_off(*truth, *kernel.spec, profile) == WhatIsOff::shown;
+        visited.add(all.settings[s], !right || shows);
+        if (!right) all.failed.push_back(s);
+        if (!right || shows) all.telling.push_back(s);
         // There are few settings at real sizes, each with many problems.
         const std::size_t looked_at = std::min<std::size_t>(truth->judged.size(), real ? kShownOfLarge : 1);
         for (std::size_t j = 0; j < looked_at; ++j)
@@ -277,18 +323,6 @@ struct Run {
             shown.add(truth->drawn.problems[truth->judged[j].at], truth->judged[j]);
       }
     }
-    count_combinations(*regimes, judged, all_drawn, counts);
-    if (!failed.empty() && failed.size() < answered.size()) {
-      const auto [text, others] = regimes->condition_of(telling, failed);
-      counts.fails_when = text, counts.passes_when = others;
-    }
-    if (const auto answer = judge.right_without_a_kernel(); !answered.empty() && failed.empty() && !answer.empty())
-      row.failures.push_back({Status::invalid, "",
-                              fmt::format("'{}' is right in every case that the kernel can be given ('{}'): nothing of "
-                                          "the equation was seen; widen what it can do",
-                                          answer, kernel.capabilities.text()),
-                              "vacuity", "regimes"});
-    return "";
   }
 
   static std::string text_of(const golden::Case& c) {
@@ -315,9 +349,11 @@ void judge_regimes(const Kernel& kernel, const golden::Profile& profile, const S
 }
 
 void judge_grid(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile, const Source& source,
-                TrueValues& values, Row& row) {
-  if (const auto truth = values.of(c, kernel, profile))
-    Judge(kernel, profile, source, "regimes", row.regimes, row).judge(*truth);
+                Known& known, const CheckOptions& options, Row& row) {
+  if (const auto truth = known.values.of(c, kernel, profile))
+    Judge(kernel, profile, source, "regimes", row.regimes, row,
+          is_large(*c.spec, c.sizes, c.parameters) ? &known.witness : nullptr, options)
+        .judge(*truth);
   else
     row.failures.push_back({Status::invalid, golden::query(c, profile.name),
                             "no inputs of this case have true values that the profile can be judged by", "vacuity",

@@ -527,7 +527,11 @@ struct Regimes::Maker {
 
 Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
                  std::uint64_t seed, std::optional<int> shapes)
-    : spec_(kernel.spec), storage_(profile.storage), sizes_(sizes), grid_(kernel.batched()) {
+    : spec_(kernel.spec),
+      storage_(profile.storage),
+      sizes_(sizes),
+      grid_(kernel.batched()),
+      limited_(shapes.has_value()) {
   Maker maker{*this, kernel, profile};
   maker.make();
   std::optional<ShapeLimit> limit;
@@ -535,6 +539,24 @@ Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudg
     limit = {maker.axes_of({Kind::size, Kind::order, Kind::entries, Kind::heads, Kind::sharing}),
              static_cast<std::size_t>(*shapes)};
   if (strength > 0) covering_ = cover(axes_, rules_, strength, seed, limit);
+}
+
+std::vector<Setting> Regimes::again(const std::vector<Combination>& combinations, std::uint64_t seed) const {
+  if (limited_) return {};
+  std::vector<int> plain(axes_.size(), -1);
+  for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+    const Meaning& meaning = meanings_[axis];
+    const auto& levels = axes_[axis].levels;
+    const auto level_of = [&](std::int64_t value) {
+      const auto at = std::find(levels.begin(), levels.end(), std::vector{value});
+      return at == levels.end() ? -1 : static_cast<int>(at - levels.begin());
+    };
+    if (meaning.kind == Kind::draw || meaning.kind == Kind::magnitude || meaning.kind == Kind::values)
+      plain[axis] = level_of(0);
+    if (meaning.kind == Kind::parameter && !meaning.settings[0]) plain[axis] = level_of(0);
+    if (meaning.kind == Kind::input && level_of(2) >= 0) plain[axis] = level_of(1);
+  }
+  return cover_plainly(axes_, rules_, combinations, plain, seed);
 }
 
 std::optional<std::size_t> Regimes::axis_of(std::string_view name) const {
@@ -720,9 +742,8 @@ std::string Regimes::text_of(const Combination& combination) const {
   return text;
 }
 
-Regimes::Common Regimes::condition_of(const std::vector<std::size_t>& judged,
+Regimes::Common Regimes::condition_of(const std::vector<Setting>& settings, const std::vector<std::size_t>& judged,
                                       const std::vector<std::size_t>& failed) const {
-  const auto& settings = covering_.settings;
   std::vector<Literal> literals;
   const auto add = [&](std::string text, const std::function<bool(const Setting&)>& holds) {
     Literal literal{std::move(text), {}};
@@ -751,6 +772,20 @@ Regimes::Common Regimes::condition_of(const std::vector<std::size_t>& judged,
   std::vector<std::string> texts;
   for (const Literal* literal : common) texts.push_back(literal->text);
   return {fmt::format("{}", fmt::join(texts, " and ")), static_cast<int>(others)};
+}
+
+void VisitedSettings::add(const Setting& setting, bool shows) {
+  settings_.push_back(setting);
+  shows_.push_back(shows);
+}
+
+std::vector<Setting> VisitedSettings::again(std::uint64_t seed) {
+  return ++times_ > kTimes ? std::vector<Setting>{}
+                           : regimes_.again(unseen(), seed + static_cast<std::uint64_t>(times_));
+}
+
+std::vector<Combination> VisitedSettings::unseen() const {
+  return judge::unseen(regimes_.axes(), strength_, settings_, shows_);
 }
 
 std::shared_ptr<const Regimes> KnownRegimes::of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes,

@@ -48,7 +48,7 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
   const golden::Profile& profile = golden::profile(profile_name);
   std::optional<golden::GoldenCase> certified;
   if (!c.grid) certified = judged_by(golden::certify_case(c), profile);
-  TrueValues values;
+  Known known;
   const auto of_equation = [&](const Kernel& kernel) {
     return kernel.info.equation == c.spec->id && can_claim(kernel, profile);
   };
@@ -66,7 +66,7 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
     if (certified)
       judge_cases(kernel, profile, {{*certified}, 0, 1}, source, options, row, samples);
     else
-      judge_grid(c, kernel, profile, source, values, row);
+      judge_grid(c, kernel, profile, source, known, options, row);
     row.conclude();
     report.rows.push_back(std::move(row));
   }

@@ -345,6 +345,28 @@ void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& k
   for (const auto& attempt : open) known_[attempt->key] = nullptr;
 }
 
+std::optional<TrueProblem> true_rows(const Problem& problem, std::size_t at, const reference::WantedRows& rows,
+                                     const Kernel& kernel, const golden::Profile& profile) {
+  auto certified = true_values(problem, nullptr, rows, unstable_form(kernel), profile);
+  if (!certified) return std::nullopt;
+  return TrueProblem{at, rows, std::move(*certified)};
+}
+
+WhatIsOff what_is_off(const TrueBatch& batch, const Spec& spec, const golden::Profile& profile) {
+  const double off = std::max(0.01, 64 * profile.units[reference::kStore]);
+  auto found = WhatIsOff::zeros;
+  for (const TrueProblem& one : batch.judged)
+    for (const auto& [name, tensor] : one.certified.outputs) {
+      const auto units = profile.units_of(golden::declaration_of(spec, name));
+      for (std::size_t i = 0; i < tensor.hi.size(); ++i) {
+        if (!std::isfinite(tensor.hi[i]) || tensor.hi[i] == 0) continue;
+        if (off * std::abs(tensor.hi[i]) > golden::bound_of(tensor, i, units)) return WhatIsOff::shown;
+        found = WhatIsOff::within_bounds;
+      }
+    }
+  return found;
+}
+
 std::shared_ptr<const TrueBatch> TrueValues::of(const golden::Case& c, const Kernel& kernel,
                                                 const golden::Profile& profile) {
   prepare({c}, kernel, profile);

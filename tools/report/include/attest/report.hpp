@@ -31,6 +31,9 @@ std::vector<std::string> reach(const judge::Report& report);
 /// for one that refused nothing.
 std::vector<std::string> refusals(const judge::Row& row);
 
+/// What a covering array of that strength brings together: "pairs".
+const char* combinations_of(int strength);
+
 /// " (restricted: mask and bias never given)": what a PASS leaves out; of several kernels how many leave something out.
 std::string restricted(const judge::Report& report);
 

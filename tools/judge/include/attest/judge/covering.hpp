@@ -69,6 +69,16 @@ struct Covering {
 Covering cover(const std::vector<Axis>& axes, const std::vector<Rule>& rules, int strength, std::uint64_t seed,
                const std::optional<ShapeLimit>& shapes = {});
 
+/// More settings that have these combinations; along the other axes each has the level of `plain` (-1: any) where the
+/// rules allow that.
+std::vector<Setting> cover_plainly(const std::vector<Axis>& axes, const std::vector<Rule>& rules,
+                                   const std::vector<Combination>& combinations, const std::vector<int>& plain,
+                                   std::uint64_t seed);
+
+/// Combinations of `strength` axes that settings have, but none of those at which `shows` is true.
+std::vector<Combination> unseen(const std::vector<Axis>& axes, int strength, const std::vector<Setting>& settings,
+                                const std::vector<bool>& shows);
+
 /// Every combination of `strength` axes.
 std::vector<Combination> combinations_of(const std::vector<Axis>& axes, int strength);
 

@@ -8,24 +8,28 @@
 #include "attest/judge/report.hpp"
 #include "attest/judge/shown.hpp"
 #include "attest/judge/true_values.hpp"
+#include "attest/judge/witness.hpp"
 
 namespace attest::judge {
 
-/// What kernels of one run share: bounds of the problems that laws draw, regimes, and true values of their cases.
+/// What kernels of one run share: bounds of the problems that laws draw, regimes, true values of their cases, and our
+/// own kernels.
 struct Known {
   LawBounds law_bounds{};
   KnownRegimes regimes{};
   TrueValues values{};
+  Witness witness{};
 };
 
 /// Judges what a source gives in every regime of the kernel, by contract and bounds; adds counts and failures to the
 /// row, with what the failing regimes have in common. To `shown` it adds what they show, where that was too little.
-/// At real sizes where the options ask for them, or the kernel can do no others: there some rows are judged.
+/// At real sizes where the options ask for them, or the kernel can do no others: there some rows are judged, and
+/// of one problem of each batch those that our own kernel finds the most different.
 void judge_regimes(const Kernel& kernel, const golden::Profile& profile, const Source& source, Known& known,
                    const CheckOptions& options, Shown& shown, Row& row);
 
 /// Judges one case with a grid, as judge_regimes does.
 void judge_grid(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile, const Source& source,
-                TrueValues& values, Row& row);
+                Known& known, const CheckOptions& options, Row& row);
 
 }  // namespace attest::judge

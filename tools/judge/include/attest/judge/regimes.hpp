@@ -36,6 +36,11 @@ public:
   const std::vector<Axis>& axes() const { return axes_; }
   const Covering& covering() const { return covering_; }
 
+  /// More settings for combinations that settings have only where a kernel that is off would not show: as far as the
+  /// rules allow with inputs as drawn, parameters at their defaults, states that are not zeros. None where the number
+  /// of shapes is limited.
+  std::vector<Setting> again(const std::vector<Combination>& combinations, std::uint64_t seed) const;
+
   /// The case of a setting; its grid is 1 x 1 x 1 where the kernel's layout has none.
   golden::Case case_of(const Setting& setting, std::uint64_t seed) const;
 
@@ -51,9 +56,10 @@ public:
     int others = 0;
   };
 
-  /// What all settings at `failed` have in common and no other of `judged` has, both numbers of settings; where there
-  /// is no such thing, what few others have.
-  Common condition_of(const std::vector<std::size_t>& judged, const std::vector<std::size_t>& failed) const;
+  /// What all settings at `failed` have in common and no other of `judged` has, both places among the settings; where
+  /// there is no such thing, what few others have.
+  Common condition_of(const std::vector<Setting>& settings, const std::vector<std::size_t>& judged,
+                      const std::vector<std::size_t>& failed) const;
 
 private:
   enum class Kind { size, parameter, input, order, draw, magnitude, values, memory, entries, heads, sharing };
@@ -88,11 +94,34 @@ private:
   const Spec* spec_;
   DType storage_;
   SizesJudged sizes_;
-  bool grid_;
+  bool grid_, limited_;
   std::vector<Axis> axes_;
   std::vector<Meaning> meanings_;
   std::vector<Rule> rules_;
   Covering covering_;
+};
+
+/// The settings that were visited, and what they showed.
+class VisitedSettings {
+public:
+  VisitedSettings(const Regimes& regimes, int strength) : regimes_(regimes), strength_(strength) {}
+
+  /// `shows`: whether a kernel that is off there would have been seen.
+  void add(const Setting& setting, bool shows);
+  /// Settings that bring combinations together again that were visited only where nothing shows: the first time all of
+  /// them, the second time what is left; then none.
+  std::vector<Setting> again(std::uint64_t seed);
+  /// Combinations that were visited only where nothing shows.
+  std::vector<Combination> unseen() const;
+
+private:
+  static constexpr int kTimes = 2;
+
+  const Regimes& regimes_;
+  int strength_;
+  int times_ = 0;
+  std::vector<Setting> settings_;
+  std::vector<bool> shows_;
 };
 
 /// Regimes by what decides them: kernels of one equation that can do the same share theirs.

@@ -67,6 +67,9 @@ struct RegimeCounts {
   std::map<std::string, std::vector<std::string>> excluded;  // combinations, by the condition that excludes them
   std::vector<std::string> not_visited;                      // the first of the combinations that are possible
   std::size_t left_out = 0;                                  // of the possible ones, by the limit on shapes
+  int whole = 0;                                             // outputs of real size that our kernel saw whole
+  std::size_t unseen = 0;                                    // visited, but never where a kernel 1 % off would show
+  std::vector<std::string> shown_nowhere;                    // the first of these
   std::string fails_when;                                    // what the settings that failed have in common
   int passes_when = 0;                                       // settings that have it, too, and passed
 };

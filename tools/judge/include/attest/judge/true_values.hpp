@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,15 @@ struct TrueBatch {
   Batch drawn{};
   std::vector<TrueProblem> judged{};
 };
+
+/// What is true of those rows of a problem that is one of a batch; nothing where that cannot be known.
+std::optional<TrueProblem> true_rows(const Problem& problem, std::size_t at, const reference::WantedRows& rows,
+                                     const Kernel& kernel, const golden::Profile& profile);
+
+/// What a batch shows of a kernel whose results are off by 1 %, or by 64 units in the last place of the storage format:
+/// nothing where all right results are zeros or not finite, nothing either where that is within the bounds.
+enum class WhatIsOff { zeros, within_bounds, shown };
+WhatIsOff what_is_off(const TrueBatch& batch, const Spec& spec, const golden::Profile& profile);
 
 /// True values of batches, kept for the other kernels of an equation and computed on all cores.
 class TrueValues {
