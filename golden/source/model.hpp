@@ -8,54 +8,20 @@
 
 #include "attest/golden/agreement.hpp"
 #include "attest/golden/certify.hpp"
+#include "attest/golden/gradients.hpp"
 #include "attest/reference/error_model.hpp"
 #include "attest/reference/evaluate.hpp"
-#include "attest/reference/tape.hpp"
 
 /// What certifying a case and judging single rows have in common: runs of a form, and bounds as they are stored.
 namespace attest::golden {
 
 using namespace reference;
 
-/// Outputs and vector-Jacobian products of one form, recorded on a tape.
-template <class Arithmetic>
-Values<typename Arithmetic::Value> with_gradients(Arithmetic& arithmetic, const Problem& problem,
-                                                  const std::string& form, const Arrays& cotangents,
-                                                  Decisions* decisions) {
-  const Spec& spec = *problem.spec;
-  const Scope scope(arithmetic, decisions);
-  Tape tape;
-  Bundle bundle(problem, [&](const TensorDeclaration& input, Index, double x) {
-    const bool differentiated =
-        std::find(spec.gradient.begin(), spec.gradient.end(), input.name) != spec.gradient.end();
-    return differentiated ? tape.variable(Number::input(x)) : Number::input(x);
-  });
-  evaluate(form, bundle);
-  Values<typename Arithmetic::Value> values;
-  for (const auto& output : spec.outputs) {
-    values[output.name] = values_of(arithmetic, bundle, output.name);
-    auto cotangent = cotangents.at(output.name).values.begin();
-    bundle.each_element(output.name, [&](const Number& x) {
-      const double adjoint = *cotangent++;
-      if (std::isfinite(approximate(x))) tape.seed(x, Number::input(adjoint));
-    });
-  }
-  tape.differentiate();
-  for (const auto& name : spec.gradient) {
-    if (!problem.inputs.count(name)) continue;
-    auto& gradient = values[gradient_of(name)];
-    for (std::size_t i = 0; i < problem.inputs.at(name).values.size(); ++i)
-      gradient.push_back(arithmetic.value(tape.adjoint(bundle.lifted(name)[i])));
-  }
-  return values;
-}
-
 /// All that one form gives: outputs, and gradients when there are cotangents.
 template <class Arithmetic>
 auto run(Arithmetic&& arithmetic, const Problem& problem, const std::string& form, const Arrays& cotangents,
          Decisions* decisions = nullptr) {
-  if (cotangents.empty()) return outputs_of(arithmetic, problem, form, decisions);
-  return with_gradients(arithmetic, problem, form, cotangents, decisions);
+  return results_of(arithmetic, problem, [&](Bundle& bundle) { evaluate(form, bundle); }, cotangents, decisions);
 }
 
 /// Rounded up to a bfloat16, so that two bytes hold it and it stays a bound.

@@ -54,7 +54,7 @@ struct Wanted {
   template <class Arithmetic>
   auto by(Arithmetic& arithmetic, const std::string& form, Decisions* decisions) const {
     return !cotangents ? outputs_of(arithmetic, problem, form, decisions, rows)
-                       : with_gradients(arithmetic, problem, form, *cotangents, decisions);
+                       : run(arithmetic, problem, form, *cotangents, decisions);
   }
 };
 

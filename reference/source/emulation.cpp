@@ -42,12 +42,18 @@ Handle Emulation::held(Held how, Handle a) {
 }
 
 Handle Emulation::stage(std::string_view label, Handle a) {
-  const auto held = kernel_.stages.find(label);
-  return held == kernel_.stages.end() ? shared(a) : kept_in(held->second, a);
+  const auto change = kernel_.stages.find(label);
+  if (change == kernel_.stages.end()) return shared(a);
+  return made([&](double& r) { r = rounded(change->second(at(a))); });
 }
 
 double Emulation::in_turn(const std::vector<double>& terms, std::size_t first, std::size_t end,
                           std::size_t step) const {
+  if (kernel_.totals) {
+    double total = rounded(kernel_.totals(terms[first]));
+    for (std::size_t i = first + step; i < end; i += step) total = rounded(kernel_.totals(rounded(total + terms[i])));
+    return total;
+  }
   const auto add = [&](auto total) {
     for (std::size_t i = first + step; i < end; i += step) total += static_cast<decltype(total)>(terms[i]);
     return static_cast<double>(total);
@@ -131,7 +137,7 @@ Handle Emulation::dot_of(const double* start, const Row& a, const Row& b) {
   const auto n = static_cast<std::size_t>(a.extent(0));
   const double *x = factors(a, left), *y = factors(b, right);
   double total = start ? *start : 0;
-  if (kernel_.order == Order::fma) {
+  if (kernel_.order == Order::fma && !kernel_.totals) {
     for (std::size_t i = 0; i < n; ++i)
       total = kernel_.single ? static_cast<double>(std::fma(static_cast<float>(x[i]), static_cast<float>(y[i]),
                                                             static_cast<float>(total)))
@@ -172,7 +178,7 @@ void add_row(double x, const double* y, Index columns, double* total) {
 /// Where terms are added as they come, several columns side by side: each as dot does it.
 void Emulation::row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) {
   const Index n = row.extent(0), columns = matrix.extent(1);
-  if (n == 0 || (kernel_.order != Order::ascending && kernel_.order != Order::exp2))
+  if (n == 0 || kernel_.totals || (kernel_.order != Order::ascending && kernel_.order != Order::exp2))
     return Arithmetic::row_times_matrix(row, matrix, out);
   constexpr Index kSide = 8;
   thread_local std::vector<double> left, right, totals;

@@ -188,7 +188,10 @@ Number rounded(const Number& a, Handle handle) {
 }  // namespace
 
 Number kept_in(DType dtype, const Number& a) { return rounded(a, arithmetic().kept_in(dtype, a.handle())); }
-Number stage(std::string_view label, const Number& a) { return rounded(a, arithmetic().stage(label, a.handle())); }
+Number stage(std::string_view label, const Number& a) {
+  const Number x = rounded(a, arithmetic().stage(label, a.handle()));
+  return arithmetic().detaches(label) ? Number::owning(arithmetic().copy(x.handle())) : x;
+}
 Number operand(const Number& a) { return rounded(a, arithmetic().held(Held::operand, a.handle())); }
 Number as_multiplied(const Number& a) { return rounded(a, arithmetic().held(Held::multiplied, a.handle())); }
 Number stored(const Number& a) { return rounded(a, arithmetic().held(Held::stored, a.handle())); }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "attest/report.hpp"
@@ -12,7 +14,8 @@
 namespace attest::report {
 namespace {
 
-constexpr std::size_t kMostNames = 3;  // faults that a kernel is said to look like
+constexpr std::size_t kMostNames = 3;     // faults that a kernel is said to look like
+constexpr std::ptrdiff_t kMostAlike = 3;  // stages that explain as much
 
 /// A label and a text that is wrapped behind it.
 void entry(std::string& page, const std::string& label, const std::string& text) {
@@ -29,9 +32,14 @@ void entry(std::string& page, const std::string& label, const std::string& text)
   } while (at < text.size());
 }
 
+/// "with blocks of 64: ": where the fault is one of blocks of another length than the cases have.
+std::string with_blocks(const Spec& spec, const judge::Name& name) {
+  return name.block ? fmt::format("with {} = {}: ", spec.parameter(Role::block_length)->name, *name.block) : "";
+}
+
 std::string described(const Spec& spec, const judge::Name& name) {
   const judge::Fit& fit = name.fit;
-  const Fault& fault = *spec.fault(fit.fault);
+  const Fault& fault = *spec.fault(name.fault);
   const std::string factor = fault.amplitude > 0 && std::abs(fit.c) * fault.amplitude < 1
                                  ? fmt::format(", a factor of {:.9g}", 1 + fit.c * fault.amplitude)
                                  : "";
@@ -40,7 +48,26 @@ std::string described(const Spec& spec, const judge::Name& name) {
       : name.failing ? "every failing case is what that equation gives, and the others pass"
                      : fmt::format("explains {} % of the squared error", judge::two_digits(100 * fit.explained));
   const std::string numbers = (fit.may_be_chance() ? "" : fit.text()) + factor;
-  return fmt::format("{} ({}): {}{}{}", fault.name, fault.change, numbers, numbers.empty() ? "" : "; ", share);
+  return fmt::format("{} ({}): {}{}{}{}", fault.name, fault.change, with_blocks(spec, name), numbers,
+                     numbers.empty() ? "" : "; ", share);
+}
+
+std::string described(const judge::StageName& stage) {
+  std::string text = fmt::format("{} (form {}): explains {} % of the squared error of the failing cases", stage.text(),
+                                 stage.form, judge::two_digits(100 * stage.explained));
+  if (!stage.alike.empty())
+    text += fmt::format(
+        "; as well as {}: these cases do not tell them apart",
+        fmt::join(stage.alike.begin(),
+                  stage.alike.begin() + std::min<std::ptrdiff_t>(kMostAlike, std::ssize(stage.alike)), ", "));
+  return text;
+}
+
+std::string described(const std::vector<judge::Fit>& together) {
+  std::vector<std::string> texts;
+  for (const auto& fit : together) texts.push_back(fmt::format("{} ({})", fit.fault, fit.text()));
+  return fmt::format("{}, each of them needed: explain {} % of the squared error together", fmt::join(texts, " and "),
+                     judge::two_digits(100 * together[0].explained));
 }
 
 std::string title(const judge::Row& row) {
@@ -71,26 +98,41 @@ void add_precision(std::string& page, const judge::Statistics& s) {
   entry(page, "bias", fmt::format("{:+.2g} expected errors, {}", s.bias, judge::text_of_z(s.bias_z)));
 }
 
-/// Faults that it looks like; `whole`: only those whose equation gives every case.
-void add_names(std::string& page, const judge::Row& row, bool whole) {
-  const Spec& spec = find_spec(row.kernel.equation);
-  std::size_t shown = 0;
-  for (const auto& name : row.diagnosis.names) {
-    if (shown == kMostNames || (whole && !name.whole)) break;
-    entry(page, shown == 0 ? "looks like" : "or", described(spec, name));
-    ++shown;
-  }
-  const auto& s = row.statistics;
-  if (shown == 0 && s.elements > 0) entry(page, "looks like", "no fault in the bank");
-  if (s.joint.size() < 2 || whole) return;
-  std::string together;
-  for (const auto& fit : s.joint)
-    together += fmt::format("{}{} ({})", together.empty() ? "" : ", ", fit.fault, fit.text());
-  entry(page, "together",
-        fmt::format("{} explain {} % of the squared error", together, judge::two_digits(100 * s.joint[0].explained)));
+void add_names(std::string& page, const judge::Row& row) {
+  const char* label = "looks like";
+  for (const auto& name : names(row)) entry(page, std::exchange(label, "or"), name);
+  if (label == std::string_view("or")) return;
+  entry(page, "looks like", "no known fault, and no stage of low precision; what is known:");
+  for (const auto& seen : observations(row)) entry(page, "", seen);
 }
 
 }  // namespace
+
+std::vector<std::string> names(const judge::Row& row) {
+  const Spec& spec = find_spec(row.kernel.equation);
+  const judge::Diagnosis& diagnosis = row.diagnosis;
+  std::vector<std::string> texts;
+  const auto add_stage = [&] { texts.push_back(described(*diagnosis.stage)); };
+  const bool stage_first =
+      diagnosis.stage && (diagnosis.names.empty() || (!diagnosis.names[0].failing &&
+                                                      diagnosis.stage->explained > diagnosis.names[0].fit.explained));
+  if (stage_first) add_stage();
+  for (const auto& name : diagnosis.names) {
+    if (texts.size() == kMostNames) return texts;
+    texts.push_back(described(spec, name));
+  }
+  if (diagnosis.stage && !stage_first) add_stage();
+  if (!diagnosis.together.empty() && texts.empty()) texts.push_back(described(diagnosis.together));
+  return texts;
+}
+
+std::vector<std::string> observations(const judge::Row& row) {
+  std::vector<std::string> seen;
+  for (const auto* counts : {&row.regimes, &row.real})
+    if (!counts->fails_when.empty()) seen.push_back(fmt::format("it fails only where {}", counts->fails_when));
+  if (!row.diagnosis.where.empty()) seen.push_back(fmt::format("in the first failing case {}", row.diagnosis.where));
+  return seen;
+}
 
 std::string diagnosis(const judge::Row& row) {
   std::string page = fmt::format("\n{}\n", title(row));
@@ -99,7 +141,7 @@ std::string diagnosis(const judge::Row& row) {
   if (!row.failures.empty()) add_where(page, row);
   if (row.statistics.elements > 0 && !whole) add_precision(page, row.statistics);
   if (!row.failures.empty()) {
-    if (!row.only_refusals()) add_names(page, row, whole);
+    if (!row.only_refusals()) add_names(page, row);
     const char* label = "refused";
     for (const auto& line : refusals(row)) entry(page, std::exchange(label, ""), line);
     const std::string query = !row.diagnosis.query.empty() ? row.diagnosis.query : row.failures[0].query;

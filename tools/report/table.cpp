@@ -128,11 +128,12 @@ void add_failures(Text& text, const judge::Row& row) {
     for (const auto& line : lines) text.add_wrapped(line);
     text.add("      attest reproduce '{}'\n", row.refusals.query);
   }
-  if (row.diagnosis.names.empty()) return;
-  const auto& first = row.diagnosis.names[0];
-  const std::string numbers = first.fit.may_be_chance() ? "" : fmt::format(" ({})", first.fit.text());
-  text.add_wrapped(fmt::format("looks like {}: {}{}; more by `attest diagnose`", first.fault,
-                               find_spec(row.kernel.equation).fault(first.fault)->change, numbers));
+  if (row.only_refusals()) return;
+  if (const auto all = names(row); !all.empty())
+    text.add_wrapped(fmt::format("looks like {}; more by `attest diagnose`", all[0]));
+  else if (row.diagnosis.first)
+    text.add_wrapped(fmt::format("no known fault{}; more by `attest diagnose`",
+                                 row.diagnosis.where.empty() ? "" : ": " + row.diagnosis.where));
 }
 
 /// Each kernel that failed. A reason that leaves many kernels without a verdict, such as a missing device, is told

@@ -17,6 +17,11 @@ std::string key_of(const golden::GoldenCase& c, const Fault& fault, const golden
   return fault.name + " " + golden::query(c.name, profile.name);
 }
 
+Problem with_block(Problem problem, std::optional<Index> block) {
+  if (block) problem.parameters[problem.spec->parameter(Role::block_length)->name] = *block;
+  return problem;
+}
+
 }  // namespace
 
 const CaseFacts& Bank::facts(const golden::GoldenCase& c) {
@@ -81,11 +86,42 @@ void Bank::show(const golden::GoldenCase& c, Shown& shown) {
   shown.add(facts(c).elements, [&](const Fault& fault) { return this->shown(c, fault); });
 }
 
-const golden::CertifiedTensors& Bank::as_equation(const golden::GoldenCase& c, const Fault& fault) {
-  const std::string key = key_of(c, fault, profile_);
+const golden::CertifiedTensors& Bank::as_equation(const Sample& sample, const Fault& fault,
+                                                  std::optional<Index> block) {
+  const bool gradients = !sample.got.empty() && golden::is_gradient(sample.got.begin()->first);
+  const std::string key =
+      key_of(*sample.c, fault, profile_) + (gradients ? " gradient" : "") + (block ? std::to_string(*block) : "");
   const auto at = equations_.find(key);
   if (at != equations_.end()) return at->second;
-  return equations_.emplace(key, judge::as_equation(c.problem, fault, profile_)).first->second;
+  const Problem problem = with_block(sample.c->problem, block);
+  return equations_
+      .emplace(key, judge::as_equation(problem, fault, profile_, gradients ? sample.c->cotangents : Arrays()))
+      .first->second;
+}
+
+Arrays Bank::outputs_in_binary64(const golden::GoldenCase& c, const Fault& fault, std::optional<Index> block) const {
+  return judge::outputs_of_fault(with_block(c.problem, block), fault, kernel_of(golden::profile("f64")));
+}
+
+double Bank::explained(const std::vector<const Sample*>& samples, const std::vector<Fit>& fits) {
+  double left = 0, counted = 0;
+  for (const Sample* sample : samples) {
+    const CaseFacts& f = facts(*sample->c);
+    const auto values = flatten(sample->c->problem, sample->got);
+    double before = 0, after = 0;
+    for (std::size_t i = 0; i < f.elements.size(); ++i) {
+      double r = f.elements[i].residual(values[i]);
+      if (!std::isfinite(r)) continue;
+      before += r * r;
+      for (const Fit& fit : fits) {
+        const auto k = static_cast<std::size_t>(spec_.fault(fit.fault) - spec_.faults.data());
+        if (f.norm[k] > 0) r -= fit.c * f.direction[k][i];
+      }
+      after += r * r;
+    }
+    if (before > 0) left += std::min(after / before, 2.0), counted += 1;
+  }
+  return counted > 0 ? 1 - left / counted : 0;
 }
 
 const Arrays& Bank::outputs_of_fault(const golden::GoldenCase& c, const Fault& fault) {

@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "attest/golden/agreement.hpp"
@@ -13,8 +15,8 @@
 namespace attest::judge {
 namespace {
 
-constexpr double kCertain = 1e-6;        // corrected p above which a fit names nothing: a wrong name in a million runs
-constexpr double kSmallestShare = 0.01;  // of the squared error that a fit must explain to name a fault
+constexpr double kCertain = 1e-6;  // corrected p above which a fit names nothing: a wrong name in a million runs
+constexpr std::array<Index, 4> kLengths{16, 32, 64, 128};  // of blocks that kernels have
 
 /// Distance of a kernel from a fault taken as the equation.
 struct Distance {
@@ -30,18 +32,17 @@ bool overflowed(double got, double due, DType storage) {
   return !std::isfinite(got) && std::isfinite(due) && std::abs(due) > largest_of(storage);
 }
 
-/// Whether every output is what the fault's equation gives, within the bounds of a correct kernel of it; adds to the
+/// Whether every result is what the fault's equation gives, within the bounds of a correct kernel of it; adds to the
 /// distance.
-bool matches_equation(Bank& bank, const Sample& sample, const Fault& fault, Distance& distance) {
-  const auto& wrong = bank.as_equation(*sample.c, fault);
-  for (const auto& output : bank.spec().outputs) {
-    const auto got = sample.got.find(output.name);
-    if (got == sample.got.end()) continue;
-    const auto& tensor = wrong.at(output.name);
-    const auto& truth = sample.c->certified.outputs.at(output.name);
-    const auto units = bank.profile().units_of(output);
+bool matches_equation(Bank& bank, const Sample& sample, const Fault& fault, std::optional<Index> block,
+                      Distance& distance) {
+  const auto& wrong = bank.as_equation(sample, fault, block);
+  for (const auto& [name, got] : sample.got) {
+    const auto& tensor = wrong.at(name);
+    const auto& truth = sample.c->certified.outputs.at(name);
+    const auto units = bank.profile().units_of(golden::declaration_of(bank.spec(), name));
     for (std::size_t i = 0; i < tensor.hi.size(); ++i) {
-      const double x = got->second.values[i];
+      const double x = got.values[i];
       if (overflowed(x, tensor.hi[i], bank.profile().storage)) {
         distance.told_apart += std::isfinite(truth.hi[i]);
         continue;
@@ -115,16 +116,14 @@ std::string stripes(const Problem& problem, const std::set<Index>& rows, Index s
 std::string where(const Sample& sample, const golden::Profile& profile) {
   std::vector<std::string> sentences;
   const Problem& problem = sample.c->problem;
-  for (const auto& output : problem.spec->outputs) {
-    const auto got = sample.got.find(output.name);
-    if (got == sample.got.end()) continue;
-    const auto& truth = sample.c->certified.outputs.at(output.name);
-    const auto units = profile.units_of(output);
+  for (const auto& [name, got] : sample.got) {
+    const auto& truth = sample.c->certified.outputs.at(name);
+    const auto units = profile.units_of(golden::declaration_of(*problem.spec, name));
     const Index columns = truth.shape.empty() ? 1 : truth.shape.back();
     std::set<Index> rows, wrong_columns;
     Index wrong = 0;
     for (std::size_t i = 0; i < truth.hi.size(); ++i) {
-      const double x = got->second.values[i];
+      const double x = got.values[i];
       const bool fine = golden::agrees(truth, i, x, units);
       if (fine) continue;
       ++wrong;
@@ -136,7 +135,7 @@ std::string where(const Sample& sample, const golden::Profile& profile) {
     std::vector<std::string> parts;
     for (const auto& part : {extent("row", rows, height), extent("column", wrong_columns, columns)})
       if (!part.empty()) parts.push_back(part);
-    sentences.push_back(fmt::format("{}: {} of {} elements ({}{})", output.name, wrong, truth.hi.size(),
+    sentences.push_back(fmt::format("{}: {} of {} elements ({}{})", name, wrong, truth.hi.size(),
                                     fmt::join(parts, ", "), stripes(problem, rows, height)));
   }
   return fmt::format("{}", fmt::join(sentences, "; "));
@@ -159,29 +158,59 @@ std::string label(const Sample& sample, const Element& element) {
 /// A fault whose equation gives what failed.
 struct Match {
   const Fault* fault;
-  Distance distance;
-  bool whole;  // it gives all other cases, too
+  std::optional<Index> block;
+  Distance distance{};
+  bool whole = false;  // it gives all other cases, too
 
   double each() const { return distance.squares / static_cast<double>(distance.elements + 1); }
 };
 
+/// The lengths of blocks with which the fault gives other results in these cases than with their own.
+std::vector<Index> other_lengths(Bank& bank, const std::vector<const Sample*>& failing, const Fault& fault) {
+  const auto* block = bank.spec().parameter(Role::block_length);
+  if (!block || fault.numeric) return {};
+  std::vector<Index> lengths;
+  std::set<std::vector<double>> seen;
+  const auto outputs = [&](std::optional<Index> length) {
+    std::vector<double> all;
+    for (const Sample* sample : failing)
+      for (const auto& [_, array] : bank.outputs_in_binary64(*sample->c, fault, length))
+        all.insert(all.end(), array.values.begin(), array.values.end());
+    for (double& x : all)
+      if (std::isnan(x)) x = std::numeric_limits<double>::infinity();
+    return all;
+  };
+  seen.insert(outputs(std::nullopt));
+  for (const Index length : kLengths)
+    if (seen.insert(outputs(length)).second) lengths.push_back(length);
+  return lengths;
+}
+
 /// Faults that give every failing case, those that give every case alone where there are such; the nearest first.
 std::vector<Match> matching_faults(Bank& bank, const std::vector<const Sample*>& failing,
                                    const std::vector<const Sample*>& passing) {
+  const bool gradients = golden::is_gradient(failing[0]->got.begin()->first);
   std::vector<Match> matches;
-  for (const Fault& fault : bank.spec().faults) {
-    if (!fault.equivalent.empty() || fault.amplitude > 0) continue;
-    Distance distance;
-    const auto all_match = [&](const std::vector<const Sample*>& some) {
-      return std::all_of(some.begin(), some.end(), [&](const Sample* sample) {
-        return fault.numeric ? matches_emulation(bank, *sample, fault, distance)
-                             : matches_equation(bank, *sample, fault, distance);
-      });
-    };
-    if (!all_match(failing)) continue;
-    Match match{&fault, distance, all_match(passing)};
-    if (match.whole) match.distance = distance;
+  const auto all_match = [&](const std::vector<const Sample*>& some, Match& match) {
+    return std::all_of(some.begin(), some.end(), [&](const Sample* sample) {
+      return match.fault->numeric ? matches_emulation(bank, *sample, *match.fault, match.distance)
+                                  : matches_equation(bank, *sample, *match.fault, match.block, match.distance);
+    });
+  };
+  const auto try_match = [&](const Fault& fault, std::optional<Index> block) {
+    Match match{&fault, block};
+    if (!all_match(failing, match)) return false;
+    const Distance of_failing = match.distance;
+    match.whole = all_match(passing, match);
+    if (!match.whole) match.distance = of_failing;
     if (match.distance.told_apart > 0) matches.push_back(match);
+    return true;
+  };
+  for (const Fault& fault : bank.spec().faults) {
+    if (!fault.equivalent.empty() || fault.amplitude > 0 || (gradients && fault.numeric)) continue;
+    if (try_match(fault, std::nullopt)) continue;
+    for (const Index length : other_lengths(bank, failing, fault))
+      if (try_match(fault, length)) break;
   }
   std::sort(matches.begin(), matches.end(),
             [](const Match& a, const Match& b) { return a.whole != b.whole ? a.whole : a.each() < b.each(); });
@@ -209,29 +238,52 @@ std::vector<Fit> by_likelihood(std::vector<Fit> fits) {
   return fits;
 }
 
+/// Faults whose direction explains enough of the failing cases: one alone, else several together.
+void add_fits(Bank& bank, const std::vector<const Sample*>& failing, const Statistics& statistics,
+              Diagnosis& diagnosis) {
+  if (failing.empty()) return;
+  std::vector<Fit> fits;
+  for (Fit fit : statistics.fits)
+    if (fit.p <= kCertain) {
+      fit.explained = bank.explained(failing, {fit});
+      if (fit.explained >= kExplains) fits.push_back(fit);
+    }
+  for (const Fit& fit : by_likelihood(std::move(fits))) diagnosis.names.push_back({fit.fault, false, false, {}, fit});
+  if (!diagnosis.names.empty() || statistics.joint.size() < 2) return;
+  const double explained = bank.explained(failing, statistics.joint);
+  if (explained < kExplains) return;
+  diagnosis.together = statistics.joint;
+  for (Fit& fit : diagnosis.together) fit.explained = explained;
+}
+
 }  // namespace
 
-Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const Statistics& statistics) {
+Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const std::vector<Sample>& of_regimes,
+                   const Statistics& statistics) {
   Diagnosis diagnosis;
   std::vector<const Sample*> failing, passing;
-  for (const Sample& sample : samples) {
+  const auto add = [&](const Sample& sample) {
     const auto comparison = compare(sample.c->problem, sample.c->certified, sample.got, bank.profile());
     (comparison.failed == 0 ? passing : failing).push_back(&sample);
-    if (comparison.failed == 0 || failing.size() > 1) continue;
+    if (comparison.failed == 0 || failing.size() > 1) return;
     diagnosis.first = comparison.first;
     diagnosis.query = golden::query(sample.c->name, bank.profile().name);
+  };
+  for (const Sample& sample : samples) add(sample);
+  const std::vector<const Sample*> failing_golden = failing;
+  for (const Sample& sample : of_regimes) add(sample);
+  if (failing.empty()) {
+    for (const Fit& fit : by_likelihood(statistics.rejected))
+      diagnosis.names.push_back({fit.fault, false, false, {}, fit});
+    return diagnosis;
   }
-  if (!failing.empty()) {
-    diagnosis.where = where(*failing[0], bank.profile()) + label(*failing[0], *diagnosis.first);
-    for (const Match& match : matching_faults(bank, failing, passing))
-      diagnosis.names.push_back({match.fault->name, match.whole, true, fit_of(statistics.fits, match.fault->name)});
-  }
-  for (const Fit& fit : by_likelihood(failing.empty() ? statistics.rejected : statistics.fits)) {
-    const bool named = std::any_of(diagnosis.names.begin(), diagnosis.names.end(),
-                                   [&](const Name& name) { return name.fault == fit.fault; });
-    if (!named && fit.p <= kCertain && fit.explained >= kSmallestShare)
-      diagnosis.names.push_back({fit.fault, false, false, fit});
-  }
+  diagnosis.where = where(*failing[0], bank.profile()) + label(*failing[0], *diagnosis.first);
+  for (const Match& match : matching_faults(bank, failing, passing))
+    diagnosis.names.push_back(
+        {match.fault->name, match.whole, true, match.block, fit_of(statistics.fits, match.fault->name)});
+  if (!diagnosis.names.empty()) return diagnosis;
+  diagnosis.stage = name_of_stage(failing, bank.profile());
+  add_fits(bank, failing_golden, statistics, diagnosis);
   return diagnosis;
 }
 

@@ -5,6 +5,8 @@
 #include <functional>
 #include <limits>
 
+#include "attest/golden/agreement.hpp"
+#include "attest/golden/gradients.hpp"
 #include "attest/reference/certificate.hpp"
 #include "attest/reference/error_model.hpp"
 
@@ -17,10 +19,11 @@ constexpr long kFirstBits = 192, kMostBits = 4096;  // of certificates; four tim
 
 Arrays arrays_of(const Problem& problem, Values<double> values, const WantedRows& rows = {}) {
   Arrays arrays;
-  for (const auto& output : problem.spec->outputs) {
-    arrays[output.name] = {shape_of(output, problem.sizes), std::move(values.at(output.name))};
-    if (const auto some = output.shape.empty() ? rows.end() : rows.find(output.shape[0]); some != rows.end())
-      arrays[output.name].shape[0] = static_cast<Index>(some->second.size());
+  for (auto& [name, elements] : values) {
+    arrays[name] = {golden::shape_of_result(problem, name), std::move(elements)};
+    const auto& shape = golden::declaration_of(*problem.spec, name).shape;
+    if (const auto some = shape.empty() ? rows.end() : rows.find(shape[0]); some != rows.end())
+      arrays[name].shape[0] = static_cast<Index>(some->second.size());
   }
   return arrays;
 }
@@ -31,13 +34,14 @@ auto fault_run(const Problem& problem, const Fault& fault, double amplitude) {
   };
 }
 
-/// hi + lo of every output, certified.
-golden::CertifiedTensors certified_values(const Problem& problem, const std::function<void(Bundle&)>& run) {
+/// hi + lo of every result, certified.
+golden::CertifiedTensors certified_values(const Problem& problem, const std::function<void(Bundle&)>& run,
+                                          const Arrays& cotangents) {
   golden::CertifiedTensors tensors;
   for (long bits = kFirstBits;; bits *= 4) {
     Certificate certificate(bits);
     try {
-      for (auto& [name, values] : outputs_of(certificate, problem, run)) {
+      for (auto& [name, values] : golden::results_of(certificate, problem, run, cotangents)) {
         auto& tensor = tensors[name];
         for (Ball& ball : values) {
           const double hi = approximate(ball);
@@ -92,15 +96,18 @@ Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const Kernel
   return arrays_of(problem, outputs_of(emulation, problem, run, nullptr, rows), rows);
 }
 
-Arrays emulated(const Problem& problem, const std::string& form, const Kernel& kernel) {
+Arrays emulated(const Problem& problem, const std::string& form, const Kernel& kernel, const Arrays& cotangents) {
   Emulation emulation(kernel);
-  return arrays_of(problem, outputs_of(emulation, problem, form));
+  const auto run = [&](Bundle& bundle) { evaluate(form, bundle); };
+  return arrays_of(problem, golden::results_of(emulation, problem, run, cotangents));
 }
 
-Arrays stored(const Problem& problem, Arrays outputs, const golden::Profile& profile) {
-  for (const auto& output : problem.spec->outputs)
-    for (double& x : outputs.at(output.name).values) x = round_to(output.state ? profile.state : profile.storage, x);
-  return outputs;
+Arrays stored(const Problem& problem, Arrays results, const golden::Profile& profile) {
+  for (auto& [name, result] : results) {
+    const DType format = golden::declaration_of(*problem.spec, name).state ? profile.state : profile.storage;
+    for (double& x : result.values) x = round_to(format, x);
+  }
+  return results;
 }
 
 bool within_range(const Problem& problem, const golden::Profile& profile, const WantedRows& rows) {
@@ -117,13 +124,14 @@ bool within_range(const Problem& problem, const golden::Profile& profile, const 
   return true;
 }
 
-golden::CertifiedTensors as_equation(const Problem& problem, const Fault& fault, const golden::Profile& profile) {
+golden::CertifiedTensors as_equation(const Problem& problem, const Fault& fault, const golden::Profile& profile,
+                                     const Arrays& cotangents) {
   const auto run = fault_run(problem, fault, fault.amplitude);
-  golden::CertifiedTensors tensors = certified_values(problem, run);
+  golden::CertifiedTensors tensors = certified_values(problem, run, cotangents);
   ErrorModel model(profile.units);
-  const auto errors = outputs_of(model, problem, run);
+  const auto errors = golden::results_of(model, problem, run, cotangents);
   for (auto& [name, tensor] : tensors) {
-    tensor.shape = shape_of(*problem.spec->output(name), problem.sizes);
+    tensor.shape = golden::shape_of_result(problem, name);
     const auto& roundings = errors.at(name);
     for (std::size_t i = 0; i < roundings.size(); ++i) {
       const bool finite = std::isfinite(roundings[i].value);

@@ -34,12 +34,18 @@ nlohmann::json to_json(const Diagnosis& diagnosis) {
     auto one = to_json(name.fit);
     one["whole"] = name.whole;
     one["failing"] = name.failing;
+    if (name.block) one["block"] = *name.block;
     names.push_back(std::move(one));
   }
-  return {{"names", names},
-          {"first", diagnosis.first ? diagnosis.first->text() : ""},
-          {"where", diagnosis.where},
-          {"query", diagnosis.query}};
+  auto stage = nlohmann::json();
+  if (diagnosis.stage)
+    stage = {{"text", diagnosis.stage->text()},
+             {"form", diagnosis.stage->form},
+             {"explained", diagnosis.stage->explained},
+             {"alike", diagnosis.stage->alike}};
+  return {{"names", names},           {"together", to_json(diagnosis.together, kMostFits)},
+          {"stage", stage},           {"first", diagnosis.first ? diagnosis.first->text() : ""},
+          {"where", diagnosis.where}, {"query", diagnosis.query}};
 }
 
 nlohmann::json to_json(const std::map<std::string, Group>& groups) {

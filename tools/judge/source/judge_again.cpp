@@ -37,7 +37,8 @@ public:
   }
 
   void regimes(const Source& source, Known& known, Shown& shown) {
-    judge_regimes(kernel_, profile_, source, known, options_, shown, row_);
+    FailedProblems failed;
+    judge_regimes(kernel_, profile_, source, known, options_, shown, failed, row_);
   }
 
   void regime(const golden::Case& c, const Source& source, Known& known) {

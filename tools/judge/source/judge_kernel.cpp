@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attest/judge/asked.hpp"
+#include "attest/judge/diagnosis.hpp"
 #include "attest/judge/judge_again.hpp"
 #include "attest/judge/judge_cases.hpp"
 #include "attest/judge/judge_laws.hpp"
@@ -42,13 +43,12 @@ std::string too_little(const Vacuity& vacuity, const Kernel& kernel) {
 
 /// Judges by the selected cases and their statistics, and gathers what they show.
 Row judge_selected(const Kernel& kernel, const golden::Profile& profile, Selection& selection, const Source& source,
-                   Bank& bank, const CheckOptions& options, double tests, Shown& shown) {
+                   Bank& bank, const CheckOptions& options, double tests, Shown& shown, std::vector<Sample>& samples) {
   Row row = row_of(kernel, profile);
   if (!kernel.is_gradient()) selection.drop_vacuous_drawn(bank);
   row.cases.stored = selection.stored;
   row.cases.drawn = selection.drawn;
   row.cases.left_out = selection.left_out;
-  std::vector<Sample> samples;
   judge_cases(kernel, profile, selection, source, options, row, samples);
   if (kernel.is_gradient()) return row;
   if (row.cases.judged >= kFewestCases) judge_statistics(bank, samples, tests, row);
@@ -83,7 +83,9 @@ Row judge_selection(const Kernel& kernel, const golden::Profile& profile, Select
                     Bank& bank, const CheckOptions& options, double tests) {
   Shown shown(*kernel.spec, profile, kernel.capabilities);
   Asked asked(kernel, profile);
-  Row row = judge_selected(kernel, profile, selection, asked.first(source), bank, options, tests, shown);
+  std::vector<Sample> samples;
+  Row row = judge_selected(kernel, profile, selection, asked.first(source), bank, options, tests, shown, samples);
+  if (!row.failures.empty()) row.diagnosis = diagnose(bank, samples, {}, row.statistics);
   judge_vacuity(kernel, shown, row);
   row.reach = asked.reach();
   row.conclude();
@@ -95,8 +97,11 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
   Asked asked(kernel, profile, &candidate);
   const Source source = asked.first(calls_of(candidate, kernel, profile, options));
   Shown shown(*kernel.spec, profile, kernel.capabilities);
-  Row row = judge_selected(kernel, profile, selection, source, bank, options, tests, shown);
-  if (row.only_refusals()) judge_regimes(kernel, profile, source, known, options, shown, row);
+  std::vector<Sample> samples;
+  FailedProblems failed;
+  Row row = judge_selected(kernel, profile, selection, source, bank, options, tests, shown, samples);
+  if (row.only_refusals()) judge_regimes(kernel, profile, source, known, options, shown, failed, row);
+  if (!row.failures.empty()) row.diagnosis = diagnose(bank, samples, failed.samples, row.statistics);
   judge_vacuity(kernel, shown, row);
   if (!kernel.is_gradient() && row.failures.empty())
     judge_laws(candidate, kernel, profile, options, known.law_bounds, row);

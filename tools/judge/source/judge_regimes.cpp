@@ -12,12 +12,15 @@
 #include <utility>
 
 #include "attest/judge/judge_cases.hpp"
+#include "attest/judge/work.hpp"
 
 namespace attest::judge {
 namespace {
 
-constexpr std::size_t kTogether = 16;        // settings whose true values are computed at once
-constexpr std::size_t kShownOfLarge = 3;     // problems of a batch at real sizes that are tried with every fault
+constexpr std::size_t kTogether = 16;     // settings whose true values are computed at once
+constexpr std::size_t kShownOfLarge = 3;  // problems of a batch at real sizes that are tried with every fault
+constexpr std::size_t kMostKept = 12;     // problems for the diagnosis
+constexpr double kMostWorkOfKept = 2e5;
 constexpr std::size_t kMostNotVisited = 20;  // combinations that a report names
 
 /// The array in another shape of as many axes, repeated along those where it has one element; nothing where it does not
@@ -99,7 +102,7 @@ class Judge {
 public:
   /// Counts in the row's group of that name, and in `counts`. Of large problems our own kernel sees whole outputs.
   Judge(const Kernel& kernel, const golden::Profile& profile, const Source& source, std::string group,
-        RegimeCounts& counts, Row& row, Witness* witness, const CheckOptions& options)
+        RegimeCounts& counts, Row& row, Witness* witness, const CheckOptions& options, FailedProblems* failed)
       : kernel_(kernel),
         profile_(profile),
         source_(source),
@@ -108,6 +111,7 @@ public:
         row_(row),
         witness_(witness),
         options_(options),
+        failed_(failed),
         trivial_(*kernel.spec) {}
 
   bool judge(const TrueBatch& truth) {
@@ -142,10 +146,24 @@ private:
     for (const TrueProblem& one : truth.judged) {
       if (!kernel_.is_gradient()) trivial_.add(batch.problems[one.at], one, profile_);
       for (const auto& answer : answers.answers)
-        if (!agrees(one, batch, answer.outputs[one.at], answer.call, finding)) return finding;
+        if (!agrees(one, batch, answer.outputs[one.at], answer.call, finding)) {
+          keep(truth, one, answer.outputs[one.at]);
+          return finding;
+        }
     }
     if (witness_) look_at_all_rows(truth, answers.answers[0].outputs, finding);
     return finding;
+  }
+
+  /// Keeps a problem that is known whole for the diagnosis.
+  void keep(const TrueBatch& truth, const TrueProblem& one, const Arrays& got) {
+    const Problem& problem = truth.drawn.problems[one.at];
+    if (!failed_ || !one.rows.empty() || failed_->samples.size() == kMostKept) return;
+    if (work_of(*problem.spec, problem.sizes, problem.parameters) > kMostWorkOfKept) return;
+    golden::Case name = golden::problems_of(truth.name)[one.at];
+    name.sizes = problem.sizes;
+    failed_->cases.push_back({std::move(name), problem, truth.drawn.cotangents[one.at], one.certified});
+    failed_->samples.push_back({&failed_->cases.back(), got});
   }
 
   /// Of one problem, by the seed: the others of a batch would take too long.
@@ -184,6 +202,7 @@ private:
   Row& row_;
   Witness* witness_;
   const CheckOptions& options_;
+  FailedProblems* failed_;
   TrivialAnswers trivial_;
 };
 
@@ -235,6 +254,7 @@ struct Run {
   Known& known;
   const CheckOptions& options;
   Shown& shown;
+  FailedProblems& failed;
   Row& row;
 
   /// Returns why nothing can be judged at such sizes; empty where something was.
@@ -250,7 +270,7 @@ struct Run {
     }
     counts.strength = strength;
     Judge judge(kernel, profile, source, real ? "real sizes" : "regimes", counts, row, real ? &known.witness : nullptr,
-                options);
+                options, &failed);
     VisitedSettings visited(*regimes, strength);
     Settings all;
     run(*regimes, regimes->covering().settings, real, judge, visited, all);
@@ -335,9 +355,9 @@ struct Run {
 }  // namespace
 
 void judge_regimes(const Kernel& kernel, const golden::Profile& profile, const Source& source, Known& known,
-                   const CheckOptions& options, Shown& shown, Row& row) {
+                   const CheckOptions& options, Shown& shown, FailedProblems& failed, Row& row) {
   if (options.strength == 0) return;
-  Run run{kernel, profile, source, known, options, shown, row};
+  Run run{kernel, profile, source, known, options, shown, failed, row};
   const std::string no_small = run.judge(SizesJudged::small, options.strength, row.regimes);
   if (options.sizes == SizesJudged::small && no_small.empty()) return;
   const std::string no_real = run.judge(SizesJudged::real, options.strength, row.real);
@@ -352,7 +372,7 @@ void judge_grid(const golden::Case& c, const Kernel& kernel, const golden::Profi
                 Known& known, const CheckOptions& options, Row& row) {
   if (const auto truth = known.values.of(c, kernel, profile))
     Judge(kernel, profile, source, "regimes", row.regimes, row,
-          is_large(*c.spec, c.sizes, c.parameters) ? &known.witness : nullptr, options)
+          is_large(*c.spec, c.sizes, c.parameters) ? &known.witness : nullptr, options, nullptr)
         .judge(*truth);
   else
     row.failures.push_back({Status::invalid, golden::query(c, profile.name),

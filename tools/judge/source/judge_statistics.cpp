@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "attest/judge/diagnosis.hpp"
-
 namespace attest::judge {
 
 void judge_statistics(Bank& bank, const std::vector<Sample>& samples, double tests, Row& row) {
@@ -23,7 +21,6 @@ void judge_statistics(Bank& bank, const std::vector<Sample>& samples, double tes
                               "T3", "statistics"});
   row.groups["statistics"].judged = 1;
   row.groups["statistics"].passed = row.statistics.rejected.empty();
-  if (!row.failures.empty()) row.diagnosis = diagnose(bank, samples, row.statistics);
 }
 
 }  // namespace attest::judge

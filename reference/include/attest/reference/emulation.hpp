@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,9 @@ inline constexpr std::array<NamedOrder, 11> kOrders{{{"ascending", Order::ascend
                                                      {"fma", Order::fma},
                                                      {"exp2", Order::exp2}}};
 
+/// What a kernel makes of a number that it holds: mostly a number of another format.
+using Change = std::function<double(double)>;
+
 /// The rounding of an emulated kernel.
 struct Kernel {
   bool single = false;         // + - * / and functions round to binary32; else to binary64
@@ -42,8 +47,10 @@ struct Kernel {
   bool operand_cut = false;    // factors are cut to those bits, not rounded
   DType storage = DType::f64;  // of what is kept in memory on the way
   Order order = Order::ascending;
-  std::uint64_t seed = 1;                            // of the shuffled order
-  std::map<std::string, DType, std::less<>> stages;  // named intermediate results that are held in another format
+  std::uint64_t seed = 1;                             // of the shuffled order
+  std::map<std::string, Change, std::less<>> stages;  // what becomes of named intermediate results
+  std::set<std::string, std::less<>> detached;        // those that derivatives take for constants
+  Change totals;                                      // what becomes of every running total of a sum; none: nothing
 };
 
 /// A kernel of low precision: every operation rounds as it does, in an order of one's choice. A form is then one more
@@ -73,6 +80,9 @@ public:
   Handle kept_in(DType dtype, Handle a) override;
   Handle held(Held, Handle a) override;
   Handle stage(std::string_view label, Handle a) override;
+  bool detaches(std::string_view label) const override {
+    return kernel_.detached.find(label) != kernel_.detached.end();
+  }
   Handle sum(const Number* terms, Index n) override;
   Handle dot(const Row& a, const Row& b) override { return dot_of(nullptr, a, b); }
   Handle dot_onto(Handle start, const Row& a, const Row& b) override { return dot_of(&at(start), a, b); }

@@ -90,6 +90,8 @@ public:
   virtual Handle held(Held, Handle a) { return shared(a); }
   /// A named intermediate result. Nothing happens to it unless the arithmetic has something to do there.
   virtual Handle stage(std::string_view, Handle a) { return shared(a); }
+  /// Whether derivatives take a named intermediate result for a constant. A correct kernel's do not.
+  virtual bool detaches(std::string_view) const { return false; }
 
   // Many at once.
   /// terms[0] + ... + terms[n - 1] in no particular order; 0 for n = 0.

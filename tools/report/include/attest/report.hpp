@@ -31,6 +31,12 @@ std::vector<std::string> reach(const judge::Report& report);
 /// for one that refused nothing.
 std::vector<std::string> refusals(const judge::Row& row);
 
+/// What a kernel that failed looks like, each name with its evidence, the likeliest first; empty where nothing has any.
+std::vector<std::string> names(const judge::Row& row);
+
+/// What is known of a kernel that failed beside names: under which conditions, where.
+std::vector<std::string> observations(const judge::Row& row);
+
 /// What a covering array of that strength brings together: "pairs".
 const char* combinations_of(int strength);
 

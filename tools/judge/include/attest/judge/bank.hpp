@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,17 @@ public:
   /// True when zeros would be within every bound, and no fault would be beyond any.
   bool is_vacuous(const golden::GoldenCase& c);
 
-  /// The case as if the fault were the equation.
-  const golden::CertifiedTensors& as_equation(const golden::GoldenCase& c, const Fault& fault);
+  /// The sample's case as if the fault, with blocks of a length where one is given, were the equation; its gradients,
+  /// too, where the sample has some.
+  const golden::CertifiedTensors& as_equation(const Sample& sample, const Fault& fault,
+                                              std::optional<Index> block = {});
+
+  /// Outputs of the fault in binary64.
+  Arrays outputs_in_binary64(const golden::GoldenCase& c, const Fault& fault, std::optional<Index> block) const;
+
+  /// The share of the squared error of these cases, each counting the same, that the faults' directions take away with
+  /// the shares c of the fits.
+  double explained(const std::vector<const Sample*>& samples, const std::vector<Fit>& fits);
 
   /// Outputs of a kernel of the profile that has the fault, stored in the profile's formats.
   const Arrays& outputs_of_fault(const golden::GoldenCase& c, const Fault& fault);

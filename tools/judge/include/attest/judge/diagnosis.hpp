@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attest/judge/bank.hpp"
+#include "attest/judge/stages.hpp"
 #include "attest/judge/verdict.hpp"
 
 namespace attest::judge {
@@ -15,19 +16,27 @@ struct Name {
   std::string fault;
   bool whole = false;    // every case is what the fault's equation gives, within the bounds of a correct kernel of it
   bool failing = false;  // every failing case is; the kernel has the fault under some conditions only
-  Fit fit;               // how well its direction fits
+  std::optional<Index> block{};  // with blocks of this length, where it is not that of the cases
+  Fit fit{};                     // how well its direction fits
 };
 
+/// What is known of a kernel's mistake. A name stands here on evidence alone: every failing case is what it gives, or
+/// it explains 95 % of the squared error of the failing cases.
 struct Diagnosis {
-  std::vector<Name> names;       // the most likely first; empty when no known fault fits
-  std::optional<Element> first;  // the first wrong element
-  std::string query;             // of its case
-  std::string where;             // which rows and columns are wrong, as a sentence
+  std::vector<Name> names;         // the most likely first; empty where no known fault has the evidence
+  std::vector<Fit> together;       // faults that have it together, each of them needed
+  std::optional<StageName> stage;  // what is done to an intermediate result
+  std::optional<Element> first;    // the first wrong element
+  std::string query;               // of its case
+  std::string where;               // which rows and columns are wrong, as a sentence
+
+  bool names_something() const { return !names.empty() || !together.empty() || stage.has_value(); }
 };
 
-/// Names what is wrong with a kernel that gave these outputs; `statistics` are those of the same samples. First the
-/// faults whose equation gives every failing case, then those that explain at least a hundredth of the squared error
-/// beyond chance, the largest share first.
-Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const Statistics& statistics);
+/// Names what is wrong with a kernel that gave these results in golden cases, whose statistics these are where there
+/// are any (of gradients there are none), and in problems of regimes in which it failed. Where every element is within
+/// its bound: the faults that all of them together show.
+Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const std::vector<Sample>& of_regimes,
+                   const Statistics& statistics);
 
 }  // namespace attest::judge

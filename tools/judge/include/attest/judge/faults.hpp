@@ -32,11 +32,13 @@ Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const refere
                         const reference::WantedRows& rows = {});
 Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const reference::Kernel& kernel, double amplitude);
 
-/// Outputs of a form as such a kernel, correct otherwise, computes them, before they are stored.
-Arrays emulated(const Problem& problem, const std::string& form, const reference::Kernel& kernel);
+/// Outputs of a form as such a kernel, correct otherwise, computes them, before they are stored; gradients as well
+/// where there are cotangents.
+Arrays emulated(const Problem& problem, const std::string& form, const reference::Kernel& kernel,
+                const Arrays& cotangents = {});
 
-/// The outputs rounded to the formats that the profile stores them in.
-Arrays stored(const Problem& problem, Arrays outputs, const golden::Profile& profile);
+/// The results rounded to the formats that the profile stores them in.
+Arrays stored(const Problem& problem, Arrays results, const golden::Profile& profile);
 
 /// False when a correct kernel of the profile may overflow: in some form, emulated in one order of summation, a factor
 /// or an output is beyond half of what its format holds. Asked of binary16 alone, whose range is 2^16. `rows` are those
@@ -45,7 +47,8 @@ bool within_range(const Problem& problem, const golden::Profile& profile, const 
 
 /// The fault taken as if it were the equation: its values (hi and lo), and bounds and rms at the profile's units. Where
 /// it has no value over the reals, hi is what binary64 gives: an infinity or NaN. Throws reference::Undecided where
-/// 4096 bits do not decide a branch on data.
-golden::CertifiedTensors as_equation(const Problem& problem, const Fault& fault, const golden::Profile& profile);
+/// 4096 bits do not decide a branch on data. With gradients where there are cotangents.
+golden::CertifiedTensors as_equation(const Problem& problem, const Fault& fault, const golden::Profile& profile,
+                                     const Arrays& cotangents = {});
 
 }  // namespace attest::judge

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <deque>
+#include <vector>
+
 #include "attest/judge/contract.hpp"
 #include "attest/judge/evaluate.hpp"
 #include "attest/judge/options.hpp"
 #include "attest/judge/regimes.hpp"
 #include "attest/judge/report.hpp"
 #include "attest/judge/shown.hpp"
+#include "attest/judge/statistics.hpp"
 #include "attest/judge/true_values.hpp"
 #include "attest/judge/witness.hpp"
 
@@ -21,12 +25,18 @@ struct Known {
   Witness witness{};
 };
 
+/// Some small problems of batches in which a kernel was wrong, with what it gave.
+struct FailedProblems {
+  std::deque<golden::GoldenCase> cases{};
+  std::vector<Sample> samples{};
+};
+
 /// Judges what a source gives in every regime of the kernel, by contract and bounds; adds counts and failures to the
 /// row, with what the failing regimes have in common. To `shown` it adds what they show, where that was too little.
 /// At real sizes where the options ask for them, or the kernel can do no others: there some rows are judged, and
 /// of one problem of each batch those that our own kernel finds the most different.
 void judge_regimes(const Kernel& kernel, const golden::Profile& profile, const Source& source, Known& known,
-                   const CheckOptions& options, Shown& shown, Row& row);
+                   const CheckOptions& options, Shown& shown, FailedProblems& failed, Row& row);
 
 /// Judges one case with a grid, as judge_regimes does.
 void judge_grid(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile, const Source& source,
