@@ -19,6 +19,7 @@
 #include "attest/judge/faults.hpp"
 #include "attest/judge/work.hpp"
 #include "case_facts.hpp"
+#include "in_parallel.hpp"
 
 namespace attest::judge {
 namespace {
@@ -119,8 +120,9 @@ Arrays computed(const Problem& original, const Arrays& cotangents, const Way& wa
     if (change.kind == Kind::parameter) {
       problem.parameters[change.place] = change.amount;
     } else if (change.place.starts_with(kInput)) {
-      for (double& x : problem.inputs.at(change.place.substr(std::string_view(kInput).size())).values)
-        x = change_of(change, problem)(x);
+      const auto input = problem.inputs.find(change.place.substr(std::string_view(kInput).size()));
+      if (input == problem.inputs.end()) continue;  // not given in this case
+      for (double& x : input->second.values) x = change_of(change, problem)(x);
     } else if (change.kind == Kind::detached) {
       kernel.detached.insert(change.place);
     } else if (change.place == kTotals) {
@@ -315,7 +317,7 @@ private:
       for (const auto& label : reference::stages_of(one.problem(), way.form))
         if (seen.insert(label).second) all.push_back(label);
     for (const auto& input : first().spec->inputs)
-      if (input.element == Element::real && first().inputs.count(input.name)) all.push_back(kInput + input.name);
+      if (input.element == Element::real) all.push_back(kInput + input.name);
     return all;
   }
 
@@ -371,8 +373,7 @@ private:
   }
 
   void look_at(std::vector<Candidate>& candidates, std::size_t samples) const {
-#pragma omp parallel for schedule(dynamic)
-    for (std::size_t i = 0; i < candidates.size(); ++i) look_at(candidates[i], samples);
+    in_parallel(candidates.size(), [&](std::size_t i) { look_at(candidates[i], samples); });
     sort(candidates);
   }
 
@@ -521,8 +522,7 @@ private:
     for (const auto& parameter : first().spec->parameters)
       if (parameter.type == ParameterDeclaration::Type::real && same_parameter(parameter.name))
         all.push_back({way, {{Kind::parameter, parameter.name, "", *same_parameter(parameter.name)}}});
-#pragma omp parallel for schedule(dynamic)
-    for (std::size_t i = 0; i < all.size(); ++i) fit_any(all[i]);
+    in_parallel(all.size(), [&](std::size_t i) { fit_any(all[i]); });
     sort(all);
     return all;
   }

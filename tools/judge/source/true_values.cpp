@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <exception>
 #include <functional>
 #include <limits>
 #include <random>
@@ -18,6 +17,7 @@
 #include "attest/judge/faults.hpp"
 #include "attest/judge/select.hpp"
 #include "attest/judge/work.hpp"
+#include "in_parallel.hpp"
 
 namespace attest::judge {
 namespace {
@@ -301,20 +301,6 @@ struct Attempt {
     }
   }
 };
-
-void in_parallel(std::size_t jobs, const std::function<void(std::size_t)>& run) {
-  std::exception_ptr failure;
-#pragma omp parallel for schedule(dynamic) if (jobs > 1)
-  for (std::size_t j = 0; j < jobs; ++j) {
-    try {
-      run(j);
-    } catch (...) {
-#pragma omp critical(attest_true_values)
-      failure = std::current_exception();
-    }
-  }
-  if (failure) std::rethrow_exception(failure);
-}
 
 }  // namespace
 
