@@ -65,6 +65,7 @@ public:
     if (std::find(found.begin(), found.end(), label) == found.end()) found.emplace_back(label);
     return shared(a);
   }
+  bool has_stage(std::string_view) const override { return true; }
   std::vector<std::string> found;
 };
 

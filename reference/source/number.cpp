@@ -257,8 +257,16 @@ Vector product(const View<const Number, 2>& m, const Row& x) {
   return y;
 }
 
-Vector stage(std::string_view label, const Vector& x) {
-  return tabulate(x.extent(), [&](Index i) { return stage(label, x(i)); });
+Vector stage(std::string_view label, Vector x) {
+  if (arithmetic().has_stage(label))
+    for (Index i = 0; i < x.extent(); ++i) x(i) = stage(label, x(i));
+  return x;
+}
+Matrix stage(std::string_view label, Matrix x) {
+  if (arithmetic().has_stage(label))
+    for (Index i = 0; i < x.extent(0); ++i)
+      for (Index j = 0; j < x.extent(1); ++j) x(i, j) = stage(label, x(i, j));
+  return x;
 }
 
 std::vector<Index> top_k(Index k, const Vector& scores) {

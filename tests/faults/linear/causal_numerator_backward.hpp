@@ -11,9 +11,11 @@ using right::In;
 using right::Out;
 
 /// sum over the tokens from..end-1 of x_j y_j^T
-inline Matrix outer_sum(View<const Number, 2> x, View<const Number, 2> y, Index from, Index end) {
+inline Matrix outer_sum(std::string_view label, View<const Number, 2> x, View<const Number, 2> y, Index from,
+                        Index end) {
   Matrix A(x.extent(1), y.extent(1));
-  right::add_product(A, x.rows(from, std::max<Index>(end - from, 0)), y.rows(from, std::max<Index>(end - from, 0)));
+  right::add_product(label, A, x.rows(from, std::max<Index>(end - from, 0)),
+                     y.rows(from, std::max<Index>(end - from, 0)));
   return A;
 }
 
@@ -34,8 +36,8 @@ struct States {
   const In& in;
   Index n = in.v.extent(0);
 
-  Matrix past(Index first, Index end) const { return outer_sum(in.phi_k, in.v, first, end); }
-  Matrix future(Index first, Index end) const { return outer_sum(in.phi_q, in.grad_o, first, end); }
+  Matrix past(Index first, Index end) const { return outer_sum(right::kState, in.phi_k, in.v, first, end); }
+  Matrix future(Index first, Index end) const { return outer_sum(right::kGradState, in.phi_q, in.grad_o, first, end); }
 };
 
 inline void full_range(const In& in, const Out& out) {
@@ -129,12 +131,12 @@ inline void state_decay(const In& in, const Out& out, const Number& c) {
   Matrix S(width, m), R(width, m);
   for (Index i = 0; i < n; ++i) {
     fade(S);
-    right::add_outer(S, in.phi_k[i], in.v[i]);
+    right::add_outer(right::kState, S, in.phi_k[i], in.v[i]);
     for (Index a = 0; a < width; ++a) out.grad_phi_q(i, a) = dot(S[a], in.grad_o[i]);
   }
   for (Index i = n - 1; i >= 0; --i) {
     fade(R);
-    right::add_outer(R, in.phi_q[i], in.grad_o[i]);
+    right::add_outer(right::kGradState, R, in.phi_q[i], in.grad_o[i]);
     for (Index a = 0; a < width; ++a) out.grad_phi_k(i, a) = dot(R[a], in.v[i]);
     for (Index b = 0; b < m; ++b) out.grad_v(i, b) = dot(R.column(b), in.phi_k[i]);
   }

@@ -11,6 +11,7 @@
 
 #include "attest/golden/case.hpp"
 #include "attest/golden/certify.hpp"
+#include "attest/golden/rows.hpp"
 #include "attest/judge/faults.hpp"
 #include "attest/reference/binary64.hpp"
 #include "attest/reference/certificate.hpp"
@@ -355,6 +356,45 @@ TEST(Stages, AFormatOfAStageIsSeenInTheOutputsOfFormsThatHaveIt) {
     EXPECT_TRUE(any) << "stage '" << label << "' in bfloat16 changes no output of any form";
   EXPECT_GT(pairs, 100);
   EXPECT_LE(without, pairs / 20);
+}
+
+/// Forms whose results are computed at once, from inputs alone.
+const std::map<std::string, std::string> kWithoutStages{
+    {"attention.qkv_projection separate", "each element is one dot product"},
+    {"attention.qkv_projection fused", "each element is one dot product"},
+    {"attention.qkv_projection out_in", "each element is one dot product"},
+    {"linear.feature_map branch", "each element is one exponential or one addition"},
+    {"positional.learned gather", "each element is one addition"},
+};
+
+TEST(Stages, EveryFormThatHasAnIntermediateResultNamesOne) {
+  auto without = kWithoutStages;
+  for (const auto& [id, spec] : specs())
+    for (const auto& form : spec.forms) {
+      const bool excepted = without.erase(id + " " + form.name) > 0;
+      EXPECT_EQ(golden::stages_of(spec, form).empty(), excepted)
+          << id << " " << form.name << (excepted ? " has a stage: it is no exception" : " has no stage");
+    }
+  for (const auto& [form, reason] : without) ADD_FAILURE() << form << " is no form: an exception for nothing";
+}
+
+TEST(Stages, AVectorAndAMatrixAreHeldElementByElement) {
+  auto kernel = judge::kernel_of(golden::profile("f32"));
+  kernel.stages["weights"] = DType::bf16;
+  Emulation emulation(kernel);
+  const Scope scope(emulation);
+  const auto third = [](Index i) { return Number(i) / 3; };
+  const Vector x = tabulate(4, third), held = stage("weights", x), other = stage("logits", x);
+  Matrix y(2, 2);
+  for (Index i = 0; i < 4; ++i) y(i / 2, i % 2) = third(i);
+  const Matrix held_y = stage("weights", y);
+  for (Index i = 0; i < 4; ++i) {
+    const double rounded = round_to(DType::bf16, approximate(x(i)));
+    EXPECT_EQ(approximate(held(i)), rounded);
+    EXPECT_EQ(approximate(held_y(i / 2, i % 2)), rounded);
+    EXPECT_EQ(other(i).handle(), x(i).handle());
+  }
+  EXPECT_NE(approximate(held(1)), approximate(x(1)));
 }
 
 TEST(Stages, ALabelThatAFormDoesNotHaveChangesNothing) {

@@ -83,6 +83,9 @@ public:
   bool detaches(std::string_view label) const override {
     return kernel_.detached.find(label) != kernel_.detached.end();
   }
+  bool has_stage(std::string_view label) const override {
+    return kernel_.stages.find(label) != kernel_.stages.end() || detaches(label);
+  }
   Handle sum(const Number* terms, Index n) override;
   Handle dot(const Row& a, const Row& b) override { return dot_of(nullptr, a, b); }
   Handle dot_onto(Handle start, const Row& a, const Row& b) override { return dot_of(&at(start), a, b); }

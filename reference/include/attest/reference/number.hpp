@@ -92,6 +92,8 @@ public:
   virtual Handle stage(std::string_view, Handle a) { return shared(a); }
   /// Whether derivatives take a named intermediate result for a constant. A correct kernel's do not.
   virtual bool detaches(std::string_view) const { return false; }
+  /// Whether stage() may do something to a result of that name: where not, whole vectors are left alone at once.
+  virtual bool has_stage(std::string_view) const { return false; }
 
   // Many at once.
   /// terms[0] + ... + terms[n - 1] in no particular order; 0 for n = 0.

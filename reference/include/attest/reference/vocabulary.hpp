@@ -142,7 +142,8 @@ inline Number exponent_of(const Number& x, const Number& m) { return rescaled(x)
 inline bool hides(const Number& bias) { return std::isinf(approximate(bias)) && approximate(bias) < 0; }
 
 /// Each element as a named intermediate result.
-Vector stage(std::string_view label, const Vector& x);
+Vector stage(std::string_view label, Vector x);
+Matrix stage(std::string_view label, Matrix x);
 
 /// The result where a convention of the equation says NaN.
 inline Number not_a_number() { return Number(std::numeric_limits<double>::quiet_NaN()); }

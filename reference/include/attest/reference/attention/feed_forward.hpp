@@ -22,18 +22,21 @@ inline Number activated(const In& in, const Number& u) {
 }
 
 /// x, or x + bias where there is one.
-inline Number biased(const Row& bias, Index a, const Number& x) { return bias ? x + bias(a) : x; }
+inline Number biased(const Row& bias, Index a, const Number& x) {
+  return bias ? stage("products before the bias", x) + bias(a) : x;
+}
 
 /// act(x w_1 + b_1) for one token.
 inline Vector hidden(const In& in, const Row& x) {
-  return tabulate(in.w_1.extent(1),
-                  [&](Index t) { return activated(in, biased(in.b_1, t, dot(x, in.w_1.column(t)))); });
+  return stage("hidden", tabulate(in.w_1.extent(1), [&](Index t) {
+                 return activated(in, stage("pre-activations", biased(in.b_1, t, dot(x, in.w_1.column(t)))));
+               }));
 }
 
 /// y_i = act(x_i w_1 + b_1) w_2 + b_2      [Vaswani et al. 2017, eq. 2]
 inline void dense(const In& in, const Out& out) {
   for (const Index i : wanted(out.y)) {
-    const auto y = product(stage("hidden", hidden(in, in.x[i])), in.w_2);
+    const auto y = product(hidden(in, in.x[i]), in.w_2);
     for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = biased(in.b_2, a, y(a));
   }
 }
@@ -60,7 +63,7 @@ inline void conv1(const In& in, const Out& out) {
     for (Index c = 0; c < d; ++c) x(c, t) = in.x(t, c);
   Matrix h = convolved(x, in.w_1.extent(1), 1, in.b_1, [&](Index, Index c, Index o) { return in.w_1(c, o); });
   for (Index c = 0; c < h.extent(0); ++c)
-    for (Index t = 0; t < n; ++t) h(c, t) = activated(in, h(c, t));
+    for (Index t = 0; t < n; ++t) h(c, t) = stage("hidden", activated(in, stage("pre-activations", h(c, t))));
   const Matrix y = convolved(h, d, 1, in.b_2, [&](Index, Index c, Index o) { return in.w_2(c, o); });
   for (const Index t : wanted(out.y))
     for (Index c = 0; c < d; ++c) out.y(t, c) = y(c, t);

@@ -29,7 +29,7 @@ Vector mapped(Map map, View<const Number, 2> x, Index i) {
   Matrix phi(1, x.extent(1));
   linear::feature_map::branch({.x = x.rows(i, 1), .kind = same_choice<linear::feature_map::Kind>(map)},
                               {.phi = phi.view()});
-  return tabulate(x.extent(1), [&](Index a) { return phi(0, a); });
+  return stage("features", tabulate(x.extent(1), [&](Index a) { return phi(0, a); }));
 }
 
 /// x^p
@@ -41,21 +41,23 @@ inline Number power(const Number& x, Index p) {
 
 /// |q_i - k_j|^2
 inline Number squared_distance(const In& in, Index i, Index j) {
-  return sum(in.q.extent(1), [&](Index a) { return power(in.q(i, a) - in.k(j, a), 2); });
+  return stage("squared distances",
+               sum(in.q.extent(1), [&](Index a) { return power(stage("differences", in.q(i, a) - in.k(j, a)), 2); }));
 }
 
 inline bool is_exponential(const In& in) { return in.sim == Sim::exp_dot || in.sim == Sim::rbf; }
 
 /// ln sim(q_i, k_j) where the similarity is an exponential.
 inline Number exponent(const In& in, Index i, Index j) {
-  if (in.sim == Sim::rbf) return -parameter(in.gamma) * squared_distance(in, i, j);
-  return scaled_dot_product::scale_of(in) * dot(in.q[i], in.k[j]);
+  if (in.sim == Sim::rbf) return stage("logits", -parameter(in.gamma) * squared_distance(in, i, j));
+  return stage("logits", scaled_dot_product::scale_of(in) * stage("products", dot(in.q[i], in.k[j])));
 }
 
 /// sim(q_i, k_j)
 inline Number similarity(const In& in, Index i, Index j) {
   if (is_exponential(in)) return exp(exponent(in, i, j));
-  if (in.sim == Sim::polynomial) return power(dot(in.q[i], in.k[j]) + parameter(in.offset), in.power);
+  if (in.sim == Sim::polynomial)
+    return power(stage("base of the power", stage("products", dot(in.q[i], in.k[j])) + parameter(in.offset)), in.power);
   return dot(mapped(in.phi, in.q, i), mapped(in.varphi, in.k, j));
 }
 
@@ -79,7 +81,7 @@ void each_row(const In& in, const Out& out, F&& weights) {
     const Vector w = stage("weights", weights(i, keys));
     const Rows v(in.v, keys);
     const Number z = stage("denominator", sum(w));
-    const Vector o = stage("accumulator", product(w, v));
+    const Vector o = stage("accumulator", product(stage("weight factors", w), v));
     for (Index c = 0; c < o.extent(); ++c) out.o(i, c) = ratio(in, o(c), z);
   }
 }
@@ -88,7 +90,7 @@ void each_row(const In& in, const Out& out, F&& weights) {
 inline Vector shifted(const Vector& l) {
   if (l.extent() == 0) return l;
   const Number m = pivot_max(l.extent(), [&](Index t) { return l(t); });
-  return tabulate(l.extent(), [&](Index t) { return exp(exponent_of(l(t), m)); });
+  return tabulate(l.extent(), [&](Index t) { return softmax::exponential(l(t), m); });
 }
 
 /// w_ij = sim(q_i, k_j)      [Katharopoulos et al. 2020, eq. 3]
@@ -108,11 +110,11 @@ inline void stable(const In& in, const Out& out) {
 inline void log_domain(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Keys& keys) {
     if (is_exponential(in)) return shifted(over(keys, [&](Index j) { return exponent(in, i, j); }));
-    const auto sim = over(keys, [&](Index j) { return similarity(in, i, j); });
+    const auto sim = stage("similarities", over(keys, [&](Index j) { return similarity(in, i, j); }));
     std::vector<Index> some;
     for (Index t = 0; t < sim.extent(); ++t)
       if (!is_zero(sim(t))) some.push_back(t);
-    const auto w = shifted(over(some, [&](Index t) { return log(sim(t)); }));
+    const auto w = shifted(stage("logits", over(some, [&](Index t) { return log(sim(t)); })));
     Vector all(sim.extent());
     for (Index t = 0; t < w.extent(); ++t) all(some[static_cast<std::size_t>(t)]) = w(t);
     return all;
@@ -122,8 +124,10 @@ inline void log_domain(const In& in, const Out& out) {
 /// w_ij = e^(2 gamma q_i.k_j - gamma |k_j|^2 - m), since e^(-gamma |q_i|^2) cancels
 inline void rbf_as_softmax(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Keys& keys) {
-    return shifted(
-        over(keys, [&](Index j) { return parameter(in.gamma) * (2 * dot(in.q[i], in.k[j]) - dot(in.k[j], in.k[j])); }));
+    return shifted(over(keys, [&](Index j) {
+      const Number q_k = stage("products", dot(in.q[i], in.k[j])), k_k = stage("squared norms", dot(in.k[j], in.k[j]));
+      return stage("logits", parameter(in.gamma) * (2 * q_k - k_k));
+    }));
   });
 }
 
@@ -136,7 +140,7 @@ inline void polynomial_features(const In& in, const Out& out) {
     linear::polynomial_feature_map::direct(
         {.x = x.rows(i, 1), .layout = linear::polynomial_feature_map::Layout::full, .constant = in.offset},
         {.phi = features.view()});
-    return tabulate(width * width, [&](Index a) { return features(0, a); });
+    return stage("features", tabulate(width * width, [&](Index a) { return features(0, a); }));
   };
   each_row(in, out, [&](Index i, const Keys& keys) {
     const auto phi_q = phi(in.q, i);

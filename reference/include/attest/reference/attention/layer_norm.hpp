@@ -21,8 +21,9 @@ void each_row(const In& in, const Out& out, F&& xhat) {
   for (const Index i : wanted(out.y)) {
     const auto y = xhat(in.x[i]);
     for (Index a = 0; a < in.x.extent(1); ++a) {
-      const Number scaled = in.gamma ? Number(in.gamma(a) * operand(y(a))) : y(a);
-      out.y(i, a) = in.beta ? scaled + in.beta(a) : scaled;
+      const Number normalised = in.gamma || in.beta ? stage("normalised", y(a)) : y(a);
+      const Number scaled = in.gamma ? Number(in.gamma(a) * operand(normalised)) : normalised;
+      out.y(i, a) = in.beta ? (in.gamma ? stage("scaled", scaled) : scaled) + in.beta(a) : scaled;
     }
   }
 }
@@ -31,7 +32,7 @@ void each_row(const In& in, const Out& out, F&& xhat) {
 inline std::pair<Vector, Number> centred(const Row& x) {
   const Index d = x.extent(0);
   const Number mu = stage("mean", mean(d, [&](Index a) { return x(a); }));
-  const auto rest = tabulate(d, [&](Index a) { return x(a) - mu; });
+  const auto rest = stage("centred", tabulate(d, [&](Index a) { return x(a) - mu; }));
   return {rest, mean(d, [&](Index a) { return rest(a) * rest(a); })};
 }
 
@@ -56,10 +57,10 @@ inline void welford(const In& in, const Out& out) {
     Number mu = x(0), s = Number(0);
     for (Index a = 1; a < d; ++a) {
       const Number before = x(a) - mu;
-      mu = mu + before / Number(a + 1);
-      s = s + before * (x(a) - mu);
+      mu = stage("mean", mu + before / Number(a + 1));
+      s = stage("sum of squares", s + before * (x(a) - mu));
     }
-    return scaled(in, tabulate(d, [&](Index a) { return x(a) - mu; }), s / Number(d));
+    return scaled(in, stage("centred", tabulate(d, [&](Index a) { return x(a) - mu; })), s / Number(d));
   });
 }
 
@@ -68,9 +69,9 @@ inline void matrix(const In& in, const Out& out) {
   const Index d = in.x.extent(1);
   Matrix P(d, d);
   for (Index a = 0; a < d; ++a)
-    for (Index b = 0; b < d; ++b) P(a, b) = Number(a == b ? d - 1 : -1) / Number(d);
+    for (Index b = 0; b < d; ++b) P(a, b) = stage("centring matrix", Number(a == b ? d - 1 : -1) / Number(d));
   each_row(in, out, [&](const Row& x) {
-    const auto z = product(x, P);
+    const auto z = stage("centred", product(x, P));
     return scaled(in, z, dot(z, z) / Number(d));
   });
 }

@@ -32,9 +32,21 @@ inline Matrix attended(const In& in, const Matrix& q, const Matrix& k, const Mat
   return head;
 }
 
+/// x W_Q, x W_K and x W_V, of one head or of all.
+inline Matrix queries(View<const Number, 2> x, View<const Number, 2> w) {
+  return stage("projected queries", projected(x, w));
+}
+inline Matrix keys(View<const Number, 2> x, View<const Number, 2> w) {
+  return stage("projected keys", projected(x, w));
+}
+inline Matrix values(View<const Number, 2> x, View<const Number, 2> w) {
+  return stage("projected values", projected(x, w));
+}
+
 /// head_h = attention(x_q W_Q[h], x_k W_K[h], x_v W_V[h])
 inline Matrix head(const In& in, Index h) {
-  return attended(in, projected(in.x_q, in.w_q[h]), projected(in.x_k, in.w_k[h]), projected(in.x_v, in.w_v[h]));
+  return stage("head outputs",
+               attended(in, queries(in.x_q, in.w_q[h]), keys(in.x_k, in.w_k[h]), values(in.x_v, in.w_v[h])));
 }
 
 /// [head_0 | head_1 | ..], `head(h)` being [n, m].
@@ -83,16 +95,14 @@ inline Matrix columns_of_head(const Matrix& x, Index h, Index width) {
 
 /// All heads projected at once, then split.
 inline void packed(const In& in, const Out& out) {
-  const auto project = [](View<const Number, 2> x, View<const Number, 3> w) {
-    return projected(x, packed_weights(w).view());
-  };
-  const Matrix q = project(in.x_q, in.w_q), k = project(in.x_k, in.w_k), v = project(in.x_v, in.w_v);
+  const Matrix q = queries(in.x_q, packed_weights(in.w_q)), k = keys(in.x_k, packed_weights(in.w_k)),
+               v = values(in.x_v, packed_weights(in.w_v));
   const Index d = in.w_q.extent(2), m = in.w_v.extent(2);
   output(in,
          concatenated(in,
                       [&](Index h) {
-                        return attended(in, columns_of_head(q, h, d), columns_of_head(k, h, d),
-                                        columns_of_head(v, h, m));
+                        return stage("head outputs", attended(in, columns_of_head(q, h, d), columns_of_head(k, h, d),
+                                                              columns_of_head(v, h, m)));
                       }),
          out);
 }
@@ -100,7 +110,8 @@ inline void packed(const In& in, const Out& out) {
 /// o = sum_h head_h W_O[h]
 inline void sum_of_heads(const In& in, const Out& out) {
   std::vector<Matrix> share;
-  for (Index h = 0; h < in.w_o.extent(0); ++h) share.push_back(projected(head(in, h).view(), in.w_o[h]));
+  for (Index h = 0; h < in.w_o.extent(0); ++h)
+    share.push_back(stage("shares of the heads", projected(head(in, h), in.w_o[h])));
   for (const Index i : wanted(out.o))
     for (Index e = 0; e < out.o.extent(1); ++e)
       out.o(i, e) = sum(in.w_o.extent(0), [&](Index h) { return share[static_cast<std::size_t>(h)](i, e); });

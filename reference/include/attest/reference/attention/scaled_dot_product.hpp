@@ -38,7 +38,7 @@ std::vector<Index> visible(const I& in, Index i) {
 /// The given scale, or 1/sqrt(d).
 template <class I>
 Number scale_of(const I& in) {
-  return in.scale ? parameter(*in.scale) : 1 / sqrt(Number(in.q.extent(1)));
+  return stage("scale", in.scale ? parameter(*in.scale) : 1 / sqrt(Number(in.q.extent(1))));
 }
 
 /// Whether those rows, in ascending order, follow each other.
@@ -53,11 +53,18 @@ inline Vector products(const Row& q, const View<const Number, 2>& k, const std::
   return tabulate(count, [&](Index t) { return dot(q, k[keys[static_cast<std::size_t>(t)]]); });
 }
 
-/// softcap tanh(x / softcap), where tanh t = 2 sigma(2 t) - 1; x where the softcap is 0 or the equation has none.
+/// Whether logits are capped: not where the softcap is 0 or the equation has none.
 template <class I>
-Number capped([[maybe_unused]] const I& in, const Number& x) {
+bool has_cap([[maybe_unused]] const I& in) {
+  if constexpr (requires { in.softcap; }) return in.softcap > 0;
+  return false;
+}
+
+/// softcap tanh(x / softcap), where tanh t = 2 sigma(2 t) - 1; x where nothing is capped.
+template <class I>
+Number capped(const I& in, const Number& x) {
   if constexpr (requires { in.softcap; })
-    if (in.softcap > 0) {
+    if (has_cap(in)) {
       const Number cap = parameter(in.softcap);
       return stage("capped", cap * (2 * sigmoid(2 * (x / cap)) - 1));
     }
@@ -68,8 +75,10 @@ Number capped([[maybe_unused]] const I& in, const Number& x) {
 template <class I>
 Vector logits(const I& in, const Number& scale, Index i, const std::vector<Index>& keys) {
   const Vector q_k = stage("products", products(in.q[i], in.k, keys));
+  const bool scaled_only = !has_cap(in) && !in.bias;
   return stage("logits", tabulate(q_k.extent(), [&](Index t) {
-                 const Number l = capped(in, scale * q_k(t));
+                 if (scaled_only) return scale * q_k(t);
+                 const Number l = capped(in, stage("scaled products", scale * q_k(t)));
                  return in.bias ? l + in.bias(i, keys[static_cast<std::size_t>(t)]) : l;
                }));
 }
@@ -120,7 +129,7 @@ inline Vector mixed(const Vector& w, const Rows& v) { return product(w.view().ro
 /// weights, which may be rounded.
 inline void empty_row(const In& in, const Out& out, Index i) {
   const auto [s, m] = in.v.extents();
-  const auto equal = tabulate(s, [count = s](Index) { return 1 / Number(count); });
+  const auto equal = stage("weights", tabulate(s, [count = s](Index) { return 1 / Number(count); }));
   for (Index c = 0; c < m; ++c)
     out.o(i, c) = in.sink                          ? Number(0)
                   : in.empty_row == EmptyRow::nan  ? not_a_number()
@@ -165,7 +174,7 @@ inline void gather(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
     const auto e = stage("exponentials", tabulate(l.extent(), [&](Index t) { return exp(l(t)); }));
     const Number z = stage("denominator", sum(e));
-    const auto o = stage("accumulator", mixed(e, v));
+    const auto o = stage("accumulator", mixed(stage("exponential factors", e), v));
     for (Index c = 0; c < o.extent(); ++c) out.o(i, c) = o(c) / z;
   });
 }
@@ -173,9 +182,8 @@ inline void gather(const In& in, const Out& out) {
 /// The expectation of v under e^(l - lse).
 inline void per_query(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, const Vector& l, const Rows& v) {
-    const Number lse = softmax::log_sum_exp(l);
-    const auto a =
-        stage("weights", tabulate(l.extent(), [&](Index t) { return exp(stage("exponent", exponent_of(l(t), lse))); }));
+    const Number lse = stage("log-sum-exp", softmax::log_sum_exp(l));
+    const auto a = stage("weights", tabulate(l.extent(), [&](Index t) { return softmax::exponential(l(t), lse); }));
     assign(out.o[i], mixed(a, v));
   });
 }
@@ -189,17 +197,17 @@ struct Partial {
 
 inline Partial partial(const Vector& l, const Rows& v, Index first, Index count) {
   const Number m = pivot_max(count, [&](Index t) { return l(first + t); });
-  const auto e = stage("exponentials",
-                       tabulate(count, [&](Index t) { return exp(stage("exponent", exponent_of(l(first + t), m))); }));
+  const auto e = stage("exponentials", tabulate(count, [&](Index t) { return softmax::exponential(l(first + t), m); }));
+  const auto factors = stage("exponential factors", e);
   const Index values = std::min(count, v.extent() - first);
   return {m, stage("denominator", sum(e)),
-          stage("accumulator", product(e.view().rows(0, values), v.rows(first, values)))};
+          stage("accumulator", product(factors.view().rows(0, values), v.rows(first, values)))};
 }
 
 /// The two sets of keys together.
 inline Partial merged(const Partial& a, const Partial& b) {
   const Number m = approximate(a.m) > approximate(b.m) ? a.m : b.m;
-  const Number keep_a = exp(a.m - m), keep_b = exp(b.m - m);
+  const Number keep_a = softmax::rescaling(a.m, m), keep_b = softmax::rescaling(b.m, m);
   return {m, stage("denominator", a.l * keep_a + b.l * keep_b),
           stage("accumulator", tabulate(a.o.extent(), [&](Index c) { return a.o(c) * keep_a + b.o(c) * keep_b; }))};
 }

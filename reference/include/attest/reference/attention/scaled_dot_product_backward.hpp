@@ -27,18 +27,21 @@ inline void products(const In& in, const Matrix& A, const Matrix& grad_l, const 
   for (const Index i : wanted(out.grad_q)) {
     const auto& mine = keys[static_cast<std::size_t>(i)];
     const Rows k(in.k, mine);
-    const auto g = tabulate(static_cast<Index>(mine.size()),
-                            [&](Index t) { return grad_l(i, mine[static_cast<std::size_t>(t)]); });
-    const auto grad_q = product(g, k);
+    const auto g = stage("grad logit factors", tabulate(static_cast<Index>(mine.size()), [&](Index t) {
+                           return grad_l(i, mine[static_cast<std::size_t>(t)]);
+                         }));
+    const auto grad_q = stage("unscaled gradients", product(g, k));
     for (Index a = 0; a < d; ++a) out.grad_q(i, a) = scale * grad_q(a);
   }
   for (const Index j : wanted(out.grad_k)) {
     const auto& mine = queries[static_cast<std::size_t>(j)];
     const Rows q(in.q, mine), grad_o(in.grad_o, mine);
-    const auto g = tabulate(static_cast<Index>(mine.size()),
-                            [&](Index t) { return grad_l(mine[static_cast<std::size_t>(t)], j); });
-    const auto w = tabulate(g.extent(), [&](Index t) { return A(mine[static_cast<std::size_t>(t)], j); });
-    const auto grad_k = product(g, q);
+    const auto g = stage("grad logit factors", tabulate(static_cast<Index>(mine.size()), [&](Index t) {
+                           return grad_l(mine[static_cast<std::size_t>(t)], j);
+                         }));
+    const auto w =
+        stage("weight factors", tabulate(g.extent(), [&](Index t) { return A(mine[static_cast<std::size_t>(t)], j); }));
+    const auto grad_k = stage("unscaled gradients", product(g, q));
     for (Index a = 0; a < d; ++a) out.grad_k(j, a) = scale * grad_k(a);
     assign(out.grad_v[j], product(w, grad_o));
   }
@@ -59,12 +62,13 @@ void each_row(const In& in, const Out& out, W&& weights, D&& delta) {
     const auto& mine = keys.back();
     if (mine.empty()) continue;
     const auto a = weights(logits(in, scale, i, mine));
-    const auto grad_a =
-        tabulate(a.extent(), [&](Index t) { return dot(in.grad_o[i], in.v[mine[static_cast<std::size_t>(t)]]); });
-    const Number shared = delta(i, mine, a, grad_a);
+    const auto grad_a = stage("grad weights", tabulate(a.extent(), [&](Index t) {
+                                return dot(in.grad_o[i], in.v[mine[static_cast<std::size_t>(t)]]);
+                              }));
+    const Number shared = stage("delta", delta(i, mine, a, grad_a));
     for (Index t = 0; t < a.extent(); ++t) {
       A(i, mine[static_cast<std::size_t>(t)]) = a(t);
-      grad_l(i, mine[static_cast<std::size_t>(t)]) = a(t) * (grad_a(t) - shared);
+      grad_l(i, mine[static_cast<std::size_t>(t)]) = stage("grad logits", a(t) * (grad_a(t) - shared));
     }
   }
   products(in, A, grad_l, keys, out);
@@ -82,8 +86,8 @@ inline void recompute(const In& in, const Out& out) {
   each_row(
       in, out,
       [](const Vector& l) {
-        const Number lse = softmax::log_sum_exp(l);
-        return tabulate(l.extent(), [&](Index t) { return exp(exponent_of(l(t), lse)); });
+        const Number lse = stage("log-sum-exp", softmax::log_sum_exp(l));
+        return stage("weights", tabulate(l.extent(), [&](Index t) { return softmax::exponential(l(t), lse); }));
       },
       [](Index, const auto&, const Vector& a, const Vector& grad_a) { return dot(a, grad_a); });
 }
@@ -94,7 +98,7 @@ inline void delta_from_output(const In& in, const Out& out) {
       in, out, [](const Vector& l) { return softmax::shifted(l).first; },
       [&](Index i, const std::vector<Index>& keys, const Vector& a, const Vector&) {
         const scaled_dot_product::Rows v(in.v, keys);
-        const auto o = tabulate(in.v.extent(1), [&](Index c) { return dot(a, v.column(c)); });
+        const auto o = stage("forward outputs", tabulate(in.v.extent(1), [&](Index c) { return dot(a, v.column(c)); }));
         return dot(in.grad_o[i], o);
       });
 }

@@ -46,6 +46,9 @@ void each_row(const In& in, const Out& out, F&& fill) {
   }
 }
 
+/// e^(x - m)
+inline Number exponential(const Number& x, const Number& m) { return exp(stage("exponent", exponent_of(x, m))); }
+
 /// The largest logit m, e^(x_j - m) and their sum.
 struct Exponentials {
   Number m;
@@ -54,10 +57,12 @@ struct Exponentials {
 
   explicit Exponentials(const Vector& x)
       : m(pivot_max(x.extent(), [&](Index t) { return x(t); })),
-        e(stage("exponentials",
-                tabulate(x.extent(), [&](Index t) { return exp(stage("exponent", exponent_of(x(t), m))); }))),
+        e(stage("exponentials", tabulate(x.extent(), [&](Index t) { return exponential(x(t), m); }))),
         z(stage("denominator", sum(e))) {}
   Number log_sum() const { return m + log(z); }
+  Vector weights() const {
+    return tabulate(e.extent(), [&](Index t) { return e(t) / z; });
+  }
 };
 
 /// log sum_t e^x_t
@@ -66,42 +71,52 @@ inline Number log_sum_exp(const Vector& x) { return Exponentials(x).log_sum(); }
 /// e^x_j / sum_t e^x_t, with the maximum subtracted from every logit, and the log-sum-exp.
 inline std::pair<Vector, Number> shifted(const Vector& x) {
   const Exponentials of(x);
-  return {stage("weights", tabulate(x.extent(), [&](Index t) { return of.e(t) / of.z; })), of.log_sum()};
+  return {stage("weights", of.weights()), of.log_sum()};
+}
+
+/// The same, the weights being results.
+inline std::pair<Vector, Number> result(const Vector& x) {
+  const Exponentials of(x);
+  return {of.weights(), of.log_sum()};
 }
 
 /// a_rj = [j in S_r] e^x_rj / sum_{t in S_r} e^x_rt      [Vaswani et al. 2017, section 3.2.1]
 inline void direct(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
     const Index n = x.extent();
-    const auto e = tabulate(n, [&](Index t) { return exp(x(t)); });
-    const Number z = sum(n, [&](Index t) { return e(t); });
+    const auto e = stage("exponentials", tabulate(n, [&](Index t) { return exp(x(t)); }));
+    const Number z = stage("denominator", sum(e));
     return std::pair(tabulate(n, [&](Index t) { return e(t) / z; }), log(z));
   });
 }
 
 /// e^(x_j - m) / sum_t e^(x_t - m), m the visible maximum
 inline void max_shift(const In& in, const Out& out) {
-  each_row(in, out, [](const Vector& x) { return shifted(x); });
+  each_row(in, out, [](const Vector& x) { return result(x); });
 }
 
 /// e^(x_j - lse)
 inline void lse(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
-    const Number lse = log_sum_exp(x);
-    return std::pair(tabulate(x.extent(), [&](Index t) { return exp(exponent_of(x(t), lse)); }), lse);
+    const Number lse = log_sum_exp(x), subtracted = stage("log-sum-exp", lse);
+    return std::pair(tabulate(x.extent(), [&](Index t) { return exponential(x(t), subtracted); }), lse);
   });
 }
+
+/// What a running sum is multiplied by when the maximum m becomes `next`.
+inline Number rescaling(const Number& m, const Number& next) { return stage("rescaling factors", exp(m - next)); }
 
 /// One pass: l <- l e^(m - m') + e^(x - m')
 inline void online(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
-    Number m = pivot(x(0)), l = exp(exponent_of(x(0), m));
+    const auto e = [&](Index t, const Number& m) { return stage("exponentials", exponential(x(t), m)); };
+    Number m = pivot(x(0)), l = stage("denominator", e(0, m));
     for (Index t = 1; t < x.extent(); ++t) {
       const Number next = approximate(x(t)) > approximate(m) ? pivot(x(t)) : m;
-      l = l * exp(m - next) + exp(exponent_of(x(t), next));
+      l = stage("denominator", l * rescaling(m, next) + e(t, next));
       m = next;
     }
-    return std::pair(tabulate(x.extent(), [&](Index t) { return exp(exponent_of(x(t), m)) / l; }), m + log(l));
+    return std::pair(tabulate(x.extent(), [&](Index t) { return e(t, m) / l; }), m + log(l));
   });
 }
 
@@ -109,16 +124,17 @@ inline void online(const In& in, const Out& out) {
 inline void merge(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
     const Index n = x.extent(), half = n / 2;
-    if (half == 0) return shifted(x);
+    if (half == 0) return result(x);
+    const auto e = [&](Index t, const Number& m) { return stage("exponentials", exponential(x(t), m)); };
     const auto partial = [&](Index first, Index count) {
       const Number m = pivot_max(count, [&](Index t) { return x(first + t); });
-      return std::pair(m, sum(count, [&](Index t) { return exp(exponent_of(x(first + t), m)); }));
+      return std::pair(m, stage("denominator", sum(count, [&](Index t) { return e(first + t, m); })));
     };
     const auto [m_a, l_a] = partial(0, half);
     const auto [m_b, l_b] = partial(half, n - half);
     const Number m = approximate(m_a) > approximate(m_b) ? m_a : m_b;
-    const Number l = l_a * exp(m_a - m) + l_b * exp(m_b - m);
-    return std::pair(tabulate(n, [&](Index t) { return exp(exponent_of(x(t), m)) / l; }), m + log(l));
+    const Number l = stage("denominator", l_a * rescaling(m_a, m) + l_b * rescaling(m_b, m));
+    return std::pair(tabulate(n, [&](Index t) { return e(t, m) / l; }), m + log(l));
   });
 }
 

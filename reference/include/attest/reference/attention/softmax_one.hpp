@@ -34,8 +34,7 @@ inline Vector with_virtual_token(const Vector& x) {
 
 /// e^(x_j - m) / (one + sum_t e^(x_t - m))
 inline Vector weights(const Vector& x, const Number& m, const Number& one) {
-  const auto e = stage("exponentials",
-                       tabulate(x.extent(), [&](Index t) { return exp(stage("exponent", exponent_of(x(t), m))); }));
+  const auto e = stage("exponentials", tabulate(x.extent(), [&](Index t) { return softmax::exponential(x(t), m); }));
   const Number z = stage("denominator", one + sum(e));
   return tabulate(x.extent(), [&](Index t) { return e(t) / z; });
 }
@@ -43,8 +42,8 @@ inline Vector weights(const Vector& x, const Number& m, const Number& one) {
 /// a_rj = e^x_rj / (1 + sum_{t in S_r} e^x_rt)      [Xiao et al. 2023, eq. 2]
 inline void direct(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
-    const auto e = tabulate(x.extent(), [&](Index t) { return exp(x(t)); });
-    const Number z = 1 + sum(x.extent(), [&](Index t) { return e(t); });
+    const auto e = stage("exponentials", tabulate(x.extent(), [&](Index t) { return exp(x(t)); }));
+    const Number z = stage("denominator", 1 + sum(e));
     return tabulate(x.extent(), [&](Index t) { return e(t) / z; });
   });
 }
@@ -54,14 +53,14 @@ inline void stable(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
     const auto all = with_virtual_token(x);
     const Number m = pivot_max(all.extent(), [&](Index t) { return all(t); });
-    return weights(x, m, exp(-m));
+    return weights(x, m, stage("exponentials", exp(-m)));
   });
 }
 
 /// softmax([x, 0]) without its last weight      [the key of zeros of Xiao et al. 2023]
 inline void virtual_token(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
-    const auto a = softmax::shifted(with_virtual_token(x)).first;
+    const auto a = softmax::result(with_virtual_token(x)).first;
     return tabulate(x.extent(), [&](Index t) { return a(t); });
   });
 }
@@ -71,7 +70,7 @@ inline void sigmoid_gate(const In& in, const Out& out) {
   each_row(in, out, [](const Vector& x) {
     if (x.extent() == 0) return x;
     const auto [a, lse] = softmax::shifted(x);
-    const Number gate = operand(sigmoid(lse));
+    const Number gate = operand(stage("gate", sigmoid(stage("log-sum-exp", lse))));
     return tabulate(x.extent(), [&, &weight = a](Index t) { return weight(t) * gate; });
   });
 }

@@ -49,7 +49,7 @@ inline Heads on_memory(const In& in, View<const Number, 2> x) {
 inline Matrix features(const Matrix& x) {
   Matrix phi(x.extent(0), x.extent(1));
   linear::feature_map::branch({.x = x.view()}, {.phi = phi.view()});
-  return phi;
+  return stage("features", std::move(phi));
 }
 
 /// Linear attention of one head; causal row by row over what comes before.
@@ -72,15 +72,15 @@ inline Matrix linear_head(const Matrix& q, const Matrix& k, const Matrix& v, boo
 /// One head from its queries, keys and values.
 inline Matrix head(const In& in, const Heads& a, const Matrix& q, const Matrix& k, const Matrix& v,
                    bool through_sums = false) {
-  return in.attention == Attention::softmax ? multi_head::attended(a, q, k, v)
-                                            : linear_head(q, k, v, a.causal, through_sums);
+  return stage("head outputs", in.attention == Attention::softmax ? multi_head::attended(a, q, k, v)
+                                                                  : linear_head(q, k, v, a.causal, through_sums));
 }
 
 /// All heads of an attention, concatenated.
 inline Matrix heads_of(const In& in, const Heads& a, bool through_sums = false) {
   return multi_head::concatenated(a, [&](Index h) {
-    return head(in, a, projected(a.x_q, a.w_q[h]), projected(a.x_k, a.w_k[h]), projected(a.x_v, a.w_v[h]),
-                through_sums);
+    return head(in, a, multi_head::queries(a.x_q, a.w_q[h]), multi_head::keys(a.x_k, a.w_k[h]),
+                multi_head::values(a.x_v, a.w_v[h]), through_sums);
   });
 }
 
@@ -88,7 +88,7 @@ inline Matrix heads_of(const In& in, const Heads& a, bool through_sums = false) 
 inline Matrix mixed(const Heads& a, const Matrix& heads) {
   Matrix o(heads.extent(0), a.w_o.extent(2));
   multi_head::output(a, heads, {.o = o.view()});
-  return o;
+  return stage("attention outputs", std::move(o));
 }
 
 /// A: attention with its output projection.
@@ -129,7 +129,9 @@ inline Matrix added(const Matrix& x, const Matrix& y) {
 
 /// LN(x + branch(x))
 inline auto post_norm(const In& in) {
-  return [&in](int norm, const Matrix& x, const auto& branch) { return normalised(in, norm, added(x, branch(x))); };
+  return [&in](int norm, const Matrix& x, const auto& branch) {
+    return normalised(in, norm, stage("residual sums", added(x, branch(x))));
+  };
 }
 
 /// Every form: sublayers in order, `attend(heads)` being A and `join(norm, x, branch)` what a residual makes of a
@@ -141,11 +143,15 @@ template <class A, class J>
 void layer(const In& in, const Out& out, A&& attend, J&& join) {
   const auto own = [&](const Matrix& x) { return attend(on_tokens(in, x.view())); };
   const auto other = [&](const Matrix& x) { return attend(on_memory(in, x.view())); };
-  const auto network = [&](const Matrix& x) { return transformed(in, x); };
+  const auto network = [&](const Matrix& x) { return stage("network outputs", transformed(in, x)); };
+  const auto sublayer = [&](int norm, const Matrix& x, const auto& branch) {
+    return stage("sublayer outputs", join(norm, x, branch));
+  };
   const bool additive = in.kind == Kind::additive;
-  Matrix y = join(additive ? 0 : 1, Matrix(in.x, in.x.extent(0), in.x.extent(1)), own);
-  if (in.kind == Kind::decoder_post_norm) y = join(2, y, other);
-  y = additive ? network(y) : join(3, y, network);
+  const Matrix x(in.x, in.x.extent(0), in.x.extent(1));
+  Matrix y = additive ? join(0, x, own) : sublayer(1, x, own);
+  if (in.kind == Kind::decoder_post_norm) y = sublayer(2, y, other);
+  y = additive ? transformed(in, y) : join(3, y, network);
   for (const Index i : wanted(out.z))
     for (Index a = 0; a < y.extent(1); ++a) out.z(i, a) = y(i, a);
 }
@@ -173,9 +179,11 @@ inline void incremental(const In& in, const Out& out) {
       a.causal = false;
       return mixed(a, multi_head::concatenated(a, [&](Index h) {
                      Matrix &k = keys[static_cast<std::size_t>(h)], &v = values[static_cast<std::size_t>(h)];
-                     for (Index c = 0; c < k.extent(1); ++c) k(i, c) = dot(a.x_k[0], a.w_k[h].column(c));
-                     for (Index c = 0; c < v.extent(1); ++c) v(i, c) = dot(a.x_v[0], a.w_v[h].column(c));
-                     return head(in, a, projected(a.x_q, a.w_q[h]), first_rows(k, i + 1), first_rows(v, i + 1));
+                     const Matrix key = multi_head::keys(a.x_k, a.w_k[h]), value = multi_head::values(a.x_v, a.w_v[h]);
+                     for (Index c = 0; c < k.extent(1); ++c) k(i, c) = key(0, c);
+                     for (Index c = 0; c < v.extent(1); ++c) v(i, c) = value(0, c);
+                     return head(in, a, multi_head::queries(a.x_q, a.w_q[h]), first_rows(k, i + 1),
+                                 first_rows(v, i + 1));
                    }));
     };
     layer(token, {.z = out.z.rows(i, 1)}, cached, post_norm(token));

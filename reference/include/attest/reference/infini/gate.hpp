@@ -15,6 +15,9 @@ inline Number mixed(const Number& g, const Number& x, const Number& y) {
   return factor * operand(x) + times(1 - factor, y);
 }
 
+/// sigma(x), the gate or what it leaves.
+inline Number gate_of(const Number& x) { return stage("gate", sigmoid(x)); }
+
 template <class F>
 void each_element(const In& in, const Out& out, F&& mix) {
   const auto [n, m] = in.a_mem.extents();
@@ -24,20 +27,22 @@ void each_element(const In& in, const Out& out, F&& mix) {
 
 /// a = sigma(beta) a_mem + (1 - sigma(beta)) a_dot      [Munkhdalai et al. 2024, eq. 6]
 inline void convex(const In& in, const Out& out) {
-  const Number g = sigmoid(in.beta());
+  const Number g = gate_of(in.beta());
   each_element(in, out, [&](const Number& mem, const Number& local) { return mixed(g, mem, local); });
 }
 
 /// 1 - sigma(beta) = sigma(-beta), without the cancellation.
 inline void complement(const In& in, const Out& out) {
-  const Number g = sigmoid(in.beta()), rest = sigmoid(-in.beta());
+  const Number g = gate_of(in.beta()), rest = gate_of(-in.beta());
   each_element(in, out, [&](const Number& mem, const Number& local) { return times(g, mem) + times(rest, local); });
 }
 
 /// a = a_dot + sigma(beta) (a_mem - a_dot)
 inline void lerp(const In& in, const Out& out) {
-  const Number g = sigmoid(in.beta());
-  each_element(in, out, [&](const Number& mem, const Number& local) { return local + times(g, mem - local); });
+  const Number g = gate_of(in.beta());
+  each_element(in, out, [&](const Number& mem, const Number& local) {
+    return local + times(g, stage("differences", mem - local));
+  });
 }
 
 }  // namespace attest::reference::infini::gate

@@ -30,8 +30,9 @@ Number denominator(Row phi, const Z& z, double eps) {
 template <class M, class Z>
 Vector read(Row phi, const M& memory, const Z& z, double eps, ZeroDenominator zero_denominator) {
   const Number below = stage("denominator", denominator(phi, z, eps));
-  return tabulate(memory.extent(1),
-                  [&](Index b) { return ratio(dot(phi, memory.column(b)), below, zero_denominator); });
+  return tabulate(memory.extent(1), [&](Index b) {
+    return ratio(stage("accumulator", dot(phi, memory.column(b))), below, zero_denominator);
+  });
 }
 
 /// a_i = phi(q_i)^T memory / (phi(q_i)^T z)      [Munkhdalai et al. 2024, eq. 3]
@@ -53,7 +54,7 @@ inline void augmented(const In& in, const Out& out) {
   for (const Index i : wanted(out.a)) {
     const auto w = product(phi[i], both);
     const Number below = stage("denominator", in.eps == 0 ? w(m) : w(m) + parameter(in.eps));
-    for (Index b = 0; b < m; ++b) out.a(i, b) = ratio(w(b), below, in.zero_denominator);
+    for (Index b = 0; b < m; ++b) out.a(i, b) = ratio(stage("accumulator", w(b)), below, in.zero_denominator);
   }
 }
 

@@ -18,8 +18,8 @@ inline Matrix news(View<const Number, 2> phi, View<const Number, 2> v, const Sta
                    ZeroDenominator zero_denominator) {
   Matrix u(v.extent(0), v.extent(1));
   for (Index t = 0; t < v.extent(0); ++t) {
-    const auto r = memory_retrieve::read(phi[t], old.memory, old.z, eps, zero_denominator);
-    for (Index b = 0; b < v.extent(1); ++b) u(t, b) = v(t, b) - r(b);
+    const auto r = stage("retrieved", memory_retrieve::read(phi[t], old.memory, old.z, eps, zero_denominator));
+    for (Index b = 0; b < v.extent(1); ++b) u(t, b) = stage("corrections", v(t, b) - r(b));
   }
   return u;
 }
@@ -58,12 +58,13 @@ inline Matrix multiply_add(const Matrix& X, const Matrix& Y, const Matrix& Z) {
 struct Affine {
   Matrix A, B;
 
-  Matrix operator()(const Matrix& memory) const { return multiply_add(A, memory, B); }
+  Matrix operator()(const Matrix& memory) const { return stage("memory", multiply_add(A, memory, B)); }
 };
 
 /// `first`, then `second`.
 inline Affine composed(const Affine& first, const Affine& second) {
-  return {multiply_add(second.A, first.A, Matrix(first.A.extent(0), first.A.extent(1))), second(first.B)};
+  return {stage("maps of segments", multiply_add(second.A, first.A, Matrix(first.A.extent(0), first.A.extent(1)))),
+          stage("maps of segments", multiply_add(second.A, first.B, second.B))};
 }
 
 /// A = I - sum_t phi_t phi_t^T / (phi_t^T z),  B = phi^T v
@@ -73,14 +74,15 @@ Affine segment_map(View<const Number, 2> phi, View<const Number, 2> v, const Z& 
   const auto [n, d] = phi.extents();
   Matrix A(d, d), B(d, v.extent(1)), weighted(n, d);
   for (Index t = 0; t < n; ++t) {
-    const Number w = memory_retrieve::ratio(Number(1), memory_retrieve::denominator(phi[t], z, eps), zero_denominator);
-    for (Index a = 0; a < d; ++a) weighted(t, a) = w * phi(t, a);
+    const Number below = stage("denominator", memory_retrieve::denominator(phi[t], z, eps));
+    const Number w = stage("reciprocals", memory_retrieve::ratio(Number(1), below, zero_denominator));
+    for (Index a = 0; a < d; ++a) weighted(t, a) = stage("weighted features", w * phi(t, a));
   }
   for (Index a = 0; a < d; ++a) {
     for (Index c = 0; c < d; ++c) A(a, c) = Number(a == c ? 1 : 0) - dot(weighted.column(a), phi.column(c));
     for (Index b = 0; b < v.extent(1); ++b) B(a, b) = dot(phi.column(a), v.column(b));
   }
-  return {A, B};
+  return {stage("maps of segments", std::move(A)), stage("maps of segments", std::move(B))};
 }
 
 /// memory' = (I - phi^T diag(1 / (phi z)) phi) memory + phi^T v: the piece of which a scan over segments is made.

@@ -24,21 +24,22 @@ struct State {
   /// memory <- memory + phi^T v,  z <- z + sum_t phi_t
   void add(View<const Number, 2> phi, View<const Number, 2> v) {
     for (Index a = 0; a < z.extent(); ++a)
-      for (Index b = 0; b < memory.extent(1); ++b) memory(a, b) = dot(phi.column(a), v.column(b), memory(a, b));
+      for (Index b = 0; b < memory.extent(1); ++b)
+        memory(a, b) = stage("memory", dot(phi.column(a), v.column(b), memory(a, b)));
     add_to_z(phi);
   }
   /// z <- z + sum_t phi_t; z may be one more column of the same product.
   void add_to_z(View<const Number, 2> phi) {
     const Index n = phi.extent(0);
     for (Index a = 0; a < z.extent(); ++a)
-      z(a) = sum(n + 1, [&](Index t) { return t < n ? as_multiplied(phi(t, a)) : z(a); });
+      z(a) = stage("normaliser", sum(n + 1, [&](Index t) { return t < n ? as_multiplied(phi(t, a)) : z(a); }));
   }
 
   /// The state of two sets of tokens is the sum of theirs.
   friend State operator+(State x, const State& y) {
     for (Index a = 0; a < x.z.extent(); ++a) {
-      for (Index b = 0; b < x.memory.extent(1); ++b) x.memory(a, b) = x.memory(a, b) + y.memory(a, b);
-      x.z(a) = x.z(a) + y.z(a);
+      for (Index b = 0; b < x.memory.extent(1); ++b) x.memory(a, b) = stage("memory", x.memory(a, b) + y.memory(a, b));
+      x.z(a) = stage("normaliser", x.z(a) + y.z(a));
     }
     return x;
   }

@@ -35,11 +35,13 @@ inline segment_attention::In head_input(const In& in, Index g, View<const Number
 inline Matrix head_output(const In& in, Index g, const segment_attention::In& head, const Out& out) {
   Matrix a(in.x.extent(0), in.w_v.extent(2));
   segment_attention::loop(head, segment_attention::Out{.o = a.view(), .memory = out.memory[g], .z = out.z[g]});
-  return a;
+  return stage("head outputs", std::move(a));
 }
 
 inline Matrix head_output(const In& in, Index g, const Out& out) {
-  const auto q = product(in.x, in.w_q[g]), k = product(in.x, in.w_k[g]), v = product(in.x, in.w_v[g]);
+  const auto q = stage("projected queries", product(in.x, in.w_q[g])),
+             k = stage("projected keys", product(in.x, in.w_k[g])),
+             v = stage("projected values", product(in.x, in.w_v[g]));
   return head_output(in, g, head_input(in, g, q.view(), k.view(), v.view()), out);
 }
 
@@ -67,7 +69,7 @@ inline void sum_of_heads(const In& in, const Out& out) {
   std::vector<Matrix> y;
   for (Index g = 0; g < in.beta.extent(0); ++g) {
     const Matrix a = head_output(in, g, out);
-    y.push_back(product(a.view(), in.w_o[g]));
+    y.push_back(stage("shares of the heads", product(a.view(), in.w_o[g])));
   }
   for (const Index i : wanted(out.o))
     for (Index b = 0; b < in.w_o.extent(2); ++b)
@@ -86,7 +88,9 @@ inline Matrix packed_product(View<const Number, 2> x, View<const Number, 3> w) {
 /// Each head a slice of columns of the projections of all.
 inline void packed(const In& in, const Out& out) {
   const Index h = in.beta.extent(0);
-  const auto q = packed_product(in.x, in.w_q), k = packed_product(in.x, in.w_k), v = packed_product(in.x, in.w_v);
+  const auto q = stage("projected queries", packed_product(in.x, in.w_q)),
+             k = stage("projected keys", packed_product(in.x, in.w_k)),
+             v = stage("projected values", packed_product(in.x, in.w_v));
   const auto slice = [&](const Matrix& y, Index g) {
     const Index width = y.extent(1) / h;
     return y.view().columns(g * width, width);

@@ -36,7 +36,7 @@ inline Matrix positioned(const In& in, View<const Number, 2> x) {
   std::iota(positions.begin(), positions.end(), in.offset);
   positional::rotary::pairs({.x = x, .positions = {positions.data(), {n}}, .attention_factor = {}},
                             {.y = turned.view()});  // C2
-  return turned;
+  return stage("turned", std::move(turned));
 }
 
 /// The inputs of every segment. The memory sees queries and keys without scale and position, the local branch
@@ -57,8 +57,8 @@ struct Head {
         phi_k(memory_retrieve::features(in.feature_map, in.k)),
         q(positioned(in, in.q)),
         k(positioned(in, in.k)),
-        scale(in.scale ? parameter(*in.scale) : 1 / sqrt(Number(d))),
-        g(sigmoid(in.beta())) {}
+        scale(stage("scale", in.scale ? parameter(*in.scale) : 1 / sqrt(Number(d)))),
+        g(gate::gate_of(in.beta())) {}
 
   /// visit(first, count) for every segment; the last may be short.
   template <class F>
@@ -68,7 +68,7 @@ struct Head {
 
   /// sum_{first <= j <= i} a_ij v_j with softmax weights a_ij
   Vector local(Index first, Index i) const {
-    const auto products = product(q[i], k.view().rows(first, i - first + 1).transposed());
+    const auto products = stage("products", product(q[i], k.view().rows(first, i - first + 1).transposed()));
     const auto l = stage("logits", tabulate(i - first + 1, [&](Index j) { return scale * products(j); }));
     const auto a = attention::softmax::shifted(l).first;
     return product(a, in.v.rows(first, l.extent()));
@@ -78,8 +78,9 @@ struct Head {
   void answer(const Out& out, const State& before, Index first, Index count) const {
     for (Index i = first; i < first + count; ++i) {
       if (!is_wanted(out.o, i)) continue;
-      const auto far = memory_retrieve::read(phi_q[i], before.memory, before.z, 0, in.zero_denominator);
-      const auto near = local(first, i);
+      const auto far =
+          stage("retrieved", memory_retrieve::read(phi_q[i], before.memory, before.z, 0, in.zero_denominator));
+      const auto near = stage("local", local(first, i));
       for (Index b = 0; b < m; ++b) out.o(i, b) = gate::mixed(g, far(b), near(b));
     }
   }

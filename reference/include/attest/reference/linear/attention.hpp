@@ -41,9 +41,11 @@ struct Visible {
 inline void quadratic(const In& in, const Out& out) {
   const Visible keys(in);
   for (const Index i : wanted(out.o)) {
-    const auto w = tabulate(keys.count(), [&](Index j) { return dot(in.phi_q[i], keys.phi_k[j]); });
-    const Number denominator = sum(keys.count(), [&](Index j) { return w(j); });
-    for (Index b = 0; b < in.v.extent(1); ++b) out.o(i, b) = ratio(in, dot(w, keys.v.column(b)), denominator);  // C2
+    const auto w = stage("weights", tabulate(keys.count(), [&](Index j) { return dot(in.phi_q[i], keys.phi_k[j]); }));
+    const auto factors = stage("weight factors", w);
+    const Number denominator = sum(w);
+    for (Index b = 0; b < in.v.extent(1); ++b)
+      out.o(i, b) = ratio(in, stage("accumulator", dot(factors, keys.v.column(b))), denominator);  // C2
   }
 }
 
@@ -72,10 +74,11 @@ inline void augmented(const In& in, const Out& out) {
   for (Index j = 0; j < keys.count(); ++j)
     for (Index b = 0; b <= m; ++b) V(j, b) = b < m ? keys.v(j, b) : Number(1);
   for (Index a = 0; a < c; ++a)
-    for (Index b = 0; b <= m; ++b) state(a, b) = dot(keys.phi_k.column(a), V.column(b));
+    for (Index b = 0; b <= m; ++b)
+      state(a, b) = stage(b < m ? "state" : "normaliser", dot(keys.phi_k.column(a), V.column(b)));
   for (const Index i : wanted(out.o)) {
     const auto w = tabulate(m + 1, [&](Index b) { return dot(in.phi_q[i], state.column(b)); });
-    for (Index b = 0; b < m; ++b) out.o(i, b) = ratio(in, w(b), w(m));
+    for (Index b = 0; b < m; ++b) out.o(i, b) = ratio(in, stage("accumulator", w(b)), w(m));
   }
 }
 

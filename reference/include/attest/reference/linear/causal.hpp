@@ -48,8 +48,8 @@ inline void chunked(const In& in, const Out& out) {
 /// States form a monoid: what a, then b, leave behind.
 inline State combined(State a, const State& b) {
   for (Index r = 0; r < a.S.extent(0); ++r) {
-    for (Index s = 0; s < a.S.extent(1); ++s) a.S(r, s) = a.S(r, s) + b.S(r, s);
-    a.Z(r) = a.Z(r) + b.Z(r);
+    for (Index s = 0; s < a.S.extent(1); ++s) a.S(r, s) = stage("state", a.S(r, s) + b.S(r, s));
+    a.Z(r) = stage("normaliser", a.Z(r) + b.Z(r));
   }
   return a;
 }

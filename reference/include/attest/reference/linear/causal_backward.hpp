@@ -37,10 +37,12 @@ Normalised normalised(const In& in, const Division& by, F&& denominator) {
     state.add(in.phi_k[i], in.v[i]);
     x.d(i) = denominator(state, i);
     for (Index b = 0; b < m; ++b) {
-      x.o(i, b) = ratio(by, dot(in.phi_q[i], state.S.column(b)), x.d(i));
-      x.G(i, b) = ratio(by, in.grad_o(i, b), x.d(i));
+      const Number accumulator = stage("accumulator", dot(in.phi_q[i], state.S.column(b)));
+      x.o(i, b) = stage("forward outputs", ratio(by, accumulator, x.d(i)));
+      x.G(i, b) = stage("grad accumulator", ratio(by, in.grad_o(i, b), x.d(i)));
     }
-    x.e(i) = -ratio(by, dot(in.grad_o[i], x.o[i]), x.d(i));
+    const Number delta = stage("delta", dot(in.grad_o[i], x.o[i]));
+    x.e(i) = stage("grad denominator", -ratio(by, delta, x.d(i)));
   }
   return x;
 }
@@ -55,14 +57,17 @@ inline void through_numerator(const In& in, const Matrix& G, const Out& out) {
                         {.grad_phi_q = out.grad_phi_q, .grad_phi_k = out.grad_phi_k, .grad_v = out.grad_v});
 }
 
+/// x + y, x being what the numerator gives
+inline Number with_denominator(const Number& x, const Number& y) { return stage("share of the numerator", x) + y; }
+
 /// grad_phi_q_i += e_i Z_i
 inline void queries_through_denominator(const In& in, const Vector& e, const Out& out) {
   const auto [n, c] = in.phi_k.extents();
   Vector Z(c);
   for (Index i = 0; i < n; ++i)
     for (Index a = 0; a < c; ++a) {
-      Z(a) = Z(a) + in.phi_k(i, a);
-      out.grad_phi_q(i, a) = out.grad_phi_q(i, a) + e(i) * Z(a);
+      Z(a) = stage("normaliser", Z(a) + in.phi_k(i, a));
+      out.grad_phi_q(i, a) = with_denominator(out.grad_phi_q(i, a), e(i) * Z(a));
     }
 }
 
@@ -72,8 +77,8 @@ inline void keys_through_denominator(const In& in, const Vector& e, const Out& o
   Vector r(c);
   for (Index i = n - 1; i >= 0; --i)
     for (Index a = 0; a < c; ++a) {
-      r(a) = r(a) + e(i) * in.phi_q(i, a);
-      out.grad_phi_k(i, a) = out.grad_phi_k(i, a) + r(a);
+      r(a) = stage("grad normaliser", r(a) + e(i) * in.phi_q(i, a));
+      out.grad_phi_k(i, a) = with_denominator(out.grad_phi_k(i, a), r(a));
     }
 }
 

@@ -20,11 +20,14 @@ void read_chunk(const I& in, const State& before, View<const Number, 2> phi_q, V
                 View<const Number, 2> v, View<Number, 2> o, Index first = 0) {
   for (Index i = 0; i < v.extent(0); ++i) {
     if (!is_wanted(o, first + i)) continue;
-    const auto p = tabulate(i + 1, [&](Index j) { return dot(phi_q[i], phi_k[j]); });
+    const auto p = stage("weights", tabulate(i + 1, [&](Index j) { return dot(phi_q[i], phi_k[j]); }));
+    const auto factors = stage("weight factors", p);
     const Number denominator =
         sum(i + 2, [&](Index j) { return j <= i ? as_multiplied(p(j)) : dot(phi_q[i], before.Z); });
-    for (Index b = 0; b < v.extent(1); ++b)
-      o(first + i, b) = ratio(in, dot(p, v.rows(0, i + 1).column(b), dot(phi_q[i], before.S.column(b))), denominator);
+    for (Index b = 0; b < v.extent(1); ++b) {
+      const Number carried = stage("share of the state", dot(phi_q[i], before.S.column(b)));
+      o(first + i, b) = ratio(in, stage("accumulator", dot(factors, v.rows(0, i + 1).column(b), carried)), denominator);
+    }
   }
 }
 
@@ -32,8 +35,10 @@ void read_chunk(const I& in, const State& before, View<const Number, 2> phi_q, V
 inline void add_chunk(State& state, View<const Number, 2> phi_k, View<const Number, 2> v) {
   const Index n = phi_k.extent(0);
   for (Index a = 0; a < phi_k.extent(1); ++a) {
-    for (Index b = 0; b < v.extent(1); ++b) state.S(a, b) = dot(phi_k.column(a), v.column(b), state.S(a, b));
-    state.Z(a) = sum(n + 1, [&](Index j) { return j < n ? as_multiplied(phi_k(j, a)) : state.Z(a); });
+    for (Index b = 0; b < v.extent(1); ++b)
+      state.S(a, b) = stage("state", dot(phi_k.column(a), v.column(b), state.S(a, b)));
+    state.Z(a) =
+        stage("normaliser", sum(n + 1, [&](Index j) { return j < n ? as_multiplied(phi_k(j, a)) : state.Z(a); }));
   }
 }
 
@@ -69,13 +74,17 @@ inline void augmented(const In& in, const Out& out) {
     for (Index b = 0; b <= m; ++b) state(a, b) = b < m ? in.S(a, b) : in.Z(a);
   const View<const Number, 2> values = std::as_const(V).view();
   for (const Index i : wanted(out.o)) {
-    const auto p = tabulate(i + 1, [&](Index j) { return dot(in.phi_q[i], in.phi_k[j]); });
-    const auto w = tabulate(
-        m + 1, [&](Index b) { return dot(p, values.rows(0, i + 1).column(b), dot(in.phi_q[i], state.column(b))); });
-    for (Index b = 0; b < m; ++b) out.o(i, b) = ratio(in, w(b), w(m));
+    const auto p = stage("weights", tabulate(i + 1, [&](Index j) { return dot(in.phi_q[i], in.phi_k[j]); }));
+    const auto w = tabulate(m + 1, [&](Index b) {
+      const Number carried = stage("share of the state", dot(in.phi_q[i], state.column(b)));
+      return dot(p, values.rows(0, i + 1).column(b), carried);
+    });
+    for (Index b = 0; b < m; ++b) out.o(i, b) = ratio(in, stage("accumulator", w(b)), w(m));
   }
   for (Index a = 0; a < c; ++a)
-    for (Index b = 0; b <= m; ++b) (b < m ? out.S(a, b) : out.Z(a)) = dot(in.phi_k.column(a), V.column(b), state(a, b));
+    for (Index b = 0; b <= m; ++b)
+      (b < m ? out.S(a, b) : out.Z(a)) =
+          stage(b < m ? "state" : "normaliser", dot(in.phi_k.column(a), V.column(b), state(a, b)));
 }
 
 }  // namespace attest::reference::linear::causal_chunked

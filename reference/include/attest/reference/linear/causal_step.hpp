@@ -51,7 +51,8 @@ Number ratio(const I& in, const Number& numerator, const Number& denominator) {
 template <class I>
 void read(const I& in, const State& state, Row phi_q, View<Number, 1> o) {
   const Number denominator = dot(phi_q, state.Z);
-  for (Index b = 0; b < o.extent(0); ++b) o(b) = ratio(in, dot(phi_q, state.S.column(b)), denominator);
+  for (Index b = 0; b < o.extent(0); ++b)
+    o(b) = ratio(in, stage("accumulator", dot(phi_q, state.S.column(b))), denominator);
 }
 
 /// S' = S + phi_k v^T,  Z' = Z + phi_k,  o = phi_q^T S' / (phi_q^T Z')      [Katharopoulos et al. 2020, eq. 10 to 12]
@@ -65,10 +66,12 @@ inline void update_then_read(const In& in, const Out& out) {
 /// o = (phi_q^T S + (phi_q . phi_k) v) / (phi_q^T Z + phi_q . phi_k)
 inline void read_then_correct(const In& in, const Out& out) {
   State state(in.S, in.Z, in.phi_k.extent(0), in.v.extent(0));
-  const Number p = dot(in.phi_q, in.phi_k);
+  const Number p = stage("weights", dot(in.phi_q, in.phi_k)), factor = stage("weight factors", p);
   const Number denominator = dot(in.phi_q, state.Z) + p;
-  for (Index b = 0; b < in.v.extent(0); ++b)
-    out.o(b) = ratio(in, dot(in.phi_q, state.S.column(b)) + p * in.v(b), denominator);
+  for (Index b = 0; b < in.v.extent(0); ++b) {
+    const Number before = stage("share of the state", dot(in.phi_q, state.S.column(b)));
+    out.o(b) = ratio(in, stage("accumulator", before + factor * in.v(b)), denominator);
+  }
   state.add(in.phi_k, in.v);
   state.write(out);
 }

@@ -43,7 +43,7 @@ auto named(Map map) {
 
 template <class Map>
 Matrix features(Map map, View<const Number, 2> x) {
-  return elements(x, named(map));
+  return stage("features", elements(x, named(map)));
 }
 
 /// The inputs of linear attention, phi_q and phi_k being the features that `features` makes of them. Copies share them.
@@ -96,10 +96,11 @@ inline void max_min(const In& in, const Out& out) {
   each_element(in, out, [&](const Number& x) {
     const bool above = positive(x);
     const Number most = above ? x : Number(0), least = above ? Number(0) : x;
+    const auto exponential = [](const Number& u) { return stage("exponentials", exp(u)); };
     if (in.kind == Kind::identity) return most + least;
-    if (in.kind == Kind::exp) return exp(most) * exp(least);
+    if (in.kind == Kind::exp) return exponential(most) * exponential(least);
     if (in.kind == Kind::relu) return most;
-    return most + exp(least);
+    return most + exponential(least);
   });
 }
 

@@ -40,13 +40,13 @@ void each_feature(const In& in, const Out& out, S&& square, X&& cross, L&& linea
 
 /// The weight of x_a x_b, a != b: once for all pairs, sqrt 2 where a pair stands for itself and its mirror image.
 inline Number product(const In& in, const Number& x, const Number& y) {
-  return in.layout == Layout::full ? x * y : sqrt(Number(2)) * (x * y);
+  return in.layout == Layout::full ? x * y : stage("square roots", sqrt(Number(2))) * stage("products", x * y);
 }
 
 /// full: x_a x_b, sqrt c x_a, c;  symmetric: x_a^2, sqrt 2 x_a x_b, sqrt(2 c) x_a, c      [c is the constant]
 inline void direct(const In& in, const Out& out) {
   const double squared = in.layout == Layout::full ? in.constant : 2 * in.constant;
-  const Number weight = sqrt(parameter(squared));
+  const Number weight = stage("square roots", sqrt(parameter(squared)));
   each_feature(
       in, out, [](const Number& x) { return x * x; },
       [&](const Number& x, const Number& y) { return product(in, x, y); }, [&](const Number& x) { return weight * x; },
@@ -55,7 +55,7 @@ inline void direct(const In& in, const Out& out) {
 
 /// y = [x, sqrt c]: (x . y + c)^2 is the square of a plain dot product of such vectors, and c no case of its own.
 inline void homogenised(const In& in, const Out& out) {
-  const Number last = sqrt(parameter(in.constant));
+  const Number last = stage("square roots", sqrt(parameter(in.constant)));
   each_feature(
       in, out, [](const Number& x) { return x * x; },
       [&](const Number& x, const Number& y) { return product(in, x, y); },

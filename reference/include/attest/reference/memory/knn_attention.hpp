@@ -16,8 +16,13 @@ using attest::spec::memory::knn_attention::Normalise;
 /// x / |x|, or x itself.
 inline Vector direction(const In& in, Row x) {
   if (in.normalise == Normalise::none) return tabulate(x.extent(0), [&](Index a) { return x(a); });
-  const Number length = sqrt(dot(x, x));
-  return tabulate(x.extent(0), [&](Index a) { return x(a) / length; });
+  const Number length = stage("norms", sqrt(dot(x, x)));
+  return stage("directions", tabulate(x.extent(0), [&](Index a) { return x(a) / length; }));
+}
+
+/// scale x
+inline Vector logits(const Number& scale, const Vector& x) {
+  return stage("logits", tabulate(x.extent(), [&](Index t) { return scale * x(t); }));
 }
 
 /// sum_j softmax(l)_j v_j over those rows of v.
@@ -32,21 +37,23 @@ inline Vector mean(const Vector& l, View<const Number, 2> v, const std::vector<I
 template <class F>
 void attend(const In& in, const Out& out, F&& retrieve) {
   const Index n = in.q.extent(0), r = in.memory_k.extent(0), m = in.v.extent(1), c = out.memory_k.extent(0);
-  const Number scale = scale_of(in), g = sigmoid(in.gate_bias()), closed = sigmoid(-in.gate_bias());
+  const Number scale = scale_of(in), g = stage("gate", sigmoid(in.gate_bias())),
+               closed = stage("gate", sigmoid(-in.gate_bias()));
   for (const Index i : wanted(out.o)) {
     std::vector<Index> past(static_cast<std::size_t>(i + 1));
     std::iota(past.begin(), past.end(), Index{0});
-    const auto local = mean(tabulate(i + 1, [&](Index j) { return scale * dot(in.q[i], in.k[j]); }), in.v, past);
+    const auto q_k = stage("products", tabulate(i + 1, [&](Index j) { return dot(in.q[i], in.k[j]); }));
+    const auto local = stage("local", mean(logits(scale, q_k), in.v, past));
     if (r == 0) {
       for (Index e = 0; e < m; ++e) out.o(i, e) = times(closed, local(e));
       continue;
     }
     const auto q = direction(in, in.q[i]);
-    const auto scores = tabulate(r, [&](Index j) { return dot(q, direction(in, in.memory_k[j])); });
+    const auto scores = stage("scores", tabulate(r, [&](Index j) { return dot(q, direction(in, in.memory_k[j])); }));
     const auto found = retrieve(scores);
-    const auto retrieved = mean(tabulate(static_cast<Index>(found.size()),
-                                         [&](Index t) { return scale * scores(found[static_cast<std::size_t>(t)]); }),
-                                in.memory_v, found);
+    const auto of_found =
+        tabulate(static_cast<Index>(found.size()), [&](Index t) { return scores(found[static_cast<std::size_t>(t)]); });
+    const auto retrieved = stage("retrieved", mean(logits(scale, of_found), in.memory_v, found));
     for (Index e = 0; e < m; ++e) out.o(i, e) = times(g, retrieved(e)) + times(closed, local(e));
   }
   // The sequence is remembered after it was answered: the last c rows of [memory; sequence].   C2

@@ -27,7 +27,9 @@ inline Number formula_slope(Index h, Index heads) {
   return h < c ? power_slope(h, c) : power_slope(2 * (h - c), 2 * c);
 }
 
-inline Number slope(const In& in, Index h) { return in.slopes ? in.slopes(h) : formula_slope(h, in.q.extent(0)); }
+inline Number slope(const In& in, Index h) {
+  return in.slopes ? in.slopes(h) : stage("slopes", formula_slope(h, in.q.extent(0)));
+}
 
 /// How far query i stands behind key 0.
 inline Index position(const In& in, Index i) { return i + in.k.extent(1) - in.q.extent(1) + in.query_offset; }
@@ -51,9 +53,11 @@ void attend(const In& in, const Out& out, S&& sees, F&& logit) {
       std::vector<Index> keys;
       for (Index j = 0; j < in.k.extent(1); ++j)
         if (sees(i, j)) keys.push_back(j);
-      const auto products = plain::logits(one, scale, i, keys);
-      const auto l = tabulate(products.extent(),
-                              [&](Index t) { return logit(h, i, keys[static_cast<std::size_t>(t)], products(t)); });
+      const auto products = stage("products", plain::products(one.q[i], one.k, keys));
+      const auto l = stage("logits", tabulate(products.extent(), [&](Index t) {
+                             const Number scaled = stage("scaled products", scale * products(t));
+                             return logit(h, i, keys[static_cast<std::size_t>(t)], scaled);
+                           }));
       const auto a = attention::softmax::shifted(l).first;  // C1
       const plain::Rows v(one.v, keys);
       assign(out.o[h][i], product(a, v));
@@ -66,12 +70,12 @@ template <class F>
 void with_bias(const In& in, const Out& out, F&& bias) {
   attend(
       in, out, [&](Index i, Index j) { return visible(in, i, j); },
-      [&](Index h, Index i, Index j, const Number& product) { return product + bias(h, i, j); });
+      [&](Index h, Index i, Index j, const Number& product) { return product + stage("biases", bias(h, i, j)); });
 }
 
 /// -a_h |position of the query - position of the key|      [Press et al. 2022, section 3]
 inline Number penalty(const In& in, Index h, Index i, Index j) {
-  return -(slope(in, h) * Number(Index{std::abs(position(in, i) - j)}));
+  return -(slope(in, h) * stage("distances", Number(Index{std::abs(position(in, i) - j)})));
 }
 
 inline void distance(const In& in, const Out& out) {
@@ -80,7 +84,7 @@ inline void distance(const In& in, const Out& out) {
 
 /// a_h j: what is left of -a_h (position of the query - j) when the part without j is dropped from the softmax.
 inline void key_index(const In& in, const Out& out) {
-  with_bias(in, out, [&](Index h, Index, Index j) { return slope(in, h) * Number(j); });
+  with_bias(in, out, [&](Index h, Index, Index j) { return slope(in, h) * stage("positions", Number(j)); });
 }
 
 /// The whole matrix of biases, -inf where a key is invisible, handed to plain attention.
@@ -90,7 +94,7 @@ inline void matrix(const In& in, const Out& out) {
     Matrix bias(n, s);
     for (Index i = 0; i < n; ++i)
       for (Index j = 0; j < s; ++j)
-        bias(i, j) = visible(in, i, j) ? penalty(in, h, i, j) : Number(-attention::softmax::kInfinity);
+        bias(i, j) = visible(in, i, j) ? stage("biases", penalty(in, h, i, j)) : Number(-attention::softmax::kInfinity);
     auto one = head(in, h);
     one.bias = std::as_const(bias).view();
     plain::max_shift(one, {.o = out.o[h]});

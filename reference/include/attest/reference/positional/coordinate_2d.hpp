@@ -12,7 +12,8 @@ using sinusoidal::Wave;
 
 /// w_m = base^(-2m/d)
 inline Number frequency(const In& in, Index m) {
-  return m == 0 ? Number(1) : sinusoidal::power(in.base, -(Number(2 * m) / Number(in.x.extent(2))));  // C1
+  if (m == 0) return Number(1);
+  return stage("frequencies", sinusoidal::power(in.base, -(Number(2 * m) / Number(in.x.extent(2)))));  // C1
 }
 
 /// y = x + the waves of step s, row i and pair m, encoding(step, position, m)
@@ -22,14 +23,15 @@ void add(const In& in, const Out& out, F&& encoding) {
   for (const Index s : wanted(out.y))
     for (Index i = 0; i < n; ++i)
       for (Index m = 0; m < sinusoidal::waves(d); ++m) {
-        const Wave w = sinusoidal::stored(encoding(in.step_start + s, in.position_start + i, m));
+        const Wave both = encoding(in.step_start + s, in.position_start + i, m);
+        const Wave w = sinusoidal::stored({stage("encodings", both.sine), stage("encodings", both.cosine)});
         out.y(s, i, 2 * m) = in.x(s, i, 2 * m) + w.sine;
         if (2 * m + 1 < d) out.y(s, i, 2 * m + 1) = in.x(s, i, 2 * m + 1) + w.cosine;
       }
 }
 
 inline Wave wave(const In& in, Index p, Index m) {
-  return sinusoidal::stored(sinusoidal::wave(Number(p) * frequency(in, m)));
+  return sinusoidal::stored(sinusoidal::wave(sinusoidal::position(p) * frequency(in, m)));
 }
 
 inline Wave sum_of(const Wave& a, const Wave& b) { return {a.sine + b.sine, a.cosine + b.cosine}; }
@@ -61,8 +63,9 @@ inline void sum_of_tables(const In& in, const Out& out) {
 inline void product_form(const In& in, const Out& out) {
   add(in, out, [&](Index t, Index p, Index m) {
     const Number half = frequency(in, m) / Number(2);
-    const Wave sum = sinusoidal::wave(Number(p + t) * half);
-    const Number both = 2 * cos(Number(p - t) * half);
+    const Wave sum = sinusoidal::wave(sinusoidal::position(p + t) * half);
+    const Number difference = stage("angles", sinusoidal::position(p - t) * half);
+    const Number both = 2 * stage("sines and cosines", cos(difference));
     return Wave{sum.sine * both, sum.cosine * both};
   });
 }

@@ -18,7 +18,9 @@ inline Number relu(const Number& u) { return positive(u) ? u : u - u; }
 inline Number softplus(const Number& x) { return positive(x) ? x + log(1 + exp(-x)) : log(1 + exp(x)); }
 
 /// R_ij = alpha |i - j|
-inline Number weighted_distance(const In& in, Index i, Index j) { return in.alpha() * Number(Index{std::abs(i - j)}); }
+inline Number weighted_distance(const In& in, Index i, Index j) {
+  return stage("weighted distances", in.alpha() * stage("distances", Number(Index{std::abs(i - j)})));
+}
 
 /// Every form: the factors f(i, j), and logits logit(i, q_i . k row, f_i row) of all keys of a query.
 template <class F, class L>
@@ -26,8 +28,10 @@ void attend(const In& in, const Out& out, F&& factor, L&& logits) {
   const Index s = in.k.extent(0);
   for (const Index i : wanted(out.o)) {
     const auto f = tabulate(s, [&](Index j) { return factor(i, j); });
-    const auto products = tabulate(s, [&](Index j) { return dot(in.q[i], in.k[j]); });
-    const auto a = attention::softmax::shifted(tabulate(s, [&](Index j) { return logits(products, f, j); })).first;
+    const auto factors = stage("distance factors", f);
+    const auto products = stage("products", tabulate(s, [&](Index j) { return dot(in.q[i], in.k[j]); }));
+    const auto l = stage("logits", tabulate(s, [&](Index j) { return logits(products, factors, j); }));
+    const auto a = attention::softmax::shifted(l).first;
     assign(out.o[i], product(a, in.v));
     for (Index j = 0; out.f && j < s; ++j) out.f(i, j) = f(j);
   }
@@ -37,38 +41,47 @@ void attend(const In& in, const Out& out, F&& factor, L&& logits) {
 template <class F>
 void with_factor(const In& in, const Out& out, F&& factor) {
   const Number scale = attention::scaled_dot_product::scale_of(in);
-  attend(in, out, factor,
-         [&](const Vector& products, const Vector& f, Index j) { return scale * relu(products(j)) * f(j); });
+  attend(in, out, factor, [&](const Vector& products, const Vector& f, Index j) {
+    return stage("scaled products", scale * relu(products(j))) * f(j);
+  });
 }
+
+inline Number largest_factor(const In& in) { return stage("largest factor", 1 + exp(in.beta())); }
 
 /// (1 + e^beta) / (1 + e^(beta - R))
 inline void direct(const In& in, const Out& out) {
-  const Number largest = 1 + exp(in.beta());
-  with_factor(in, out, [&](Index i, Index j) { return largest / (1 + exp(in.beta() - weighted_distance(in, i, j))); });
+  const Number largest = largest_factor(in);
+  with_factor(in, out, [&](Index i, Index j) {
+    return largest / (1 + exp(stage("factor exponents", in.beta() - weighted_distance(in, i, j))));
+  });
 }
 
 /// (1 + e^beta) sigma(R - beta)
 inline void logistic(const In& in, const Out& out) {
-  const Number largest = 1 + exp(in.beta());
-  with_factor(in, out, [&](Index i, Index j) { return largest * sigmoid(weighted_distance(in, i, j) - in.beta()); });
+  const Number largest = largest_factor(in);
+  with_factor(in, out, [&](Index i, Index j) {
+    return largest * sigmoid(stage("factor exponents", weighted_distance(in, i, j) - in.beta()));
+  });
 }
 
 /// f_ij = e^(softplus(beta) - softplus(beta - R_ij)), which neither overflows nor divides.
 inline Number stable_factor(const In& in, const Number& softplus_beta, const Number& R) {
-  return exp(softplus_beta - softplus(in.beta() - R));
+  return exp(stage("factor exponents", softplus_beta - stage("softplus", softplus(in.beta() - R))));
 }
 
 inline void softplus(const In& in, const Out& out) {
-  const Number s_beta = softplus(in.beta());
+  const Number s_beta = stage("softplus", softplus(in.beta()));
   with_factor(in, out, [&](Index i, Index j) { return stable_factor(in, s_beta, weighted_distance(in, i, j)); });
 }
 
 /// scale max(q_i . k_j f_ij, 0)
 inline void relu_after(const In& in, const Out& out) {
-  const Number s_beta = softplus(in.beta()), scale = attention::scaled_dot_product::scale_of(in);
+  const Number s_beta = stage("softplus", softplus(in.beta())), scale = attention::scaled_dot_product::scale_of(in);
   attend(
       in, out, [&](Index i, Index j) { return stable_factor(in, s_beta, weighted_distance(in, i, j)); },
-      [&](const Vector& products, const Vector& f, Index j) { return scale * relu(products(j) * f(j)); });
+      [&](const Vector& products, const Vector& f, Index j) {
+        return scale * relu(stage("rescaled products", products(j) * f(j)));
+      });
 }
 
 }  // namespace attest::reference::positional::distance_aware

@@ -25,7 +25,8 @@ inline void gather(const In& in, const Out& out) {
 inline void one_hot(const In& in, const Out& out) {
   for (const Index i : wanted(out.y)) {
     const auto e = tabulate(in.table.extent(0), [&](Index p) { return Number(p == in.start + i ? 1 : 0); });
-    for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = in.x(i, a) + dot(e, in.table.column(a));
+    const auto row = stage("embeddings", product(e, in.table));
+    for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = in.x(i, a) + row(a);
   }
 }
 

@@ -27,11 +27,13 @@ std::pair<Index, Index> pair_of(const I& in, Index m) {
 template <class I>
 Number unscaled(const I& in, Index m) {
   if (m == 0) return Number(1);
-  return exp(-(Number(2 * m) / Number(width(in))) * log(parameter(in.base)));  // C2
+  return exp(stage("frequency exponents", -(Number(2 * m) / Number(width(in))) * log(parameter(in.base))));  // C2
 }
 
 /// 0 below 0, 1 above 1
-inline Number ramp(const Number& t) { return less(t, Number(0)) ? Number(0) : less(Number(1), t) ? Number(1) : t; }
+inline Number ramp(const Number& t) {
+  return less(t, Number(0)) ? Number(0) : less(Number(1), t) ? Number(1) : stage("ramp", t);
+}
 
 /// a at t = 0, b at t = 1
 inline Number between(const Number& a, const Number& b, const Number& t) { return (1 - t) * a + t * b; }
@@ -77,8 +79,8 @@ Number theta(const I& in, Index m) {
   const Number factor = parameter(in.factor);  // C4
   if (in.scaling == Scaling::ntk) {
     if (m == 0) return Number(1);
-    return exp(-(Number(2 * m) / Number(width(in)) * log(parameter(in.base)) +
-                 Number(2 * m) / Number(width(in) - 2) * log(factor)));  // C5
+    return exp(stage("frequency exponents", -(Number(2 * m) / Number(width(in)) * log(parameter(in.base)) +
+                                              Number(2 * m) / Number(width(in) - 2) * log(factor))));  // C5
   }
   const Number own = unscaled(in, m);
   if (in.scaling == Scaling::linear) return own / factor;
@@ -98,13 +100,23 @@ struct Turn {
   Turn times(const Number& factor) const { return {factor * cosine, factor * sine}; }
 };
 
+/// An entry of the table of sines and cosines.
+inline Turn entry(const Turn& r) { return {stage("sines and cosines", r.cosine), stage("sines and cosines", r.sine)}; }
+
 /// By that angle.
 inline Turn turn_by(const Number& angle) { return {cos(angle), sin(angle)}; }
 
+/// By the angle of pair m at that position.
+template <class I>
+Turn turn_at(const I& in, Index position, Index m) {
+  const Number p = stage("positions", Number(position));
+  return turn_by(stage("angles", p * stage("frequencies", theta(in, m))));
+}
+
 template <class I>
 Turn turn(const I& in, Index position, Index m) {
-  const Turn r = position == 0 ? Turn{Number(1), Number(0)} : turn_by(stage("angle", Number(position) * theta(in, m)));
-  return in.scaling == Scaling::yarn ? r.times(attention_factor(in)) : r;
+  const Turn r = position == 0 ? Turn{Number(1), Number(0)} : turn_at(in, position, m);
+  return entry(in.scaling == Scaling::yarn ? r.times(stage("attention factor", attention_factor(in))) : r);
 }
 
 /// (x_a, x_b) turned: two products each
@@ -162,7 +174,8 @@ inline void matrix(const In& in, const Out& out) {
 inline void complex(const In& in, const Out& out) {
   each_pair(in, out, [&](Index i, Index m, const Number& a, const Number& b) {
     const auto r = turn(in, in.positions(i), m);
-    const Number ac = a * r.cosine, bs = b * r.sine, all = (a + b) * (r.cosine + r.sine);
+    const Number ac = stage("products", a * r.cosine), bs = stage("products", b * r.sine);
+    const Number all = stage("products", (a + b) * (r.cosine + r.sine));
     return std::pair(ac - bs, all - ac - bs);
   });
 }
@@ -171,7 +184,8 @@ inline void complex(const In& in, const Out& out) {
 inline void rotate_half(const In& in, const Out& out) {
   each_pair(in, out, [&](Index i, Index m, const Number& a, const Number& b) {
     const auto r = turn(in, in.positions(i), m);
-    return std::pair(a * r.cosine + (-b) * r.sine, b * r.cosine + a * r.sine);
+    const auto product = [](const Number& x, const Number& y) { return stage("products", x * y); };
+    return std::pair(product(a, r.cosine) + product(-b, r.sine), product(b, r.cosine) + product(a, r.sine));
   });
 }
 
@@ -179,7 +193,7 @@ inline void rotate_half(const In& in, const Out& out) {
 inline void composed(const In& in, const Out& out) {
   each_pair(in, out, [&](Index i, Index m, const Number& a, const Number& b) {
     const auto [c, e] = turned(turn(in, in.positions(i) - 1, m), a, b);
-    return turned(turn_by(stage("angle", Number(1) * theta(in, m))), c, e);
+    return turned(entry(turn_at(in, 1, m)), stage("turned", c), stage("turned", e));
   });
 }
 

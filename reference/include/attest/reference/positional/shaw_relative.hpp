@@ -39,7 +39,9 @@ void each_row(const In& in, const Out& out, S&& score, O&& output) {
   for (const Index i : wanted(out.o)) {
     const auto keys = visible(in, i);
     const Index count = static_cast<Index>(keys.size());
-    const auto l = tabulate(count, [&](Index t) { return scale * score(i, keys[static_cast<std::size_t>(t)]); });
+    const auto l = stage("logits", tabulate(count, [&](Index t) {
+                           return scale * stage("scores", score(i, keys[static_cast<std::size_t>(t)]));
+                         }));
     const auto a = count == 0 ? l : attention::softmax::shifted(l).first;
     for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = count == 0 ? Number(0) : output(i, c, keys, a);  // C2
   }
@@ -47,16 +49,17 @@ void each_row(const In& in, const Out& out, S&& score, O&& output) {
 
 /// q_i . (k_j + p_k[r])
 inline Number score_at(const In& in, Index i, Index j, Index r) {
-  return dot(in.q[i], tabulate(in.q.extent(1), [&](Index a) { return in.k(j, a) + in.p_k(r, a); }));
+  return dot(in.q[i], stage("keys with embeddings",
+                            tabulate(in.q.extent(1), [&](Index a) { return in.k(j, a) + in.p_k(r, a); })));
 }
 
 /// sum_j a_j (v_j + p_v[row(j)])
 template <class R>
 Number mean_at(const In& in, Index c, const std::vector<Index>& keys, const Vector& a, R&& row) {
-  return dot(a, tabulate(a.extent(), [&](Index t) {
-               const Index j = keys[static_cast<std::size_t>(t)];
-               return Number(in.v(j, c) + in.p_v(row(j), c));
-             }));
+  return dot(a, stage("values with embeddings", tabulate(a.extent(), [&](Index t) {
+                        const Index j = keys[static_cast<std::size_t>(t)];
+                        return Number(in.v(j, c) + in.p_v(row(j), c));
+                      })));
 }
 
 /// The values' half of the definition.
@@ -72,34 +75,37 @@ inline void pairwise(const In& in, const Out& out) {
   each_row(in, out, [&](Index i, Index j) { return score_at(in, i, j, row_of(in, i, j)); }, values(in));
 }
 
+/// q . k_j
+inline Number content(const In& in, Index i, Index j) { return stage("products", dot(in.q[i], in.k[j])); }
+
 /// q table^T
 inline Matrix against(View<const Number, 2> q, View<const Number, 2> table) {
   Matrix product(q.extent(0), table.extent(0));
   for (Index i = 0; i < product.extent(0); ++i)
-    for (Index r = 0; r < product.extent(1); ++r) product(i, r) = dot(q[i], table[r]);
+    for (Index r = 0; r < product.extent(1); ++r) product(i, r) = stage("position products", dot(q[i], table[r]));
   return product;
 }
 
 /// q_i . k_j + (q p_k^T)_{i, r_ij}      [Shaw et al. 2018, eq. 5]
 inline void split_logits(const In& in, const Out& out) {
   const Matrix by_distance = against(in.q, in.p_k);
-  each_row(
-      in, out, [&](Index i, Index j) { return dot(in.q[i], in.k[j]) + by_distance(i, row_of(in, i, j)); }, values(in));
+  each_row(in, out, [&](Index i, Index j) { return content(in, i, j) + by_distance(i, row_of(in, i, j)); }, values(in));
 }
 
 /// o_i = sum_j a_ij v_j + sum_r (sum_{j: r_ij = r} a_ij) p_v[r]
 inline void bucketed_values(const In& in, const Out& out) {
   const Matrix by_distance = against(in.q, in.p_k);
   each_row(
-      in, out, [&](Index i, Index j) { return dot(in.q[i], in.k[j]) + by_distance(i, row_of(in, i, j)); },
+      in, out, [&](Index i, Index j) { return content(in, i, j) + by_distance(i, row_of(in, i, j)); },
       [&](Index i, Index c, const std::vector<Index>& keys, const Vector& a) {
-        const auto buckets = tabulate(in.p_v.extent(0), [&](Index r) {
-          Sum share;
-          for (Index t = 0; t < a.extent(); ++t)
-            if (row_of(in, i, keys[static_cast<std::size_t>(t)]) == r) share.add(a(t));
-          return share.result();
-        });
-        return dot(a, attention::scaled_dot_product::Rows(in.v, keys).column(c)) + dot(buckets, in.p_v.column(c));
+        const auto buckets = stage("bucket weights", tabulate(in.p_v.extent(0), [&](Index r) {
+                                     Sum share;
+                                     for (Index t = 0; t < a.extent(); ++t)
+                                       if (row_of(in, i, keys[static_cast<std::size_t>(t)]) == r) share.add(a(t));
+                                     return share.result();
+                                   }));
+        return stage("share of the values", dot(a, attention::scaled_dot_product::Rows(in.v, keys).column(c))) +
+               stage("share of the embeddings", dot(buckets, in.p_v.column(c)));
       });
 }
 
@@ -124,7 +130,7 @@ inline void skew(const In& in, const Out& out) {
   for (Index t = 0; t < p_k.extent(0); ++t)
     for (Index a = 0; a < p_k.extent(1); ++a) p_k(t, a) = in.p_k(row_of(in, n - 1, t), a);
   const Matrix position = skewed(against(in.q, p_k.view()), s);
-  each_row(in, out, [&](Index i, Index j) { return dot(in.q[i], in.k[j]) + position(i, j); }, values(in));
+  each_row(in, out, [&](Index i, Index j) { return content(in, i, j) + position(i, j); }, values(in));
 }
 
 }  // namespace attest::reference::positional::shaw_relative

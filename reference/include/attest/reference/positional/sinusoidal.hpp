@@ -16,7 +16,19 @@ struct Wave {
   Number sine, cosine;
 };
 
-inline Wave wave(const Number& angle) { return {sin(angle), cos(angle)}; }
+/// Both as named intermediate results.
+inline Wave stage(const Wave& w) {
+  return {reference::stage("sines and cosines", w.sine), reference::stage("sines and cosines", w.cosine)};
+}
+
+/// That of p w, the frequency w times a position, or of an angle that is made in another way.
+inline Wave wave(const Number& angle) {
+  const Number held = reference::stage("angles", angle);
+  return stage(Wave{sin(held), cos(held)});
+}
+
+/// A position as a number.
+inline Number position(Index p) { return reference::stage("positions", Number(p)); }
 
 /// An entry of a table, which kernels may keep in memory.
 inline Wave stored(const Wave& w) { return {reference::stored(w.sine), reference::stored(w.cosine)}; }
@@ -31,7 +43,9 @@ inline Index cosine_column(const In& in, Index m) {
 }
 
 /// base^e
-inline Number power(double base, const Number& e) { return exp(e * log(parameter(base))); }  // C1
+inline Number power(double base, const Number& e) {
+  return exp(reference::stage("frequency exponents", e * log(parameter(base))));  // C1
+}
 
 /// 2m/d, or m / (d/2 - 1)
 inline Number exponent(const In& in, Index m) {
@@ -39,7 +53,9 @@ inline Number exponent(const In& in, Index m) {
 }  // C2
 
 /// w_m; w_0 = 1 without rounding, also where the exponent is 0/0
-inline Number frequency(const In& in, Index m) { return m == 0 ? Number(1) : power(in.base, -exponent(in, m)); }
+inline Number frequency(const In& in, Index m) {
+  return reference::stage("frequencies", m == 0 ? Number(1) : power(in.base, -exponent(in, m)));
+}
 
 /// y_i = x_i + the waves of row i, pair(i, m)
 template <class F>
@@ -57,14 +73,14 @@ void add(const In& in, const Out& out, F&& pair) {
 /// sin and cos of p / base^(2m/d)      [Vaswani et al. 2017, section 3.5]
 inline void direct(const In& in, const Out& out) {
   add(in, out, [&](Index i, Index m) {
-    const Number p = Number(in.start + i);
-    return wave(m == 0 ? p : p / power(in.base, exponent(in, m)));
+    const Number p = position(in.start + i);
+    return wave(m == 0 ? p : p / reference::stage("timescales", power(in.base, exponent(in, m))));
   });
 }
 
 /// sin and cos of p e^(-(2m/d) ln base)
 inline void exponential(const In& in, const Out& out) {
-  add(in, out, [&](Index i, Index m) { return wave(Number(in.start + i) * frequency(in, m)); });
+  add(in, out, [&](Index i, Index m) { return wave(position(in.start + i) * frequency(in, m)); });
 }
 
 /// Row i + 1 is row i with every pair turned by w_m.
@@ -77,12 +93,12 @@ inline void rotation(const In& in, const Out& out) {
     auto& rows = pair[static_cast<std::size_t>(m)];
     for (Index i = 0; i < n; ++i) {
       if (i == 0) {
-        rows.push_back(wave(Number(in.start) * w));
+        rows.push_back(wave(position(in.start) * w));
         continue;
       }
       const Wave& now = rows.back();
       rows.push_back(
-          {now.sine * step.cosine + now.cosine * step.sine, now.cosine * step.cosine - now.sine * step.sine});
+          stage({now.sine * step.cosine + now.cosine * step.sine, now.cosine * step.cosine - now.sine * step.sine}));
     }
   }
   add(in, out, [&](Index i, Index m) { return pair[static_cast<std::size_t>(m)][static_cast<std::size_t>(i)]; });
@@ -93,8 +109,8 @@ inline void half(const In& in, const Out& out) {
   const Index d = in.x.extent(1), sines = waves(d);
   for (const Index i : wanted(out.y)) {
     const auto row = tabulate(d, [&](Index a) {
-      const Number angle = Number(in.start + i) * frequency(in, a % sines);
-      return reference::stored(a < sines ? sin(angle) : cos(angle));
+      const Number angle = reference::stage("angles", position(in.start + i) * frequency(in, a % sines));
+      return reference::stored(reference::stage("sines and cosines", a < sines ? sin(angle) : cos(angle)));
     });
     for (Index a = 0; a < d; ++a) out.y(i, a) = in.x(i, a) + row(in.layout == Layout::half ? a : a / 2 + a % 2 * sines);
   }
