@@ -23,7 +23,7 @@ void each_row(const In& in, const Out& out, F&& xhat) {
     for (Index a = 0; a < in.x.extent(1); ++a) {
       const Number normalised = in.gamma || in.beta ? stage("normalised", y(a)) : y(a);
       const Number scaled = in.gamma ? Number(in.gamma(a) * operand(normalised)) : normalised;
-      out.y(i, a) = in.beta ? (in.gamma ? stage("scaled", scaled) : scaled) + in.beta(a) : scaled;
+      out.y(i, a) = in.beta ? (in.gamma ? stage("normalised times gamma", scaled) : scaled) + in.beta(a) : scaled;
     }
   }
 }

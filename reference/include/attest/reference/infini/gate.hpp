@@ -9,10 +9,15 @@ namespace attest::reference::infini::gate {
 using In = attest::spec::infini::gate::In<Number>;
 using Out = attest::spec::infini::gate::Out<Number>;
 
+/// What the memory and local attention contribute.
+inline Number sum_of_shares(const Number& of_memory, const Number& of_local) {
+  return stage("share of the memory", of_memory) + stage("share of the local results", of_local);
+}
+
 /// g x + (1 - g) y, g rounded or not before it is taken from 1
 inline Number mixed(const Number& g, const Number& x, const Number& y) {
   const Number factor = operand(g);
-  return factor * operand(x) + times(1 - factor, y);
+  return sum_of_shares(factor * operand(x), times(1 - factor, y));
 }
 
 /// sigma(x), the gate or what it leaves.
@@ -34,7 +39,9 @@ inline void convex(const In& in, const Out& out) {
 /// 1 - sigma(beta) = sigma(-beta), without the cancellation.
 inline void complement(const In& in, const Out& out) {
   const Number g = gate_of(in.beta()), rest = gate_of(-in.beta());
-  each_element(in, out, [&](const Number& mem, const Number& local) { return times(g, mem) + times(rest, local); });
+  each_element(in, out, [&](const Number& mem, const Number& local) {
+    return sum_of_shares(times(g, mem), times(rest, local));
+  });
 }
 
 /// a = a_dot + sigma(beta) (a_mem - a_dot)

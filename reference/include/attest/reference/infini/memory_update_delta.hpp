@@ -75,7 +75,7 @@ Affine segment_map(View<const Number, 2> phi, View<const Number, 2> v, const Z& 
   Matrix A(d, d), B(d, v.extent(1)), weighted(n, d);
   for (Index t = 0; t < n; ++t) {
     const Number below = stage("denominator", memory_retrieve::denominator(phi[t], z, eps));
-    const Number w = stage("reciprocals", memory_retrieve::ratio(Number(1), below, zero_denominator));
+    const Number w = stage("reciprocals of denominators", memory_retrieve::ratio(Number(1), below, zero_denominator));
     for (Index a = 0; a < d; ++a) weighted(t, a) = stage("weighted features", w * phi(t, a));
   }
   for (Index a = 0; a < d; ++a) {

@@ -80,7 +80,7 @@ struct Head {
       if (!is_wanted(out.o, i)) continue;
       const auto far =
           stage("retrieved", memory_retrieve::read(phi_q[i], before.memory, before.z, 0, in.zero_denominator));
-      const auto near = stage("local", local(first, i));
+      const auto near = stage("local results", local(first, i));
       for (Index b = 0; b < m; ++b) out.o(i, b) = gate::mixed(g, far(b), near(b));
     }
   }

@@ -43,7 +43,7 @@ void attend(const In& in, const Out& out, F&& retrieve) {
     std::vector<Index> past(static_cast<std::size_t>(i + 1));
     std::iota(past.begin(), past.end(), Index{0});
     const auto q_k = stage("products", tabulate(i + 1, [&](Index j) { return dot(in.q[i], in.k[j]); }));
-    const auto local = stage("local", mean(logits(scale, q_k), in.v, past));
+    const auto local = stage("local results", mean(logits(scale, q_k), in.v, past));
     if (r == 0) {
       for (Index e = 0; e < m; ++e) out.o(i, e) = times(closed, local(e));
       continue;
@@ -54,7 +54,9 @@ void attend(const In& in, const Out& out, F&& retrieve) {
     const auto of_found =
         tabulate(static_cast<Index>(found.size()), [&](Index t) { return scores(found[static_cast<std::size_t>(t)]); });
     const auto retrieved = stage("retrieved", mean(logits(scale, of_found), in.memory_v, found));
-    for (Index e = 0; e < m; ++e) out.o(i, e) = times(g, retrieved(e)) + times(closed, local(e));
+    for (Index e = 0; e < m; ++e)
+      out.o(i, e) = stage("share of the memory", times(g, retrieved(e))) +
+                    stage("share of the local results", times(closed, local(e)));
   }
   // The sequence is remembered after it was answered: the last c rows of [memory; sequence].   C2
   for (Index t = 0; t < c; ++t) {
