@@ -126,10 +126,15 @@ std::vector<std::string> names(const judge::Row& row) {
   return texts;
 }
 
+std::string when(const judge::RegimeCounts& counts) {
+  return fmt::format("it fails where {}, and passes without any part of that ({} more calls)", counts.fails_when,
+                     counts.condition_calls);
+}
+
 std::vector<std::string> observations(const judge::Row& row) {
   std::vector<std::string> seen;
   for (const auto* counts : {&row.regimes, &row.real})
-    if (!counts->fails_when.empty()) seen.push_back(fmt::format("it fails only where {}", counts->fails_when));
+    if (!counts->fails_when.empty()) seen.push_back(when(*counts));
   if (!row.diagnosis.where.empty()) seen.push_back(fmt::format("in the first failing case {}", row.diagnosis.where));
   return seen;
 }

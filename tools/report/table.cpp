@@ -117,12 +117,15 @@ void add_failures(Text& text, const judge::Row& row) {
     text.add_wrapped(failures[i]->message);
     if (!failures[i]->query.empty()) text.add("      attest reproduce '{}'\n", failures[i]->query);
   }
-  for (const auto* counts : {&row.regimes, &row.real})
-    if (!counts->fails_when.empty())
-      text.add_wrapped(fmt::format(
-          "{} of {} regimes{} fail, and they {} have: {}", of_group[counts == &row.real ? "real sizes" : "regimes"],
-          counts->judged, counts == &row.real ? " of real sizes" : "",
-          counts->passes_when == 0 ? "alone" : fmt::format("and {} others", counts->passes_when), counts->fails_when));
+  for (const auto* counts : {&row.regimes, &row.real}) {
+    if (counts->fails_when.empty()) continue;
+    const bool real = counts == &row.real;
+    const std::string regimes =
+        counts->judged == 0 ? ""
+                            : fmt::format("{} of {} regimes{} fail: ", of_group[real ? "real sizes" : "regimes"],
+                                          counts->judged, real ? " of real sizes" : "");
+    text.add_wrapped(regimes + when(*counts));
+  }
   if (const auto lines = refusals(row); !lines.empty()) {
     text.add("    REFUSED\n");
     for (const auto& line : lines) text.add_wrapped(line);

@@ -16,6 +16,8 @@ namespace attest::judge {
 namespace {
 
 constexpr double kCertain = 1e-6;  // corrected p above which a fit names nothing: a wrong name in a million runs
+constexpr double kNearOne = 0.05;  // c of a fault that is there as a whole
+constexpr double kExplainsInPart = 0.999;                  // of the squared error, for a name of what is there in part
 constexpr std::array<Index, 4> kLengths{16, 32, 64, 128};  // of blocks that kernels have
 
 /// Distance of a kernel from a fault taken as the equation.
@@ -135,8 +137,9 @@ std::string where(const Sample& sample, const golden::Profile& profile) {
     std::vector<std::string> parts;
     for (const auto& part : {extent("row", rows, height), extent("column", wrong_columns, columns)})
       if (!part.empty()) parts.push_back(part);
-    sentences.push_back(fmt::format("{}: {} of {} elements ({}{})", name, wrong, truth.hi.size(),
-                                    fmt::join(parts, ", "), stripes(problem, rows, height)));
+    const std::string places = fmt::format("{}{}", fmt::join(parts, ", "), stripes(problem, rows, height));
+    sentences.push_back(fmt::format("{}: {} of {} elements{}", name, wrong, truth.hi.size(),
+                                    places.empty() ? "" : fmt::format(" ({})", places)));
   }
   return fmt::format("{}", fmt::join(sentences, "; "));
 }
@@ -246,7 +249,9 @@ void add_fits(Bank& bank, const std::vector<const Sample*>& failing, const Stati
   for (Fit fit : statistics.fits)
     if (fit.p <= kCertain) {
       fit.explained = bank.explained(failing, {fit});
-      if (fit.explained >= kExplains) fits.push_back(fit);
+      // A share of a fault can be fitted to much that is something else.
+      const bool whole = std::abs(fit.c - 1) <= kNearOne && bank.spec().fault(fit.fault)->amplitude == 0;
+      if (fit.explained >= (whole ? kExplains : kExplainsInPart)) fits.push_back(fit);
     }
   for (const Fit& fit : by_likelihood(std::move(fits))) diagnosis.names.push_back({fit.fault, false, false, {}, fit});
   if (!diagnosis.names.empty() || statistics.joint.size() < 2) return;

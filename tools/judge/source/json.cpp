@@ -105,7 +105,7 @@ nlohmann::json to_json(const RegimeCounts& regimes) {
           {"unseen", regimes.unseen},
           {"shown_nowhere", regimes.shown_nowhere},
           {"fails_when", regimes.fails_when},
-          {"passes_when", regimes.passes_when}};
+          {"condition_calls", regimes.condition_calls}};
 }
 
 nlohmann::json to_json(const Refusals& refusals) {

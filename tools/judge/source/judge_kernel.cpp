@@ -6,14 +6,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "attest/judge/asked.hpp"
 #include "attest/judge/diagnosis.hpp"
+#include "attest/judge/faults.hpp"
 #include "attest/judge/judge_again.hpp"
 #include "attest/judge/judge_cases.hpp"
 #include "attest/judge/judge_laws.hpp"
 #include "attest/judge/judge_statistics.hpp"
+#include "attest/judge/work.hpp"
 
 namespace attest::judge {
 namespace {
@@ -54,6 +58,52 @@ Row judge_selected(const Kernel& kernel, const golden::Profile& profile, Selecti
   if (row.cases.judged >= kFewestCases) judge_statistics(bank, samples, tests, row);
   for (const Sample& sample : samples) bank.show(*sample.c, shown);
   return row;
+}
+
+/// Calls the kernel with other inputs in some of the cases in which it failed, so that a name is not owed to few
+/// numbers.
+void ask_again(const Kernel& kernel, const golden::Profile& profile, const Source& source,
+               const std::vector<Sample>& samples, FailedProblems& failed) {
+  constexpr std::size_t kCases = 4;
+  constexpr std::uint64_t kSeeds = 2, kOtherSeeds = 7000;
+  constexpr double kMostWork = 2e4;
+  std::set<std::string> flags;
+  for (const Sample& sample : samples) {
+    golden::Case c = sample.c->name;
+    if (flags.size() == kCases || flags.count(c.flag) || work_of(*c.spec, c.sizes, c.parameters) > kMostWork ||
+        compare(sample.c->problem, sample.c->certified, sample.got, profile).failed == 0)
+      continue;
+    flags.insert(c.flag);
+    c.seed += kOtherSeeds;
+    for (std::uint64_t i = 0; i < kSeeds; ++i, ++c.seed) try {
+        auto certified = golden::certify_case(c, {.check_witnesses = false, .gradients = kernel.is_gradient()});
+        if (!golden::exact_in(certified.problem, profile.storage) || !within_range(certified.problem, profile))
+          continue;
+        failed.cases.push_back(judged_by(std::move(certified), profile));
+        const golden::GoldenCase& fresh = failed.cases.back();
+        const Answers answers = source.answers({{fresh.problem}, {fresh.cotangents}, 1, 1, 1}, fresh);
+        if (answers.status == Status::pass && !answers.answers.empty())
+          failed.samples.push_back({&fresh, answers.answers[0].outputs[0]});
+      } catch (const SpecError&) {  // these inputs break a condition on data
+      } catch (const golden::Uncertifiable&) {
+      }
+  }
+}
+
+/// The condition under which a kernel fails that failed in golden cases: regimes were not judged.
+void find_condition(const Kernel& kernel, const golden::Profile& profile, const Source& source, Known& known,
+                    const CheckOptions& options, FailedProblems& failed, Row& row) {
+  const bool wrong = std::any_of(row.failures.begin(), row.failures.end(),
+                                 [](const Finding& finding) { return finding.tier == "T1" || finding.tier == "T2"; });
+  if (row.regimes.judged > 0 || !wrong || options.strength == 0) return;
+  CheckOptions quick = options;
+  quick.strength = 1;
+  quick.sizes = SizesJudged::small;
+  Row aside = row_of(kernel, profile);
+  Shown shown(*kernel.spec, profile, kernel.capabilities);
+  judge_regimes(kernel, profile, source, known, quick, shown, failed, aside);
+  row.regimes.fails_when = aside.regimes.fails_when;
+  row.regimes.condition_calls = aside.regimes.condition_calls;
 }
 
 /// Adds a failure where all that was judged shows too little to tell right from wrong.
@@ -101,7 +151,11 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
   FailedProblems failed;
   Row row = judge_selected(kernel, profile, selection, source, bank, options, tests, shown, samples);
   if (row.only_refusals()) judge_regimes(kernel, profile, source, known, options, shown, failed, row);
-  if (!row.failures.empty()) row.diagnosis = diagnose(bank, samples, failed.samples, row.statistics);
+  if (!row.failures.empty()) {
+    ask_again(kernel, profile, source, samples, failed);
+    row.diagnosis = diagnose(bank, samples, failed.samples, row.statistics);
+    if (!row.diagnosis.names_something()) find_condition(kernel, profile, source, known, options, failed, row);
+  }
   judge_vacuity(kernel, shown, row);
   if (!kernel.is_gradient() && row.failures.empty())
     judge_laws(candidate, kernel, profile, options, known.law_bounds, row);

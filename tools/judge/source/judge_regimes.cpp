@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "attest/judge/condition.hpp"
 #include "attest/judge/judge_cases.hpp"
 #include "attest/judge/work.hpp"
 
@@ -21,7 +22,8 @@ constexpr std::size_t kTogether = 16;     // settings whose true values are comp
 constexpr std::size_t kShownOfLarge = 3;  // problems of a batch at real sizes that are tried with every fault
 constexpr std::size_t kMostKept = 12;     // problems for the diagnosis
 constexpr double kMostWorkOfKept = 2e5;
-constexpr std::size_t kMostNotVisited = 20;  // combinations that a report names
+constexpr int kCallsOfCondition = 80, kCallsOfReal = 8;  // that look for the condition under which a kernel fails
+constexpr std::size_t kMostNotVisited = 20;              // combinations that a report names
 
 /// The array in another shape of as many axes, repeated along those where it has one element; nothing where it does not
 /// fit.
@@ -285,10 +287,7 @@ struct Run {
       ++counts.unseen;
       if (counts.shown_nowhere.size() < kMostNotVisited) counts.shown_nowhere.push_back(regimes->text_of(combination));
     }
-    if (!all.failed.empty() && all.failed.size() < all.answered) {
-      const auto [text, others] = regimes->condition_of(all.settings, all.telling, all.failed);
-      counts.fails_when = text, counts.passes_when = others;
-    }
+    if (!all.failed.empty() && all.failed.size() < all.answered) find_condition(*regimes, all, real, counts);
     if (const auto answer = judge.right_without_a_kernel(); all.answered > 0 && all.failed.empty() && !answer.empty())
       row.failures.push_back({Status::invalid, "",
                               fmt::format("'{}' is right in every case that the kernel can be given ('{}'): nothing of "
@@ -298,10 +297,10 @@ struct Run {
     return "";
   }
 
-  /// The settings that were run, and which of them were judged, answered, answered wrongly, or tell something.
+  /// The settings that were run, and which of them were judged, answered, answered wrongly.
   struct Settings {
     std::vector<Setting> settings;
-    std::vector<std::size_t> judged, failed, telling;
+    std::vector<std::size_t> judged, failed;
     std::size_t answered = 0;
     bool ended = false;
   };
@@ -335,7 +334,6 @@ struct Run {
         const bool shows = what_is_off(*truth, *kernel.spec, profile) == WhatIsOff::shown;
         visited.add(all.settings[s], !right || shows);
         if (!right) all.failed.push_back(s);
-        if (!right || shows) all.telling.push_back(s);
         // There are few settings at real sizes, each with many problems.
         const std::size_t looked_at = std::min<std::size_t>(truth->judged.size(), real ? kShownOfLarge : 1);
         for (std::size_t j = 0; j < looked_at; ++j)
@@ -343,6 +341,35 @@ struct Run {
             shown.add(truth->drawn.problems[truth->judged[j].at], truth->judged[j]);
       }
     }
+  }
+
+  /// By more calls, from the smallest setting that failed. They count in no group: what they say is the condition.
+  void find_condition(const Regimes& regimes, const Settings& all, bool real, RegimeCounts& counts) {
+    const auto smallest = *std::min_element(all.failed.begin(), all.failed.end(), [&](std::size_t a, std::size_t b) {
+      return regimes.work(all.settings[a]) < regimes.work(all.settings[b]);
+    });
+    std::uint64_t seed = seed_of(all.settings.size(), options);
+    const auto fails = [&](const Setting& setting) -> std::optional<bool> {
+      if (ended(options, row)) return std::nullopt;
+      TrueValues values;
+      const auto truth = values.of(regimes.case_of(setting, seed++), kernel, profile);
+      if (!truth) return std::nullopt;
+      Row aside = row_of_kernel();
+      RegimeCounts none;
+      const bool right = Judge(kernel, profile, source, "", none, aside, nullptr, options, &failed).judge(*truth);
+      if (right && what_is_off(*truth, *kernel.spec, profile) == WhatIsOff::zeros) return std::nullopt;
+      if (!right && aside.failures.back().tier == kRefusal) return std::nullopt;
+      return !right;
+    };
+    const auto found =
+        condition_by_calls(regimes, all.settings[smallest], real ? kCallsOfReal : kCallsOfCondition, fails);
+    counts.fails_when = found.text, counts.condition_calls = found.calls;
+  }
+
+  Row row_of_kernel() const {
+    Row aside;
+    aside.kernel = row.kernel;
+    return aside;
   }
 
   static std::string text_of(const golden::Case& c) {

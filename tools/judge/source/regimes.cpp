@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "attest/judge/memory.hpp"
-#include "attest/judge/separate.hpp"
 #include "attest/judge/true_values.hpp"
 #include "attest/judge/work.hpp"
 
@@ -62,7 +62,6 @@ constexpr double kMostOfSmallest = 2.0e7;  // work of that case, and operations 
 constexpr double kMostCalledReal = 4.0e10, kMostBytesReal = 0x1p32;  // at real sizes
 constexpr double kBytesPerNumber = 32;  // two binary64 copies, the kernel's tensor and those of its calls
 constexpr double kBytesPerBoolean = 12;
-constexpr std::size_t kFewOthers = 4;  // of the passing settings one in so many, at most, has what failing ones have
 constexpr auto kWorkOfCall = "the work of one call is limited",
                kWorkOfCertificate = "the work of one certificate is limited";
 constexpr auto kSharing = "heads per group", kDraw = "draw", kMemory = "memory";
@@ -742,36 +741,97 @@ std::string Regimes::text_of(const Combination& combination) const {
   return text;
 }
 
-Regimes::Common Regimes::condition_of(const std::vector<Setting>& settings, const std::vector<std::size_t>& judged,
-                                      const std::vector<std::size_t>& failed) const {
-  std::vector<Literal> literals;
-  const auto add = [&](std::string text, const std::function<bool(const Setting&)>& holds) {
-    Literal literal{std::move(text), {}};
-    for (const Setting& setting : settings) literal.holds.push_back(holds(setting));
-    literals.push_back(std::move(literal));
+std::string Regimes::text_of_failing(std::size_t axis, const std::vector<int>& failing,
+                                     const std::vector<int>& passing) const {
+  const Kind kind = meanings_[axis].kind;
+  if (kind != Kind::size && kind != Kind::entries && kind != Kind::heads) return text_of(axis, failing);
+  const auto ends = [&](const std::vector<int>& levels) {
+    std::pair<std::int64_t, std::int64_t> range{std::numeric_limits<std::int64_t>::max(), 0};
+    for (const int level : levels)
+      for (const auto value : axes_[axis].levels[static_cast<std::size_t>(level)])
+        range = {std::min(range.first, value), std::max(range.second, value)};
+    return range;
   };
+  const auto fails = ends(failing), passes = ends(passing);
+  if (!passing.empty() && passes.second < fails.first)
+    return kind == Kind::size ? fmt::format("{} >= {}", axes_[axis].name, fails.first)
+                              : fmt::format("{} > {}", axes_[axis].name, passes.second);
+  if (!passing.empty() && fails.second < passes.first) return fmt::format("{} <= {}", axes_[axis].name, fails.second);
+  return text_of(axis, failing);
+}
+
+int Regimes::level_of(std::size_t axis, std::int64_t value) const {
+  const auto& levels = axes_[axis].levels;
+  const auto at = std::find_if(levels.begin(), levels.end(), [&](const auto& members) {
+    return std::find(members.begin(), members.end(), value) != members.end();
+  });
+  return at == levels.end() ? -1 : static_cast<int>(at - levels.begin());
+}
+
+std::vector<int> Regimes::plain_levels() const {
+  constexpr std::int64_t few = 5;  // of tokens, and the width of a head
+  std::vector<int> plain(axes_.size(), -1);
   for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
-    std::set<int> levels;
-    std::set<std::int64_t> values;
-    for (const std::size_t s : failed) levels.insert(settings[s].level[axis]), values.insert(value(settings[s], axis));
-    add(text_of(axis, {levels.begin(), levels.end()}),
-        [&](const Setting& s) { return levels.count(s.level[axis]) > 0; });
-    if (failed.empty() || meanings_[axis].kind != Kind::size) continue;
-    const auto low = *values.begin(), high = *values.rbegin();
-    add(fmt::format("{} >= {}", axes_[axis].name, low), [&](const Setting& s) { return value(s, axis) >= low; });
-    add(fmt::format("{} <= {}", axes_[axis].name, high), [&](const Setting& s) { return value(s, axis) <= high; });
+    switch (const Meaning& meaning = meanings_[axis]; meaning.kind) {
+      case Kind::order: break;
+      case Kind::size:
+        plain[axis] = level_of(axis, few);
+        if (plain[axis] < 0) plain[axis] = 0;
+        break;
+      case Kind::parameter:
+        for (std::size_t i = 0; i < meaning.settings.size(); ++i)
+          if (!meaning.settings[i] || meaning.settings[i] == spec_->parameter(axes_[axis].name)->fallback)
+            plain[axis] = level_of(axis, static_cast<std::int64_t>(i));
+        break;
+      case Kind::input: plain[axis] = level_of(axis, level_of(axis, 0) >= 0 ? 0 : 1); break;
+      case Kind::entries:
+      case Kind::heads:
+      case Kind::sharing: plain[axis] = level_of(axis, 1); break;
+      default: plain[axis] = level_of(axis, 0);
+    }
   }
-  std::vector<std::size_t> passed;
-  for (const std::size_t s : judged)
-    if (std::find(failed.begin(), failed.end(), s) == failed.end()) passed.push_back(s);
-  Literals common = common_to(literals, failed, passed);
-  if (common.empty()) common = nearest_pair(literals, failed, passed);
-  const auto others =
-      std::count_if(passed.begin(), passed.end(), [&](std::size_t setting) { return hold(common, setting); });
-  if (common.empty() || static_cast<std::size_t>(others) * kFewOthers > passed.size()) return {};
-  std::vector<std::string> texts;
-  for (const Literal* literal : common) texts.push_back(literal->text);
-  return {fmt::format("{}", fmt::join(texts, " and ")), static_cast<int>(others)};
+  return plain;
+}
+
+bool Regimes::keeps_rules(const Setting& setting) const {
+  return std::all_of(rules_.begin(), rules_.end(), [&](const Rule& rule) { return rule.holds(setting); });
+}
+
+void Regimes::follow_order(Setting& setting) const {
+  for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+    if (meanings_[axis].kind != Kind::order) continue;
+    const auto& name = axes_[axis].name;
+    const auto a = value(setting, *axis_of(name.substr(0, name.find(" - ")))),
+               b = value(setting, *axis_of(name.substr(name.find(" - ") + 3)));
+    if (const int level = level_of(axis, (a > b) - (a < b)); level >= 0)
+      setting.level[axis] = level, setting.member[axis] = 0;
+  }
+}
+
+std::optional<Setting> Regimes::with_level(const Setting& setting, std::size_t axis, int level) const {
+  if (meanings_[axis].kind == Kind::order) return std::nullopt;
+  const auto& members = axes_[axis].levels[static_cast<std::size_t>(level)];
+  for (std::size_t member = 0; member < members.size(); ++member) {
+    Setting other = setting;
+    other.level[axis] = level, other.member[axis] = static_cast<int>(member);
+    follow_order(other);
+    if (keeps_rules(other)) return other;
+    if (meanings_[axis].kind != Kind::size) continue;
+    // Sizes that must be equal
+    for (std::size_t partner = 0; partner < axes_.size(); ++partner) {
+      if (partner == axis || meanings_[partner].kind != Kind::size) continue;
+      const int same = level_of(partner, members[member]);
+      if (same < 0) continue;
+      const auto& values = axes_[partner].levels[static_cast<std::size_t>(same)];
+      Setting both = other;
+      both.level[partner] = same;
+      both.member[partner] =
+          static_cast<int>(std::find(values.begin(), values.end(), members[member]) - values.begin());
+      follow_order(both);
+      if (keeps_rules(both)) return both;
+    }
+  }
+  return std::nullopt;
 }
 
 void VisitedSettings::add(const Setting& setting, bool shows) {

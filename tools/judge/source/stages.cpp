@@ -30,11 +30,13 @@ using reference::Order;
 constexpr auto kFactors = "factors of products", kTotals = "running totals", kInput = "input ";
 constexpr std::size_t kMostSamples = 6;
 constexpr double kMostWork = 4e5;      // of a sample, by work_of
+constexpr std::size_t kFitted = 3;     // samples that amounts are fitted to: the smallest
 constexpr std::size_t kLookedAt = 24;  // changes that are tried in every sample, of those that explain most of one
 constexpr std::size_t kPaired = 4;     // changes that others are tried beside
 constexpr double kWorthPairing = 0.3;  // what such a change explains alone
 constexpr double kFewestElements = 4;  // that carry an error, for a name without a fitted amount
 constexpr double kFewestOfFit = 8;     // and with one
+constexpr double kFitLeaves = 1e-3;    // at most, of the squared error: what is fitted can be made to explain much
 constexpr double kMuchOfNoise = 4;     // as many times the noise: then a change explains less than another one
 constexpr int kSteps = 12;             // of the method of Gauss and Newton
 constexpr std::array<Index, 4> kLengths{16, 32, 64, 128};  // of blocks
@@ -156,9 +158,10 @@ struct Errors {
   std::vector<std::size_t> used;    // elements that have an error
   std::vector<std::size_t> beyond;  // elements that the kernel made infinite or NaN
   std::vector<double> got, hi, lo, sigma;
-  double squares = 0, fourths = 0;
+  double squares = 0, fourths = 0, work = 0;
 
   Errors(const Sample& one, const golden::Profile& profile) : sample(&one) {
+    work = work_of(*problem().spec, problem().sizes, problem().parameters);
     for (const auto& [name, tensor] : one.c->certified.outputs) {
       const auto given = one.got.find(name);
       if (given == one.got.end()) continue;
@@ -242,6 +245,10 @@ public:
   Search(const std::vector<const Sample*>& failing, const golden::Profile& profile)
       : profile_(profile), samples_(some_of(failing, profile)) {
     if (samples_.empty()) return;
+    std::vector<double> work;
+    for (const Errors& one : samples_) work.push_back(one.work);
+    std::sort(work.begin(), work.end());
+    work_fitted_ = work[std::min(kFitted, work.size()) - 1];
     // The one with the most to tell is looked at first.
     const auto most = std::max_element(samples_.begin(), samples_.end(),
                                        [](const Errors& a, const Errors& b) { return a.carrying() < b.carrying(); });
@@ -256,7 +263,7 @@ public:
     const auto of_sizes = powers();
     discrete.insert(discrete.end(), of_sizes.begin(), of_sizes.end());
     std::vector<Candidate> found = best_of(std::move(discrete));
-    if (!enough(found) && carrying >= kFewestOfFit) {
+    if (!enough(found) && carrying >= kFewestOfFit && have_two_sizes()) {
       auto fitted = fits();
       found.insert(found.end(), fitted.begin(), fitted.end());
       sort(found);
@@ -266,6 +273,12 @@ public:
   }
 
 private:
+  /// An amount that is fitted to cases of one size may stand for something that depends on it.
+  bool have_two_sizes() const {
+    return std::any_of(samples_.begin(), samples_.end(),
+                       [&](const Errors& one) { return one.problem().sizes != first().sizes; });
+  }
+
   const Problem& first() const { return samples_[0].problem(); }
 
   /// Ways to compute that give other bits than each other in the first sample.
@@ -396,19 +409,45 @@ private:
     return best;
   }
 
-  static bool enough(const std::vector<Candidate>& found) { return !found.empty() && found[0].explained >= kExplains; }
+  static bool explains(const Candidate& candidate) {
+    const Kind kind = candidate.changes[0].kind;
+    const bool fitted = kind != Kind::held && kind != Kind::detached;
+    const double most = fitted ? std::max(kFitLeaves, kMuchOfNoise * candidate.noise) : 1 - kExplains;
+    return 1 - candidate.explained <= std::min(most, 1 - kExplains);
+  }
+
+  static bool enough(std::vector<Candidate>& found) {
+    std::stable_partition(found.begin(), found.end(), explains);
+    return !found.empty() && explains(found[0]);
+  }
 
   StageName named(const std::vector<Candidate>& found) const {
     const Candidate& best = found[0];
     StageName name{best.changes, best.way.form, best.explained, {}};
     const double as_well = kMuchOfNoise * std::max(1 - best.explained, best.noise);
-    std::set<std::string> seen{name.text()};
-    for (std::size_t i = 1; i < found.size() && found[i].explained >= kExplains; ++i) {
-      if (1 - found[i].explained > as_well || found[i].changes.size() > best.changes.size()) continue;
-      const StageName other{found[i].changes, found[i].way.form, 0, {}};
-      if (seen.insert(other.text()).second) name.alike.push_back(other.text());
+    std::set<std::string> seen;
+    for (std::size_t i = 1; i < found.size() && explains(found[i]); ++i) {
+      const Candidate& other = found[i];
+      if (1 - other.explained > as_well || other.changes.size() > best.changes.size()) continue;
+      if (places_of(other) == places_of(best)) {
+        for (std::size_t c = 0; c < name.changes.size(); ++c) add_format(name.changes[c], other.changes[c]);
+      } else if (const std::string text = StageName{other.changes, "", 0, {}}.text(); seen.insert(text).second) {
+        name.alike.push_back(text);
+      }
     }
     return name;
+  }
+
+  static std::vector<std::pair<Kind, std::string>> places_of(const Candidate& candidate) {
+    std::vector<std::pair<Kind, std::string>> places;
+    for (const auto& change : candidate.changes) places.emplace_back(change.kind, change.place);
+    return places;
+  }
+
+  /// "binary16 or TF32": formats that these cases do not tell apart.
+  static void add_format(StageChange& change, const StageChange& other) {
+    if (change.kind == Kind::held && change.format.find(other.format) == std::string::npos)
+      change.format += " or " + other.format;
   }
 
   // --- amounts --------------------------------------------------------------------------------------------------
@@ -441,6 +480,7 @@ private:
       double slope = 0;
       curvature = 0;
       for (const Errors& one : samples_) {
+        if (!is_fitted(one)) continue;
         const auto here = smooth(one, candidate.way, change), there = smooth(one, candidate.way, beside);
         for (const std::size_t at : one.used) {
           const double d = (there[at] - here[at]) / (step * one.sigma[at]);
@@ -454,6 +494,9 @@ private:
       change.amount += move;
       if (!std::isfinite(change.amount)) return false;
       if (std::abs(move) <= 1e-7 * std::abs(change.amount)) break;
+      if (i > 0) continue;
+      look_at_smooth(candidate);
+      if (candidate.explained < kWorthPairing) return true;
     }
     look_at_smooth(candidate);
     change.error = std::sqrt(std::max(1 - candidate.explained, candidate.noise) * static_cast<double>(samples_.size()) /
@@ -467,15 +510,19 @@ private:
     return std::max(all, 1.0);
   }
 
-  void look_at_smooth(Candidate& candidate) const {
-    double left = 0, noise = 0;
+  /// In the few samples that amounts are fitted to, or in all.
+  void look_at_smooth(Candidate& candidate, bool all = false) const {
+    double left = 0, noise = 0, looked = 0;
     for (const Errors& one : samples_) {
+      if (!all && !is_fitted(one)) continue;
       left += one.left(smooth(one, candidate.way, candidate.changes[0]));
-      noise += one.noise();
+      noise += one.noise(), looked += 1;
     }
-    candidate.explained = 1 - left / static_cast<double>(samples_.size());
-    candidate.noise = noise / static_cast<double>(samples_.size());
+    candidate.explained = 1 - left / looked;
+    candidate.noise = noise / looked;
   }
+
+  bool is_fitted(const Errors& one) const { return one.work <= work_fitted_; }
 
   /// Amounts at which the method of Gauss and Newton begins: nothing happens there, or what is seen in kernels.
   static std::vector<double> starts(Kind kind) {
@@ -504,10 +551,12 @@ private:
 
   std::vector<Candidate> fits() const {
     std::vector<Candidate> all;
-    const Way way = ways().front();
-    for (const Way& one : ways()) {
-      if (one.form == way.form && one.block != way.block) continue;
+    const auto all_ways = ways();
+    const Way& way = all_ways.front();
+    std::set<std::string> seen;
+    for (const Way& one : all_ways) {
       for (const auto& label : reference::stages_of(first(), one.form)) {
+        if (!seen.insert(label).second) continue;
         const auto values = values_at(one, label);
         if (values.empty()) continue;
         double size = 0;
@@ -522,7 +571,10 @@ private:
     for (const auto& parameter : first().spec->parameters)
       if (parameter.type == ParameterDeclaration::Type::real && same_parameter(parameter.name))
         all.push_back({way, {{Kind::parameter, parameter.name, "", *same_parameter(parameter.name)}}});
-    in_parallel(all.size(), [&](std::size_t i) { fit_any(all[i]); });
+    in_parallel(all.size(), [&](std::size_t i) {
+      fit_any(all[i]);
+      if (all[i].explained >= kExplains) look_at_smooth(all[i], true);
+    });
     sort(all);
     return all;
   }
@@ -591,6 +643,7 @@ private:
 
   const golden::Profile& profile_;
   std::vector<Errors> samples_;
+  double work_fitted_ = 0;  // of a sample that amounts are fitted to, at most
 };
 
 /// A number that is known by a name.

@@ -34,6 +34,9 @@ std::vector<std::string> refusals(const judge::Row& row);
 /// What a kernel that failed looks like, each name with its evidence, the likeliest first; empty where nothing has any.
 std::vector<std::string> names(const judge::Row& row);
 
+/// The condition under which it fails, as a sentence.
+std::string when(const judge::RegimeCounts& counts);
+
 /// What is known of a kernel that failed beside names: under which conditions, where.
 std::vector<std::string> observations(const judge::Row& row);
 

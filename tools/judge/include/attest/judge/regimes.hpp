@@ -49,17 +49,18 @@ public:
   /// "n = 1 and causal = true".
   std::string text_of(const Combination& combination) const;
 
-  /// What settings have in common, as a sentence without verb ("s >= 128 and heads in {8, 32}"), and how many others
-  /// have it too. Empty where nothing is known.
-  struct Common {
-    std::string text;
-    int others = 0;
-  };
+  /// "n >= 64", "heads > 1", "S = given": an axis at levels where a kernel fails, beside those where it passes.
+  std::string text_of_failing(std::size_t axis, const std::vector<int>& failing, const std::vector<int>& passing) const;
 
-  /// What all settings at `failed` have in common and no other of `judged` has, both places among the settings; where
-  /// there is no such thing, what few others have.
-  Common condition_of(const std::vector<Setting>& settings, const std::vector<std::size_t>& judged,
-                      const std::vector<std::size_t>& failed) const;
+  /// Of each axis the level that asks the least of a kernel: few tokens, one head, parameters left at their defaults,
+  /// optional inputs absent, inputs as they are drawn, dense. -1 where an axis follows from others.
+  std::vector<int> plain_levels() const;
+
+  /// The setting with that axis at another level, and sizes that must follow it; nothing where the rules forbid it.
+  std::optional<Setting> with_level(const Setting& setting, std::size_t axis, int level) const;
+
+  /// What a call does at a setting, in operations.
+  double work(const Setting& setting) const;
 
 private:
   enum class Kind { size, parameter, input, order, draw, magnitude, values, memory, entries, heads, sharing };
@@ -84,7 +85,9 @@ private:
   std::int64_t value(const Setting& setting, std::size_t axis) const;
   golden::Grid grid_of(const Setting& setting) const;
   Extent extent_of(const Setting& setting) const;
-  double work(const Setting& setting) const;
+  int level_of(std::size_t axis, std::int64_t value) const;
+  bool keeps_rules(const Setting& setting) const;
+  void follow_order(Setting& setting) const;
   /// Of all inputs that are given and all outputs of the batch, as far as the setting is set.
   double bytes_of(const Setting& setting) const;
   /// Value of a size, a parameter, a property or an extent of the batch in a condition.

@@ -70,8 +70,8 @@ struct RegimeCounts {
   int whole = 0;                                             // outputs of real size that our kernel saw whole
   std::size_t unseen = 0;                                    // visited, but never where a kernel 1 % off would show
   std::vector<std::string> shown_nowhere;                    // the first of these
-  std::string fails_when;                                    // what the settings that failed have in common
-  int passes_when = 0;                                       // settings that have it, too, and passed
+  std::string fails_when;                                    // the condition under which it fails, found by more calls:
+  int condition_calls = 0;                                   // so many; without any part of it the kernel passes
 };
 
 /// Calls that a kernel refused, returning an error or throwing, although its capabilities allow them.
