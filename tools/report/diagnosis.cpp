@@ -106,6 +106,21 @@ void add_names(std::string& page, const judge::Row& row) {
   for (const auto& seen : observations(row)) entry(page, "", seen);
 }
 
+/// What the weights show, and their map.
+void add_map(std::string& page, const judge::WeightMap& map) {
+  const char* label = "weights";
+  for (const auto& sentence : map.sentences) entry(page, std::exchange(label, ""), sentence);
+  if (map.sentences.empty()) entry(page, label, "no simple pattern");
+  entry(page, "map", fmt::format("rows of {} down, rows of {} across{}, in '{}'", map.output, map.input,
+                                 map.head.empty() ? "" : ", " + map.head, map.query));
+  const std::string drawn = judge::drawn(map);
+  for (std::size_t at = 0; at < drawn.size();) {
+    const std::size_t end = drawn.find('\n', at);
+    page += std::string(10, ' ') + drawn.substr(at, end + 1 - at);
+    at = end + 1;
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> names(const judge::Row& row) {
@@ -147,6 +162,7 @@ std::string diagnosis(const judge::Row& row) {
   if (row.statistics.elements > 0 && !whole) add_precision(page, row.statistics);
   if (!row.failures.empty()) {
     if (!row.only_refusals()) add_names(page, row);
+    if (row.map) add_map(page, *row.map);
     const char* label = "refused";
     for (const auto& line : refusals(row)) entry(page, std::exchange(label, ""), line);
     const std::string query = !row.diagnosis.query.empty() ? row.diagnosis.query : row.failures[0].query;

@@ -132,11 +132,12 @@ void add_failures(Text& text, const judge::Row& row) {
     text.add("      attest reproduce '{}'\n", row.refusals.query);
   }
   if (row.only_refusals()) return;
+  const bool seen = row.map && !row.map->sentences.empty();
+  if (seen) text.add_wrapped(fmt::format("weights of {}: {}", row.map->input, row.map->sentences[0]));
   if (const auto all = names(row); !all.empty())
     text.add_wrapped(fmt::format("looks like {}; more by `attest diagnose`", all[0]));
   else if (row.diagnosis.first)
-    text.add_wrapped(fmt::format("no known fault{}; more by `attest diagnose`",
-                                 row.diagnosis.where.empty() ? "" : ": " + row.diagnosis.where));
+    text.add_wrapped("no known fault; more by `attest diagnose`");
 }
 
 /// Each kernel that failed. A reason that leaves many kernels without a verdict, such as a missing device, is told

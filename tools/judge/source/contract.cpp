@@ -80,6 +80,13 @@ Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kerne
   return answers;
 }
 
+Source each_of(std::span<const Call> calls, Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
+               const CheckOptions& options) {
+  return {[calls, &candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase& first) {
+    return call_each(calls, candidate, kernel, batch, profile, options, first.name.memory);
+  }};
+}
+
 }  // namespace
 
 CallOptions call_options(const Batch& batch, const Kernel& kernel, const CheckOptions& options, Placement placement,
@@ -93,18 +100,17 @@ CallOptions call_options(const Batch& batch, const Kernel& kernel, const CheckOp
 
 Source calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                 const CheckOptions& options) {
-  const auto call = [&candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase& first) {
-    return call_each(kCalls, candidate, kernel, batch, profile, options, first.name.memory);
-  };
-  return {call};
+  return each_of(kCalls, candidate, kernel, profile, options);
 }
 
 Source last_calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                      const CheckOptions& options) {
-  const auto call = [&candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase& first) {
-    return call_each(kLastCalls, candidate, kernel, batch, profile, options, first.name.memory);
-  };
-  return {call};
+  return each_of(kLastCalls, candidate, kernel, profile, options);
+}
+
+Source single_calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
+                       const CheckOptions& options) {
+  return each_of(std::span(kCalls).first(1), candidate, kernel, profile, options);
 }
 
 }  // namespace attest::judge

@@ -14,6 +14,7 @@ namespace attest::judge {
 namespace {
 
 constexpr std::size_t kMostFits = 5;  // of a list: the first are the largest
+constexpr Index kMostOfMap = 128;     // rows, and columns, of a map whose weights are written
 
 nlohmann::json number(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(fmt::format("{}", x)); }
 
@@ -46,6 +47,20 @@ nlohmann::json to_json(const Diagnosis& diagnosis) {
   return {{"names", names},           {"together", to_json(diagnosis.together, kMostFits)},
           {"stage", stage},           {"first", diagnosis.first ? diagnosis.first->text() : ""},
           {"where", diagnosis.where}, {"query", diagnosis.query}};
+}
+
+nlohmann::json to_json(const WeightMap& map) {
+  nlohmann::json json{{"input", map.input}, {"output", map.output}, {"query", map.query},        {"head", map.head},
+                      {"rows", map.rows},   {"columns", map.columns}, {"sentences", map.sentences}};
+  if (map.rows > kMostOfMap || map.columns > kMostOfMap) {
+    json["left_out"] = fmt::format("got and expected: more than {} rows or columns", kMostOfMap);
+    return json;
+  }
+  for (const auto& [name, weights] : {std::pair{"got", &map.got}, std::pair{"expected", &map.expected}}) {
+    auto& all = json[name] = nlohmann::json::array();
+    for (const double weight : *weights) all.push_back(number(weight));
+  }
+  return json;
 }
 
 nlohmann::json to_json(const std::map<std::string, Group>& groups) {
@@ -149,6 +164,7 @@ nlohmann::json to_json(const Row& row) {
           {"statistics", to_json(row.statistics)},
           {"vacuity", to_json(row.vacuity)},
           {"diagnosis", to_json(row.diagnosis)},
+          {"map", row.map ? to_json(*row.map) : nlohmann::json()},
           {"reach", to_json(row.reach)},
           {"restricted", row.reach.restricted},
           {"notes", row.notes},

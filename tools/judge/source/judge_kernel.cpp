@@ -17,6 +17,7 @@
 #include "attest/judge/judge_cases.hpp"
 #include "attest/judge/judge_laws.hpp"
 #include "attest/judge/judge_statistics.hpp"
+#include "attest/judge/probe.hpp"
 #include "attest/judge/work.hpp"
 
 namespace attest::judge {
@@ -167,6 +168,7 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
                             fmt::format("interrupted; {} cases, regimes and laws were not run", row.early_end.not_run),
                             "T0", "contract"});
   row.conclude();
+  probe(candidate, kernel, profile, known, options, row);
   return row;
 }
 

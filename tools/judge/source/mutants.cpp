@@ -151,6 +151,7 @@ private:
 MutantsReport judged(const Spec& spec, Candidate& candidate, const MutantsOptions& options, Steps& steps) {
   CheckOptions check_options;
   check_options.strength = 0;
+  check_options.probes = false;
   check_options.golden = options.golden;
   MutantsReport report;
   const auto stored = golden::load_golden(spec, options.golden);

@@ -71,17 +71,6 @@ std::string memory_of(std::size_t level) { return level == 0 ? "" : golden::kMem
 /// Whether outputs are linear in the claim's inputs, so that these may be large.
 bool is_linear(const LawClaim& claim) { return claim.law == "linear" || claim.law == "affine"; }
 
-/// Inputs with a row for each token that outputs are linear in.
-std::vector<std::string> probed_inputs(const Spec& spec) {
-  std::vector<std::string> probed;
-  for (const auto& claim : spec.laws)
-    for (const auto& name : claim.of)
-      if (const auto& shape = spec.input(name)->shape;
-          is_linear(claim) && shape.size() == 2 && spec.size(shape[0])->tokens)
-        probed.push_back(name);
-  return probed;
-}
-
 /// Each distinct number in the text of a condition.
 std::vector<double> numbers_in(const std::string& text) {
   std::vector<double> numbers;
@@ -115,6 +104,16 @@ void thin(std::vector<T>& items, std::size_t most) {
 }
 
 }  // namespace
+
+std::vector<std::string> probed_inputs(const Spec& spec) {
+  std::vector<std::string> probed;
+  for (const auto& claim : spec.laws)
+    for (const auto& name : claim.of)
+      if (const auto& shape = spec.input(name)->shape;
+          is_linear(claim) && shape.size() == 2 && spec.size(shape[0])->tokens)
+        probed.push_back(name);
+  return probed;
+}
 
 /// Makes the axes and rules of a kernel.
 struct Regimes::Maker {

@@ -13,6 +13,7 @@
 #include "attest/judge/judge_kernel.hpp"
 #include "attest/judge/judge_regimes.hpp"
 #include "attest/judge/memory.hpp"
+#include "attest/judge/probe.hpp"
 #include "attest/judge/select.hpp"
 
 namespace attest::judge {
@@ -68,6 +69,7 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
     else
       judge_grid(c, kernel, profile, source, known, options, row);
     row.conclude();
+    probe(candidate, kernel, profile, known, options, row);
     report.rows.push_back(std::move(row));
   }
   settle(candidate, report);

@@ -84,6 +84,9 @@ class Report:
             "cases" and "regimes" refused, calls "answered", the first "message" and its "query", and a "condition" that
             capabilities=... may state; it leaves "left" of the refused calls and excludes "excluded" of the answered
             ones, mostly 0.
+        map: of a value kernel that failed the weights that it gives to rows of an input, {} where none were read: "input",
+            "output", "query", "head" (of a batch), "rows", "columns", the "sentences" that say what is wrong, and "got"
+            and "expected", row by row.
         kernel_seconds: time spent inside the kernel, in seconds.
         rows: one dictionary for the value kernel and one for the gradient kernel, as `attest check --json` writes them.
         table, diagnosis: the text that `attest check` and `attest diagnose` print.
@@ -186,6 +189,10 @@ class Report:
     @property
     def refusals(self) -> dict[str, Any]:
         return next((row["refusals"] for row in self.rows if row["refusals"]["message"]), {})
+
+    @property
+    def map(self) -> dict[str, Any]:
+        return next((row["map"] for row in self.rows if row["map"]), {})
 
     @property
     def reach(self) -> dict[str, Any]:

@@ -44,7 +44,11 @@ Source calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profil
 Source last_calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                      const CheckOptions& options);
 
-/// In front of messages about the second of them.
+/// One call, where the contract has been judged.
+Source single_calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
+                       const CheckOptions& options);
+
+/// In front of messages about the second of the last calls.
 inline constexpr const char* kFromSecondThread = "called from a second thread: ";
 
 /// Options of one call with that batch: tensors placed against a guard, outputs filled with `poison` before it. The

@@ -17,6 +17,9 @@
 /// The conditions under which a kernel may be called, and settings that bring every pair of them together.
 namespace attest::judge {
 
+/// Inputs with a row for each token that outputs are linear in.
+std::vector<std::string> probed_inputs(const Spec& spec);
+
 /// The axes of a kernel, from its equation's spec and what it can do: a class of each size (1, a few, one below, at and
 /// above the lengths of tiles, several tiles), which of two token sizes is larger, the values of every parameter,
 /// optional inputs given or not, states of zeros, what masks hide, the magnitude of the inputs, how they lie in memory;

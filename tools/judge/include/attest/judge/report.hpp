@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "attest/judge/statistics.hpp"
 #include "attest/judge/vacuity.hpp"
 #include "attest/judge/verdict.hpp"
+#include "attest/judge/weight_map.hpp"
 
 namespace attest::judge {
 
@@ -113,6 +115,7 @@ struct Row {
   Statistics statistics;           // of a value kernel
   Vacuity vacuity;                 // of a value kernel's cases
   Diagnosis diagnosis;             // of what failed
+  std::optional<WeightMap> map;    // of a value kernel that failed, where its equation has one
   Reach reach;                     // what the run could have seen
   Status status = Status::pass;
 
