@@ -111,8 +111,9 @@ void add_map(std::string& page, const judge::WeightMap& map) {
   const char* label = "weights";
   for (const auto& sentence : map.sentences) entry(page, std::exchange(label, ""), sentence);
   if (map.sentences.empty()) entry(page, label, "no simple pattern");
-  entry(page, "map", fmt::format("rows of {} down, rows of {} across{}, in '{}'", map.output, map.input,
-                                 map.head.empty() ? "" : ", " + map.head, map.query));
+  entry(page, "map", fmt::format("rows of {} down, rows of {} across{}, in this case:", map.output, map.input,
+                                 map.head.empty() ? "" : ", " + map.head));
+  page += fmt::format("{}'{}'\n", std::string(16, ' '), map.query);
   const std::string drawn = judge::drawn(map);
   for (std::size_t at = 0; at < drawn.size();) {
     const std::size_t end = drawn.find('\n', at);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::pair<Weight, char> kShown[] = {{Weight::not_finite, '!'}, {Weight::extra, 'x'}, {Weight::missing, '0'},
                                               {Weight::large, '+'},      {Weight::small, '-'}, {Weight::right, '.'},
                                               {Weight::zero, ' '}};
-constexpr auto kLegend = ". right   ' ' right: 0   0 missing   x extra   + too large   - too small   ! not finite";
+constexpr auto kLegend = ". right, ' ' 0 as due, 0 missing, x extra, + too large, - too small, ! not finite";
 
 std::size_t blocks(std::size_t items, std::size_t of) { return (items + of - 1) / of; }
 
@@ -37,7 +37,7 @@ std::string scale(std::size_t columns, std::size_t of) {
 std::string lines(std::string_view text, std::size_t width) {
   std::string wrapped;
   while (text.size() > width) {
-    auto end = text.rfind("  ", width);
+    auto end = text.rfind(' ', width);
     if (end == std::string_view::npos || end == 0) end = width;
     wrapped += fmt::format("{}\n", text.substr(0, end));
     text.remove_prefix(std::min(text.size(), text.find_first_not_of(' ', end)));

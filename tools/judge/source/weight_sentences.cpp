@@ -79,8 +79,7 @@ std::optional<Words> words_of(const Places& places, Index total, const std::stri
   if (last - first + 1 == size) {
     const std::string rest = last == total - 1 ? rest_of_tiles(first, total) : "";
     if (size == 1)
-      return Words{last == total - 1 ? fmt::format("the last {} ({} of 0 to {}{})", one, last, last,
-                                                   rest.empty() ? "" : ", " + rest)
+      return Words{last == total - 1 ? fmt::format("the last {} ({}{})", one, last, rest.empty() ? "" : ", " + rest)
                                      : fmt::format("{} {}", one, first)};
     return Words{
         fmt::format("{} {} to {} of {}{}", several, first, last, total, rest.empty() ? "" : " (" + rest + ")"), true};
@@ -115,9 +114,12 @@ std::string factor_text(double factor, double relative, const Sizes& sizes) {
                                {fmt::format("sqrt({})", name), std::sqrt(x)},
                                {fmt::format("1/sqrt({})", name), 1 / std::sqrt(x)}});
   }
-  std::vector<std::string> fitting;
+  std::vector<std::string> fitting, roots;
   for (const auto& [name, value] : names)
-    if (std::abs(factor / value - 1) <= std::min(relative, 0.01)) fitting.push_back(name);
+    if (std::abs(factor / value - 1) <= std::min(relative, 0.01))
+      (name.find("sqrt") == std::string::npos ? fitting : roots).push_back(name);
+  // Sizes that are equal by chance are many, their roots are what scales are made of.
+  if (!roots.empty()) fitting = roots;
   // Many names are none.
   if (fitting.empty() || fitting.size() > 2) return number(factor);
   return fmt::format("{} = {}", number(factor), fmt::join(fitting, " = "));
@@ -305,7 +307,7 @@ private:
                          letter, one, total - 1, letter);
     for (Index shift = 1; shift <= std::min<Index>(total - 1, 8); ++shift)
       for (const Index signed_shift : {shift, -shift})
-        for (const bool around : {false, true}) {
+        for (const bool around : {true, false}) {
           // At the end there may be no row to be had from.
           Index outside = 0;
           const bool holds = std::all_of(places.begin(), places.end(), [&](Index place) {
@@ -315,7 +317,7 @@ private:
             return ++outside <= shift;
           });
           if (!holds || static_cast<Index>(places.size()) - outside < 2) continue;
-          return fmt::format("{} are shifted: {} {} has the weights that are due to {} {}{}{}", words->text, one, letter,
+          return fmt::format("{} {} shifted: {} {} has the weights that are due to {} {}{}{}", words->text, words->are(), one, letter,
                              one, shifted(letter, signed_shift), around ? fmt::format(", modulo {}", total) : "",
                              outside > 0 ? ", as far as there is one" : "");
         }
@@ -431,8 +433,8 @@ private:
     }
     if (fitted < rows_.size() / 2 + kFewest || 4 * fitted < wrong_) return false;
     const std::string name = factor_text(power, 2 * error, context_.sizes);
-    say(fmt::format("the weights of a {} are those due, to the power {}{}: as of logits {} times as large",
-                    context_.nouns.row, name, sums ? ", with the same sum" : ", times a factor", name) +
+    say(fmt::format("the weights of a {} are those due to the power {}{}, as if its logits were so many times as large",
+                    context_.nouns.row, name, sums ? "" : " times a factor") +
         for_wrong_rows());
     return true;
   }
@@ -455,6 +457,38 @@ private:
            nothing_due(i, j) == (kind == Weight::extra);
   }
 
+  /// Where weights are missing, or extra, from one diagonal to another.
+  std::optional<std::string> diagonals(const Places& rows, Weight kind, Index least, Index most) const {
+    const auto& [row, row_noun, column, columns] = context_.nouns;
+    const Index ahead = s_ - n_;
+    const bool missing = kind == Weight::missing;
+    const auto where =
+        rows_of_shape(rows, kind, [&](Index i, Index j) { return least <= j - i && j - i <= most; });
+    if (!where) return std::nullopt;
+    bool open_below = true, open_above = true;
+    for (const Index i : rows)
+      for (Index j = 0; j < s_; ++j) {
+        if (!may_be(kind, i, j)) continue;
+        open_below = open_below && j - i >= least, open_above = open_above && j - i <= most;
+      }
+    const std::string alignment = ahead == 0 ? "" : fmt::format(" (s - n = {})", ahead);
+    std::string subject;
+    if (least == most)
+      subject = least == ahead ? fmt::format("each {}'s own {} (j = {})", row, column, shifted('i', least))
+                               : fmt::format("the diagonal j = {}{}", shifted('i', least), alignment);
+    else if (open_above && least == ahead + 1)
+      subject = fmt::format("all {} after each {}'s own (j > {})", columns, row, shifted('i', ahead));
+    else if (open_above && open_below)
+      subject = fmt::format("all {} {}", columns, missing ? "with a weight" : "that should have none");
+    else if (open_above)
+      subject = fmt::format("all {} j >= {}{}", columns, shifted('i', least), alignment);
+    else if (open_below)
+      subject = fmt::format("all {} j <= {}{}", columns, shifted('i', most), alignment);
+    else
+      subject = fmt::format("{} j from {} to {}{}", columns, shifted('i', least), shifted('i', most), alignment);
+    return fmt::format("{} {} {}{}", subject, least == most ? "is" : "are", missing ? "missing" : "extra", *where);
+  }
+
   /// Where weights are missing, or extra, in words: "the last key is missing for every query".
   std::optional<std::string> stripe(Weight kind) const {
     const bool missing = kind == Weight::missing;
@@ -473,6 +507,9 @@ private:
     const auto said = [&](const std::string& subject, bool many, const std::string& where) {
       return fmt::format("{} {} {}{}", subject, many ? "are" : "is", missing ? "missing" : "extra", where);
     };
+    // From a diagonal on; a stripe that begins at a key is none, unless one query has it.
+    if (rows.size() > 1 && least != most)
+      if (auto text = diagonals(rows, kind, least, most)) return text;
     if (const auto words = column_words({seen.begin(), seen.end()}))
       if (const auto where = rows_of_shape(rows, kind, [&](Index, Index j) { return seen.count(j) > 0; })) {
         const bool all = static_cast<Index>(rows.size()) == n_;
@@ -498,31 +535,7 @@ private:
                             : fmt::format("the {} {} {}{}", column, last ? "after" : "before", which, diagonal),
                     false, *where);
       }
-    if (const auto where = rows_of_shape(
-            rows, kind, [&](Index i, Index j) { return least <= j - i && j - i <= most; })) {
-      bool open_below = true, open_above = true;
-      for (const Index i : rows)
-        for (Index j = 0; j < s_; ++j) {
-          if (!may_be(kind, i, j)) continue;
-          open_below = open_below && j - i >= least, open_above = open_above && j - i <= most;
-        }
-      const std::string alignment = ahead == 0 ? "" : fmt::format(", where s - n = {}", ahead);
-      if (least == most)
-        return said(least == ahead
-                        ? fmt::format("each {}'s own {} (j = {})", row, column, shifted('i', least))
-                        : fmt::format("the diagonal j = {}{}", shifted('i', least), alignment),
-                    false, *where);
-      return said(
-          open_above && open_below
-              ? fmt::format("all {} {}", columns, missing ? "with a weight" : "that should have none")
-          : open_above && least == ahead + 1
-              ? fmt::format("all {} after each {}'s own (j > {})", columns, row, shifted('i', ahead))
-          : open_above ? fmt::format("all {} j >= {}{}", columns, shifted('i', least), alignment)
-          : open_below
-              ? fmt::format("all {} j <= {}{}", columns, shifted('i', most), alignment)
-              : fmt::format("{} j from {} to {}{}", columns, shifted('i', least), shifted('i', most), alignment),
-          true, *where);
-    }
+    if (auto text = diagonals(rows, kind, least, most)) return text;
     for (const Index tile : kTiles)
       for (const int relation : {0, 1, -1}) {
         if (tile >= s_ || ahead < 0) continue;
@@ -592,7 +605,9 @@ private:
     if (!constant) return fmt::format("; {} other weights are wrong too", others);
     if (sums)
       return fmt::format("; a {}'s other weights are off by one factor, so that the sum is right: normalised {}",
-                         context_.nouns.row, extra ? missing ? "with what there is" : "with them" : "without them");
+                         context_.nouns.row,
+                         extra     ? missing ? "with what there is" : "with what is extra"
+                                   : "without what is missing");
     return fmt::format("; a {}'s other weights are off by one factor ({} to {})", context_.nouns.row, number(least),
                        number(most));
   }
@@ -664,11 +679,11 @@ private:
     // Rows of one weight each have a factor whatever is wrong.
     if (rows_.size() < 2 || weights < rows_.size() + kFewest) return false;
     const std::string what =
-        by_number  ? fmt::format("by the number of {} with a weight", context_.nouns.columns)
-        : by_share ? fmt::format("by 1 / the number of {} with a weight", context_.nouns.columns)
-                   : fmt::format("by a factor of its own, {} to {}: what they are divided by is wrong", number(least),
-                                 number(most));
-    say(fmt::format("each {}'s weights are off {}", context_.nouns.row, what) + for_wrong_rows());
+        by_number  ? fmt::format("what is due times the number of its {}", context_.nouns.columns)
+        : by_share ? fmt::format("what is due divided by the number of its {}", context_.nouns.columns)
+                   : fmt::format("off by a factor of its own, {} to {}: what they are divided by is wrong",
+                                 number(least), number(most));
+    say(fmt::format("each {}'s weights are {}", context_.nouns.row, what) + for_wrong_rows());
     return true;
   }
 
