@@ -111,6 +111,11 @@ void add_map(std::string& page, const judge::WeightMap& map) {
   const char* label = "weights";
   for (const auto& sentence : map.sentences) entry(page, std::exchange(label, ""), sentence);
   if (map.sentences.empty()) entry(page, label, "no simple pattern");
+  const auto weights = judge::compared(map);
+  if (std::all_of(weights.begin(), weights.end(), [](judge::Weight one) {
+        return one == judge::Weight::right || one == judge::Weight::zero;
+      }))
+    return;
   entry(page, "map", fmt::format("rows of {} down, rows of {} across{}, in this case:", map.output, map.input,
                                  map.head.empty() ? "" : ", " + map.head));
   page += fmt::format("{}'{}'\n", std::string(16, ' '), map.query);

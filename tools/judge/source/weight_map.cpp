@@ -17,7 +17,7 @@ namespace {
 constexpr std::pair<Weight, char> kShown[] = {{Weight::not_finite, '!'}, {Weight::extra, 'x'}, {Weight::missing, '0'},
                                               {Weight::large, '+'},      {Weight::small, '-'}, {Weight::right, '.'},
                                               {Weight::zero, ' '}};
-constexpr auto kLegend = ". right, ' ' 0 as due, 0 missing, x extra, + too large, - too small, ! not finite";
+constexpr auto kLegend = ". right, ' ' 0 as due, 0 missing, x extra, + large, - small, ! NaN or infinite";
 
 std::size_t blocks(std::size_t items, std::size_t of) { return (items + of - 1) / of; }
 

@@ -21,7 +21,7 @@ namespace {
 using Places = std::vector<Index>;  // of rows or columns, ascending
 
 constexpr std::array<Index, 6> kTiles{4, 8, 16, 32, 64, 128};  // that kernels are written with
-constexpr std::size_t kMostListed = 4;                         // places that are listed one by one
+constexpr std::size_t kMostListed = 6;                         // places that are listed one by one
 constexpr std::size_t kFewWrong = 3;                           // weights that are listed one by one
 constexpr std::size_t kFewest = 3;                             // weights that make a pattern
 constexpr double kImprecise = 1.0 / 16;                        // relative error of weights that are right in kind
@@ -122,6 +122,10 @@ std::string factor_text(double factor, double relative, const Sizes& sizes) {
   if (!roots.empty()) fitting = roots;
   // Many names are none.
   if (fitting.empty() || fitting.size() > 2) return number(factor);
+  // A simple number needs no size to be explained by.
+  const double simple = factor < 1 ? 1 / factor : factor;
+  if (std::abs(simple - std::round(simple)) <= std::min(relative, 0.01) * simple && simple < 5)
+    return fmt::format("{} (here also {})", number(factor), fmt::join(fitting, " and "));
   return fmt::format("{} = {}", number(factor), fmt::join(fitting, " = "));
 }
 
@@ -141,20 +145,26 @@ public:
 
   std::vector<std::string> sentences() {
     if (wrong_ == 0) return {};
+    look();
+    for (auto& sentence : said_)
+      if (!map_.head.empty() && sentence.rfind(map_.head, 0) != 0) sentence.insert(0, map_.head + ": ");
+    return std::move(said_);
+  }
+
+private:
+  void look() {
     add_not_finite();
     add_convention();
     const bool finite = said_.empty();
     // Each of these tells all that is wrong.
     if (finite && (add_nothing() || add_other() || add_exchange() || add_even() || add_power()))
-      return std::move(said_);
+      return;
     add_stripes(finite);
     if (finite && count(Weight::missing) + count(Weight::extra) == 0 && !add_factors()) add_imprecise();
     if (said_.empty() && wrong_ > kFewWrong) add_where();
     if (said_.empty() && wrong_ <= kFewWrong) add_few();
-    return std::move(said_);
   }
 
-private:
   using Holds = std::function<bool(Index)>;
   using HoldsAt = std::function<bool(Index, Index)>;
 
@@ -444,11 +454,12 @@ private:
     for (const Index i : rows)
       for (Index j = 0; j < s_; ++j)
         if (state(i, j) == kind ? !inside(i, j) : inside(i, j) && may_be(kind, i, j)) return std::nullopt;
-    const bool others = any_row([&](Index i) {
-      return !std::binary_search(rows.begin(), rows.end(), i) &&
-             any_column([&](Index j) { return inside(i, j) && may_be(kind, i, j); });
-    });
-    return others ? for_rows(rows) : "";
+    Places with_none = rows;  // and rows that can have none
+    for (Index i = 0; i < n_; ++i)
+      if (!any_column([&](Index j) { return inside(i, j) && may_be(kind, i, j); })) with_none.push_back(i);
+    std::sort(with_none.begin(), with_none.end());
+    if (static_cast<Index>(with_none.size()) == n_) return "";
+    return for_rows(row_words(rows) ? rows : row_words(with_none) ? with_none : rows);
   }
 
   /// Whether a weight that is missing, or extra, could be there.
@@ -584,9 +595,13 @@ private:
       else if (told == missing + extra)
         sentence += rest_of_rows(wrong_ - told, missing > 0, extra > 0);
       else
-        sentence += fmt::format("; {} other weights are wrong too", wrong_ - told);
+        sentence += others_wrong(wrong_ - told);
     }
     say(std::move(sentence));
+  }
+
+  static std::string others_wrong(std::size_t number) {
+    return fmt::format("; {} other weight{} wrong too", number, number == 1 ? " is" : "s are");
   }
 
   /// What is wrong beside stripes that are missing or extra.
@@ -602,7 +617,7 @@ private:
       sums = sums && std::abs(all_got - all_due) <= all_allowed;
       least = std::min(least, factor), most = std::max(most, factor);
     }
-    if (!constant) return fmt::format("; {} other weights are wrong too", others);
+    if (!constant) return others_wrong(others);
     if (sums)
       return fmt::format("; a {}'s other weights are off by one factor, so that the sum is right: normalised {}",
                          context_.nouns.row,
@@ -712,7 +727,6 @@ private:
 
   bool counts(const Places& columns) {
     const auto words = column_words(columns);
-    if (!words) return false;
     const auto in = [&](Index j) { return std::binary_search(columns.begin(), columns.end(), j); };
     double factor = 0, known = std::numeric_limits<double>::infinity();
     std::vector<std::array<double, 2>> factors;
@@ -748,8 +762,11 @@ private:
     const std::string text = factor_text(factor, 2 * known, context_.sizes);
     const auto& row = context_.nouns.row;
     if (others_right)
-      say(fmt::format("the weights of {} are {} times what is due{}; all others are right", words->text, text,
+      say(fmt::format("the weights of {} are {} times what is due{}; all others are right",
+                      words ? words->text : fmt::format("{} of {} {}", columns.size(), s_, context_.nouns.columns), text,
                       for_wrong_rows()));
+    else if (!words)
+      return false;
     else
       say(fmt::format("{} {} {} times as much as {} should beside a {}'s others{}{}", words->text,
                       words->many ? "weigh" : "weighs", text, words->many ? "they" : "it", row,
