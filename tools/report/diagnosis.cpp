@@ -112,12 +112,12 @@ void add_map(std::string& page, const judge::WeightMap& map) {
   for (const auto& sentence : map.sentences) entry(page, std::exchange(label, ""), sentence);
   if (map.sentences.empty()) entry(page, label, "no simple pattern");
   const auto weights = judge::compared(map);
-  if (std::all_of(weights.begin(), weights.end(), [](judge::Weight one) {
-        return one == judge::Weight::right || one == judge::Weight::zero;
-      }))
+  if (std::all_of(weights.begin(), weights.end(),
+                  [](judge::Weight one) { return one == judge::Weight::right || one == judge::Weight::zero; }))
     return;
-  entry(page, "map", fmt::format("rows of {} down, rows of {} across{}, in this case:", map.output, map.input,
-                                 map.head.empty() ? "" : ", " + map.head));
+  entry(page, "map",
+        fmt::format("rows of {} down, rows of {} across{}, in this case:", map.output, map.input,
+                    map.head.empty() ? "" : ", " + map.head));
   page += fmt::format("{}'{}'\n", std::string(16, ' '), map.query);
   const std::string drawn = judge::drawn(map);
   for (std::size_t at = 0; at < drawn.size();) {

@@ -4,7 +4,14 @@ attest_setup(attest_unit_main)
 
 # attest_unit(target stem [source...]): the program of unit/<stem>.cpp, with other sources in front of the libraries.
 function(attest_unit target stem)
-  set(libraries attest::judge GTest::gtest rapidcheck tomlplusplus::tomlplusplus nlohmann_json::nlohmann_json)
+  set(
+    libraries
+    attest::judge
+    GTest::gtest
+    rapidcheck
+    tomlplusplus::tomlplusplus
+    nlohmann_json::nlohmann_json
+  )
   if(NOT TARGET attest_unit_${stem})
     add_library(attest_unit_${stem} OBJECT unit/${stem}.cpp)
     target_link_libraries(attest_unit_${stem} PRIVATE ${libraries})

@@ -50,7 +50,7 @@ nlohmann::json to_json(const Diagnosis& diagnosis) {
 }
 
 nlohmann::json to_json(const WeightMap& map) {
-  nlohmann::json json{{"input", map.input}, {"output", map.output}, {"query", map.query},        {"head", map.head},
+  nlohmann::json json{{"input", map.input}, {"output", map.output},   {"query", map.query},        {"head", map.head},
                       {"rows", map.rows},   {"columns", map.columns}, {"sentences", map.sentences}};
   if (map.rows > kMostOfMap || map.columns > kMostOfMap) {
     json["left_out"] = fmt::format("got and expected: more than {} rows or columns", kMostOfMap);

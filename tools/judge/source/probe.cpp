@@ -22,14 +22,14 @@
 namespace attest::judge {
 namespace {
 
-constexpr Index kMostCalls = 40;               // of one case
-constexpr Index kMostWeights = 256 * 256;      // of one map
-constexpr Index kFewWeights = 48;              // a smaller map shows a pattern by chance
-constexpr std::size_t kMostCases = 4;          // that are tried
+constexpr Index kMostCalls = 40;                  // of one case
+constexpr Index kMostWeights = 256 * 256;         // of one map
+constexpr Index kFewWeights = 48;                 // a smaller map shows a pattern by chance
+constexpr std::size_t kMostCases = 4;             // that are tried
 constexpr double kSeconds = 2, kForOthers = 1.5;  // of the processor, in all, and until mix-ups are no longer tried
-constexpr std::size_t kMostOthers = 8;         // problems of a batch that a kernel may have mixed up
-constexpr double kFirstFactor = 37;            // of the values of other problems: no factor that mistakes have
-constexpr std::size_t kMostFactors = 100;      // odd numbers from there on, exact in every format
+constexpr std::size_t kMostOthers = 8;            // problems of a batch that a kernel may have mixed up
+constexpr double kFirstFactor = 37;               // of the values of other problems: no factor that mistakes have
+constexpr std::size_t kMostFactors = 100;         // odd numbers from there on, exact in every format
 
 /// An input whose rows are summed, and the output with a row of sums for each row of weights.
 struct Path {
@@ -82,6 +82,12 @@ std::string name_of_owner(std::size_t p, Sharing sharing, const Batch& batch) {
   return fmt::format("head {}{}", p % heads, entry);
 }
 
+/// A map, and how telling it is: 0 where all weights are right, 3 where a pattern was found.
+struct Reading {
+  WeightMap map;
+  int tells = 0;
+};
+
 class Prober {
 public:
   Prober(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, Known& known,
@@ -97,7 +103,7 @@ public:
   }
 
   /// The weights of a problem that fails in this case; nothing where there is none, or where it would take too long.
-  std::optional<WeightMap> map_of(const golden::Case& c, const Path& path) {
+  std::optional<Reading> reading_of(const golden::Case& c, const Path& path) {
     path_ = path;
     name_ = c;
     const auto p = draw_failing(c);
@@ -114,18 +120,20 @@ public:
     map.rows = rows_, map.columns = columns_;
     if (!read(*p, map)) return std::nullopt;
     const auto state = compared(map);
-    const bool right = std::all_of(state.begin(), state.end(),
-                                   [](Weight one) { return one == Weight::right || one == Weight::zero; });
-    if (right)
-      map.sentences = {fmt::format("with ones in {} all weights are right in this case", path.input)};
-    else
-      map.sentences = sentences_of(map, {nouns_of(spec(), path), problem_->sizes, others(*p)});
-    right_ = right;
-    return map;
+    const bool right =
+        std::all_of(state.begin(), state.end(), [](Weight one) { return one == Weight::right || one == Weight::zero; });
+    if (right) {
+      map.sentences = {
+          fmt::format("with ones in {} all weights in {} are right in this case", path.input, path.output)};
+      return Reading{std::move(map), 0};
+    }
+    MapContext context{nouns_of(spec(), path), problem_->sizes, others(*p), true};
+    map.sentences = sentences_of(map, context);
+    if (!map.sentences.empty()) return Reading{std::move(map), 3};
+    context.patterns_alone = false;
+    map.sentences = sentences_of(map, context);
+    return Reading{std::move(map), map.sentences.empty() ? 1 : 2};
   }
-
-  /// Whether all weights of the last map are right.
-  bool right() const { return right_; }
 
 private:
   const Spec& spec() const { return *kernel_.spec; }
@@ -178,9 +186,7 @@ private:
   }
 
   std::vector<double> in_double(const Problem& problem) const {
-    return golden::evaluate_in_double(problem, golden::first_modelled_form(problem).name, {})
-        .at(path_.output)
-        .values;
+    return golden::evaluate_in_double(problem, golden::first_modelled_form(problem).name, {}).at(path_.output).values;
   }
 
   /// Weights by the reference in binary64.
@@ -208,8 +214,8 @@ private:
         const auto at = static_cast<std::size_t>(i * width_ + c);
         double sum = zero_[at], size = std::abs(sum);
         for (Index j = 0; j < columns_; ++j) {
-          const double term = due_[static_cast<std::size_t>(i * columns_ + j)] *
-                              values[static_cast<std::size_t>(j * width_ + c)];
+          const double term =
+              due_[static_cast<std::size_t>(i * columns_ + j)] * values[static_cast<std::size_t>(j * width_ + c)];
           sum += term, size += std::abs(term);
         }
         if (std::isfinite(sum) && !(std::abs(got[at] - sum) <= 0x1p-30 * size)) return false;
@@ -314,7 +320,6 @@ private:
   const Problem* problem_ = nullptr;  // of the batch, that fails
   Index rows_ = 0, columns_ = 0, width_ = 0;
   std::vector<double> due_, zero_;  // weights and what is added to them, in binary64
-  bool right_ = false;
 };
 
 /// A case that failed, and what it costs to probe it.
@@ -338,7 +343,7 @@ std::vector<golden::Case> cases_to_try(const Row& row, const Spec& spec, const P
     if (width < 1 || columns < 2 || rows * columns > kMostWeights || (columns + width - 1) / width > kMostCalls)
       continue;
     const double calls = static_cast<double>((columns + width - 1) / width);
-    all.push_back({c, rows * columns < kFewWeights, calls * work_of(spec, c.sizes, c.parameters)});
+    all.push_back({c, rows < 2 || rows * columns < kFewWeights, calls * work_of(spec, c.sizes, c.parameters)});
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const Tried& a, const Tried& b) { return a.few != b.few ? b.few : a.cost < b.cost; });
@@ -354,16 +359,15 @@ void probe(Candidate& candidate, const Kernel& kernel, const golden::Profile& pr
            const CheckOptions& options, Row& row) {
   if (!options.probes || kernel.is_gradient() || row.status != Status::fail || !row.early_end.by.empty()) return;
   Prober prober(candidate, kernel, profile, known, options);
-  bool wrong = false;  // whether the map that is kept has a weight that is
+  int tells = -1;
   for (const Path& path : paths(*kernel.spec))
     for (const auto& c : cases_to_try(row, *kernel.spec, path)) {
       if (!prober.has_time()) return;
-      auto map = prober.map_of(c, path);
-      if (!map || (row.map && (prober.right() || (wrong && map->sentences.empty())))) continue;
-      wrong = !prober.right();
-      const bool telling = wrong && !map->sentences.empty();
-      row.map = std::move(*map);
-      if (telling) return;
+      auto reading = prober.reading_of(c, path);
+      if (!reading || reading->tells <= tells) continue;
+      tells = reading->tells;
+      row.map = std::move(reading->map);
+      if (tells == 3) return;
     }
 }
 

@@ -81,8 +81,8 @@ std::optional<Words> words_of(const Places& places, Index total, const std::stri
     if (size == 1)
       return Words{last == total - 1 ? fmt::format("the last {} ({}{})", one, last, rest.empty() ? "" : ", " + rest)
                                      : fmt::format("{} {}", one, first)};
-    return Words{
-        fmt::format("{} {} to {} of {}{}", several, first, last, total, rest.empty() ? "" : " (" + rest + ")"), true};
+    return Words{fmt::format("{} {} to {} of {}{}", several, first, last, total, rest.empty() ? "" : " (" + rest + ")"),
+                 true};
   }
   if (const auto period = period_text(places, total, letter); !period.empty())
     return Words{fmt::format("{} {} with {}", several, letter, period), true};
@@ -100,12 +100,18 @@ std::string shifted(char letter, Index by) {
   return by == 0 ? std::string(1, letter) : fmt::format("{} {} {}", letter, by < 0 ? '-' : '+', std::abs(by));
 }
 
-std::string number(double x) { return fmt::format("{:.3g}", x); }
+/// A number; one that is nearly 1 as "1 - 2e-05".
+std::string number(double x) {
+  if (x == 1 || std::abs(x - 1) >= 0.01) return fmt::format("{:.3g}", x);
+  return fmt::format("1 {} {:.1g}", x < 1 ? '-' : '+', std::abs(x - 1));
+}
 
 /// A factor, with the names that it has: "2 = sqrt(d)"; `relative`: how well it is known.
 std::string factor_text(double factor, double relative, const Sizes& sizes) {
-  std::vector<std::pair<std::string, double>> names{
-      {"e", std::numbers::e}, {"1/e", 1 / std::numbers::e}, {"log2 e", std::numbers::log2e}, {"ln 2", std::numbers::ln2}};
+  std::vector<std::pair<std::string, double>> names{{"e", std::numbers::e},
+                                                    {"1/e", 1 / std::numbers::e},
+                                                    {"log2 e", std::numbers::log2e},
+                                                    {"ln 2", std::numbers::ln2}};
   for (const auto& [name, size] : sizes) {
     if (size < 2) continue;
     const auto x = static_cast<double>(size);
@@ -123,7 +129,7 @@ std::string factor_text(double factor, double relative, const Sizes& sizes) {
   // Many names are none.
   if (fitting.empty() || fitting.size() > 2) return number(factor);
   // A simple number needs no size to be explained by.
-  const double simple = factor < 1 ? 1 / factor : factor;
+  const double simple = std::abs(factor) < 1 ? 1 / factor : factor;
   if (std::abs(simple - std::round(simple)) <= std::min(relative, 0.01) * simple && simple < 5)
     return fmt::format("{} (here also {})", number(factor), fmt::join(fitting, " and "));
   return fmt::format("{} = {}", number(factor), fmt::join(fitting, " = "));
@@ -157,10 +163,11 @@ private:
     add_convention();
     const bool finite = said_.empty();
     // Each of these tells all that is wrong.
-    if (finite && (add_nothing() || add_other() || add_exchange() || add_even() || add_power()))
-      return;
+    if (context_.patterns_alone) said_.clear();
+    if (finite && (add_nothing() || add_other() || add_exchange() || add_even() || add_power())) return;
     add_stripes(finite);
     if (finite && count(Weight::missing) + count(Weight::extra) == 0 && !add_factors()) add_imprecise();
+    if (context_.patterns_alone) return;
     if (said_.empty() && wrong_ > kFewWrong) add_where();
     if (said_.empty() && wrong_ <= kFewWrong) add_few();
   }
@@ -238,8 +245,7 @@ private:
       if (any_column([&](Index j) { return is_wrong(i, j) && !std::isfinite(due(i, j)); })) rows.push_back(i);
     if (rows.empty()) return;
     const auto words = row_words(rows);
-    const std::string subject =
-        words ? words->text : fmt::format("{} of {} {}", rows.size(), n_, context_.nouns.rows);
+    const std::string subject = words ? words->text : fmt::format("{} of {} {}", rows.size(), n_, context_.nouns.rows);
     say(fmt::format("{} should not be finite, by a convention of the equation, and {} not so", subject,
                     !words || words->many ? "are" : "is"));
   }
@@ -251,9 +257,10 @@ private:
       if (any_column([&](Index j) { return std::abs(got(i, j)) > slack_[static_cast<std::size_t>(i)]; })) return false;
     const auto words = row_words(rows_);
     if (!words) return false;
-    say(all_rows_wrong() ? "every weight is 0"
-                         : fmt::format("{} {} no {}: all weights are 0", words->text, words->have(),
-                                       context_.nouns.column));
+    if (all_rows_wrong() && context_.patterns_alone) return true;
+    say(all_rows_wrong()
+            ? "every weight is 0"
+            : fmt::format("{} {} no {}: all weights are 0", words->text, words->have(), context_.nouns.column));
     return true;
   }
 
@@ -291,21 +298,27 @@ private:
   /// Each of the places has what is due at another: "the weights of query i are those due to query i + 1". The first
   /// rule that holds at all of them.
   std::string exchange(const Places& places, Index total, const std::string& one, const std::string& several,
-                       char letter, const std::function<bool(Index, Index)>& is) const {
+                       char letter, const std::function<bool(Index, Index)>& is,
+                       const std::function<std::size_t(Index)>& weights_due) const {
     const auto by = [&](const std::function<Index(Index)>& from) {
-      return std::all_of(places.begin(), places.end(), [&](Index place) {
-        const Index other = from(place);
-        return other >= 0 && other < total && is(place, other);
-      });
+      return std::all_of(places.begin(), places.end(),
+                         [&](Index place) {
+                           const Index other = from(place);
+                           return other >= 0 && other < total && is(place, other);
+                         }) &&
+             std::any_of(places.begin(), places.end(),
+                         [&](Index place) { return weights_due(from(place)) >= kFewest; });
     };
+    // Rows of zeros, or of one weight, are alike without being exchanged.
+    const auto telling = [&](Index place, Index from) { return is(place, from) && weights_due(from) >= kFewest; };
     const auto words = words_of(places, total, one, several, letter);
     const bool whole = static_cast<Index>(places.size()) == total;
-    if (places.size() == 2 && is(places[0], places[1]) && is(places[1], places[0]))
+    if (places.size() == 2 && telling(places[0], places[1]) && is(places[1], places[0]))
       return fmt::format("{} {} and {} are exchanged: each has the weights of the other", several, places[0],
                          places[1]);
     if (places.size() == 1)
       for (Index from = 0; from < total; ++from)
-        if (is(places[0], from))
+        if (telling(places[0], from))
           return fmt::format("{} {} has the weights that are due to {} {}", one, places[0], one, from);
     if (places.size() < 2 || !words) return "";
     for (Index from = 0; from < total; ++from)
@@ -326,9 +339,14 @@ private:
             if (from >= 0 && from < total) return is(place, from);
             return ++outside <= shift;
           });
-          if (!holds || static_cast<Index>(places.size()) - outside < 2) continue;
-          return fmt::format("{} {} shifted: {} {} has the weights that are due to {} {}{}{}", words->text, words->are(), one, letter,
-                             one, shifted(letter, signed_shift), around ? fmt::format(", modulo {}", total) : "",
+          const bool tells = std::any_of(places.begin(), places.end(), [&](Index place) {
+            return place + signed_shift >= 0 && place + signed_shift < total &&
+                   weights_due(place + signed_shift) >= kFewest;
+          });
+          if (!holds || !tells || 2 * (static_cast<Index>(places.size()) - outside) < total) continue;
+          return fmt::format("{} {} shifted: {} {} has the weights that are due to {} {}{}{}", words->text,
+                             words->are(), one, letter, one, shifted(letter, signed_shift),
+                             around ? fmt::format(", modulo {}", total) : "",
                              outside > 0 ? ", as far as there is one" : "");
         }
     for (Index period = 2; period < total; ++period) {
@@ -349,18 +367,29 @@ private:
       for (Index i = 0; i < n_ && transposed; ++i)
         transposed = !any_column([&](Index j) { return !(std::abs(got(i, j) - due(j, i)) <= allowed(j, i)); });
       if (transposed) {
-        say(fmt::format("the weights are transposed: {} i has for {} j what is due to {} j for {} i", context_.nouns.row,
-                        context_.nouns.column, context_.nouns.row, context_.nouns.column));
+        say(fmt::format("the weights are transposed: {} i has for {} j what is due to {} j for {} i",
+                        context_.nouns.row, context_.nouns.column, context_.nouns.row, context_.nouns.column));
         return true;
       }
     }
     const auto& nouns = context_.nouns;
     std::string text;
     if (n_ > 1)
-      text = exchange(rows_, n_, nouns.row, nouns.rows, 'i', [this](Index i, Index from) { return is_row(i, from); });
+      text = exchange(
+          rows_, n_, nouns.row, nouns.rows, 'i', [this](Index i, Index from) { return is_row(i, from); },
+          [this](Index i) {
+            std::size_t due = 0;
+            for (Index j = 0; j < s_; ++j) due += !nothing_due(i, j);
+            return due;
+          });
     if (text.empty() && s_ > 1)
-      text = exchange(columns_, s_, nouns.column, nouns.columns, 'j',
-                      [this](Index j, Index from) { return is_column(j, from); });
+      text = exchange(
+          columns_, s_, nouns.column, nouns.columns, 'j', [this](Index j, Index from) { return is_column(j, from); },
+          [this](Index j) {
+            std::size_t due = 0;
+            for (Index i = 0; i < n_; ++i) due += !nothing_due(i, j);
+            return due;
+          });
     if (text.empty()) return false;
     say(std::move(text));
     return true;
@@ -383,17 +412,14 @@ private:
       if (keys < 2) return false;
       by_number = by_number && std::abs(first * keys - 1) <= 2 * keys * row_allowance(i);
     }
-    say(fmt::format("the weights of a {} are all equal{}{}", context_.nouns.row,
-                    of_all ? "" : " where any is due",
+    say(fmt::format("the weights of a {} are all equal{}{}", context_.nouns.row, of_all ? "" : " where any is due",
                     by_number ? fmt::format(" (1 / their number)") : "") +
         for_wrong_rows());
     return true;
   }
 
   /// How well a weight's logarithm is known.
-  double relative(Index i, Index j) const {
-    return allowed(i, j) / std::min(std::abs(due(i, j)), std::abs(got(i, j)));
-  }
+  double relative(Index i, Index j) const { return allowed(i, j) / std::min(std::abs(due(i, j)), std::abs(got(i, j))); }
 
   /// Weights of a row are the due ones to a power, times a factor of the row.
   bool add_power() {
@@ -473,8 +499,7 @@ private:
     const auto& [row, row_noun, column, columns] = context_.nouns;
     const Index ahead = s_ - n_;
     const bool missing = kind == Weight::missing;
-    const auto where =
-        rows_of_shape(rows, kind, [&](Index i, Index j) { return least <= j - i && j - i <= most; });
+    const auto where = rows_of_shape(rows, kind, [&](Index i, Index j) { return least <= j - i && j - i <= most; });
     if (!where) return std::nullopt;
     bool open_below = true, open_above = true;
     for (const Index i : rows)
@@ -524,11 +549,10 @@ private:
     if (const auto words = column_words({seen.begin(), seen.end()}))
       if (const auto where = rows_of_shape(rows, kind, [&](Index, Index j) { return seen.count(j) > 0; })) {
         const bool all = static_cast<Index>(rows.size()) == n_;
-        const std::string every =
-            fmt::format(" for every {}{}", row,
-                        all       ? ""
-                        : missing ? " that has weights there"
-                                  : " that should have none there");
+        const std::string every = fmt::format(" for every {}{}", row,
+                                              all       ? ""
+                                              : missing ? " that has weights there"
+                                                        : " that should have none there");
         return said(words->text, words->many, where->empty() ? every : *where);
       }
     if (rows.size() > 1 && (least != most || least != ahead))
@@ -547,7 +571,9 @@ private:
                     false, *where);
       }
     if (auto text = diagonals(rows, kind, least, most)) return text;
-    for (const Index tile : kTiles)
+    std::vector<Index> tiles(kTiles.begin(), kTiles.end());
+    for (Index tile = 2; tile < kTiles.back() / 2; ++tile) tiles.push_back(tile);
+    for (const Index tile : tiles)
       for (const int relation : {0, 1, -1}) {
         if (tile >= s_ || ahead < 0) continue;
         const auto where = rows_of_shape(rows, kind, [&](Index i, Index j) {
@@ -621,8 +647,7 @@ private:
     if (sums)
       return fmt::format("; a {}'s other weights are off by one factor, so that the sum is right: normalised {}",
                          context_.nouns.row,
-                         extra     ? missing ? "with what there is" : "with what is extra"
-                                   : "without what is missing");
+                         extra ? missing ? "with what there is" : "with what is extra" : "without what is missing");
     return fmt::format("; a {}'s other weights are off by one factor ({} to {})", context_.nouns.row, number(least),
                        number(most));
   }
@@ -656,7 +681,8 @@ private:
     Index i0 = -1, j0 = -1;
     for (const Index i : rows_)
       for (Index j = 0; j < s_; ++j)
-        if (has_ratio(i, j) && (i0 < 0 || allowed(i, j) * std::abs(due(i0, j0)) < allowed(i0, j0) * std::abs(due(i, j))))
+        if (has_ratio(i, j) &&
+            (i0 < 0 || allowed(i, j) * std::abs(due(i0, j0)) < allowed(i0, j0) * std::abs(due(i, j))))
           i0 = i, j0 = j;
     if (i0 < 0) return false;
     const double factor = got(i0, j0) / due(i0, j0), size = std::max(1.0, std::abs(factor)),
@@ -693,12 +719,14 @@ private:
     }
     // Rows of one weight each have a factor whatever is wrong.
     if (rows_.size() < 2 || weights < rows_.size() + kFewest) return false;
-    const std::string what =
-        by_number  ? fmt::format("what is due times the number of its {}", context_.nouns.columns)
-        : by_share ? fmt::format("what is due divided by the number of its {}", context_.nouns.columns)
-                   : fmt::format("off by a factor of its own, {} to {}: what they are divided by is wrong",
-                                 number(least), number(most));
-    say(fmt::format("each {}'s weights are {}", context_.nouns.row, what) + for_wrong_rows());
+    const auto& [row, row_noun, column, columns] = context_.nouns;
+    const std::string what = by_number  ? fmt::format("what is due times the number of its {}", columns)
+                             : by_share ? fmt::format("what is due divided by the number of its {}", columns)
+                                        : fmt::format(
+                                              "off by a factor of the {}'s own, {} to {}: what they are divided by is "
+                                              "wrong",
+                                              row, number(least), number(most));
+    say(fmt::format("the weights of {} are {}", all_rows_wrong() ? "each " + row : rows_text(), what));
     return true;
   }
 
@@ -711,13 +739,13 @@ private:
         if (has_ratio(best, j)) resolved.push_back(j);
       if (resolved.size() < 3) continue;
       const auto ratio = [&](Index j) { return got(best, j) / due(best, j); };
-      const auto [low, high] = std::minmax_element(resolved.begin(), resolved.end(),
-                                                   [&](Index a, Index b) { return ratio(a) < ratio(b); });
+      const auto [low, high] =
+          std::minmax_element(resolved.begin(), resolved.end(), [&](Index a, Index b) { return ratio(a) < ratio(b); });
       const double middle = (ratio(*low) + ratio(*high)) / 2;
       Places above, below;
       for (const Index j : resolved) (ratio(j) > middle ? above : below).push_back(j);
-      for (const Places* some : {above.size() <= below.size() ? &above : &below,
-                                 above.size() <= below.size() ? &below : &above})
+      for (const Places* some :
+           {above.size() <= below.size() ? &above : &below, above.size() <= below.size() ? &below : &above})
         if (counts(*some)) return true;
       // Rows with fewer weights than all tell less; one row is enough to choose the columns.
       if (resolved.size() == static_cast<std::size_t>(s_)) return false;
@@ -763,8 +791,8 @@ private:
     const auto& row = context_.nouns.row;
     if (others_right)
       say(fmt::format("the weights of {} are {} times what is due{}; all others are right",
-                      words ? words->text : fmt::format("{} of {} {}", columns.size(), s_, context_.nouns.columns), text,
-                      for_wrong_rows()));
+                      words ? words->text : fmt::format("{} of {} {}", columns.size(), s_, context_.nouns.columns),
+                      text, for_wrong_rows()));
     else if (!words)
       return false;
     else
@@ -813,7 +841,8 @@ private:
       if (std::find(kTiles.begin(), kTiles.end(), tile) == kTiles.end()) lengths.push_back(tile);
     for (const Index tile : lengths) {
       double least = std::numeric_limits<double>::infinity(), most = -least;
-      std::size_t weights = 0, groups = 0, tiles_wrong = 0;
+      std::size_t weights = 0, groups = 0;
+      std::set<Index> tiles_wrong;
       bool holds = true;
       for (std::size_t r = 0; r < rows_.size() && holds; ++r)
         for (Index first = 0; first < s_ && holds; first += tile) {
@@ -827,15 +856,19 @@ private:
           weights += some;
           ++groups;
           const bool wrong = any_column([&](Index j) { return in(j) && is_wrong(i, j); });
-          tiles_wrong += wrong;
-          if (wrong) least = std::min(least, factor), most = std::max(most, factor);
+          if (!wrong) continue;
+          tiles_wrong.insert(first);
+          least = std::min(least, factor), most = std::max(most, factor);
         }
-      if (!holds || weights < groups + std::max<std::size_t>(kFewest, groups / 2) || tiles_wrong == 0) continue;
+      if (!holds || weights < groups + std::max<std::size_t>(kFewest, groups / 2) || tiles_wrong.empty()) continue;
       const auto words = column_words(columns_);
-      say(fmt::format("the weights of {} are {} to {} times what is due, the same within a tile of {} {}{}: as where "
-                      "tiles are not rescaled",
-                      words ? words->text : context_.nouns.columns, number(least), number(most), tile,
-                      context_.nouns.columns, for_wrong_rows()));
+      const std::string which = words ? words->text : context_.nouns.columns;
+      say(tiles_wrong.size() == 1
+              ? fmt::format("the weights of {} are off by one factor for each {}, {} to {}{}; all others are right",
+                            which, context_.nouns.row, number(least), number(most), for_wrong_rows())
+              : fmt::format("the weights of {} are {} to {} times what is due, the same within a tile of {} {}{}: as "
+                            "where tiles are not rescaled",
+                            which, number(least), number(most), tile, context_.nouns.columns, for_wrong_rows()));
       return true;
     }
     return false;
@@ -870,9 +903,8 @@ private:
 
   /// Whether a weight of the wrong rows is right.
   bool any_of_rows_right() const {
-    return std::any_of(rows_.begin(), rows_.end(), [&](Index i) {
-      return any_column([&](Index j) { return state(i, j) == Weight::right; });
-    });
+    return std::any_of(rows_.begin(), rows_.end(),
+                       [&](Index i) { return any_column([&](Index j) { return state(i, j) == Weight::right; }); });
   }
 
   void add_few() {

@@ -35,6 +35,7 @@ struct MapContext {
   MapNouns nouns{};
   Sizes sizes{};  // of the case, which factors are compared with
   std::vector<OtherWeights> others{};
+  bool patterns_alone = false;  // no sentence that says only where weights are wrong, or that all are 0 or NaN
 };
 
 /// How one weight differs from what is due.
