@@ -82,10 +82,12 @@ std::string name_of_owner(std::size_t p, Sharing sharing, const Batch& batch) {
   return fmt::format("head {}{}", p % heads, entry);
 }
 
-/// A map, and how telling it is: 0 where all weights are right, 3 where a pattern was found.
+/// How much a map tells, the least first.
+enum class Tells { all_right, nothing, a_place, a_pattern_of_one_row, a_pattern };
+
 struct Reading {
   WeightMap map;
-  int tells = 0;
+  Tells tells = Tells::nothing;
 };
 
 class Prober {
@@ -125,14 +127,21 @@ public:
     if (right) {
       map.sentences = {
           fmt::format("with ones in {} all weights in {} are right in this case", path.input, path.output)};
-      return Reading{std::move(map), 0};
+      return Reading{std::move(map), Tells::all_right};
     }
     MapContext context{nouns_of(spec(), path), problem_->sizes, others(*p), true};
     map.sentences = sentences_of(map, context);
-    if (!map.sentences.empty()) return Reading{std::move(map), 3};
+    if (!map.sentences.empty()) {
+      Index wrong_rows = 0;
+      for (Index i = 0; i < rows_; ++i)
+        wrong_rows += std::any_of(state.begin() + i * columns_, state.begin() + (i + 1) * columns_,
+                                  [](Weight one) { return one != Weight::right && one != Weight::zero; });
+      return Reading{std::move(map), wrong_rows > 1 ? Tells::a_pattern : Tells::a_pattern_of_one_row};
+    }
     context.patterns_alone = false;
     map.sentences = sentences_of(map, context);
-    return Reading{std::move(map), map.sentences.empty() ? 1 : 2};
+    const auto tells = map.sentences.empty() ? Tells::nothing : Tells::a_place;
+    return Reading{std::move(map), tells};
   }
 
 private:
@@ -359,15 +368,15 @@ void probe(Candidate& candidate, const Kernel& kernel, const golden::Profile& pr
            const CheckOptions& options, Row& row) {
   if (!options.probes || kernel.is_gradient() || row.status != Status::fail || !row.early_end.by.empty()) return;
   Prober prober(candidate, kernel, profile, known, options);
-  int tells = -1;
+  std::optional<Tells> tells;  // of the map that the row has
   for (const Path& path : paths(*kernel.spec))
     for (const auto& c : cases_to_try(row, *kernel.spec, path)) {
       if (!prober.has_time()) return;
       auto reading = prober.reading_of(c, path);
-      if (!reading || reading->tells <= tells) continue;
+      if (!reading || (tells && reading->tells <= *tells)) continue;
       tells = reading->tells;
       row.map = std::move(reading->map);
-      if (tells == 3) return;
+      if (tells == Tells::a_pattern) return;
     }
 }
 

@@ -84,7 +84,7 @@ class Report:
             "cases" and "regimes" refused, calls "answered", the first "message" and its "query", and a "condition" that
             capabilities=... may state; it leaves "left" of the refused calls and excludes "excluded" of the answered
             ones, mostly 0.
-        map: of a value kernel that failed the weights that it gives to rows of an input, {} where none were read: "input",
+        map: the weights that a failing value kernel gives to the rows of an input, {} where none were read: "input",
             "output", "query", "head" (of a batch), "rows", "columns", the "sentences" that say what is wrong, and "got"
             and "expected", row by row.
         kernel_seconds: time spent inside the kernel, in seconds.
