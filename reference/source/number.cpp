@@ -188,7 +188,8 @@ Number rounded(const Number& a, Handle handle) {
 }  // namespace
 
 Number kept_in(DType dtype, const Number& a) { return rounded(a, arithmetic().kept_in(dtype, a.handle())); }
-Number stage(std::string_view label, const Number& a) {
+Number stage(std::string_view label, Number a) {
+  if (!arithmetic().has_stage(label)) return a;
   const Number x = rounded(a, arithmetic().stage(label, a.handle()));
   return arithmetic().detaches(label) ? Number::owning(arithmetic().copy(x.handle())) : x;
 }

@@ -92,7 +92,7 @@ public:
   virtual Handle stage(std::string_view, Handle a) { return shared(a); }
   /// Whether derivatives take a named intermediate result for a constant. A correct kernel's do not.
   virtual bool detaches(std::string_view) const { return false; }
-  /// Whether stage() may do something to a result of that name: where not, whole vectors are left alone at once.
+  /// Whether stage() may do something to a result of that name, or derivatives detach it; where not, neither is asked.
   virtual bool has_stage(std::string_view) const { return false; }
 
   // Many at once.
@@ -305,7 +305,7 @@ Number pivot(const Number& x);
 
 /// x as a named intermediate result of the equation ("weights", "denominator"): where an arithmetic may round, or take
 /// note.
-Number stage(std::string_view label, const Number& x);
+Number stage(std::string_view label, Number x);
 
 /// x as it comes back from memory in that format; real numbers lose nothing.
 Number kept_in(DType dtype, const Number& x);

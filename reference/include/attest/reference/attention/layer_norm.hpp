@@ -19,11 +19,12 @@ auto mean(Index n, F&& f) {
 template <class F>
 void each_row(const In& in, const Out& out, F&& xhat) {
   for (const Index i : wanted(out.y)) {
-    const auto y = xhat(in.x[i]);
+    auto y = xhat(in.x[i]);
+    if (in.gamma || in.beta) y = stage("normalised", std::move(y));
     for (Index a = 0; a < in.x.extent(1); ++a) {
-      const Number normalised = in.gamma || in.beta ? stage("normalised", y(a)) : y(a);
-      const Number scaled = in.gamma ? Number(in.gamma(a) * operand(normalised)) : normalised;
-      out.y(i, a) = in.beta ? (in.gamma ? stage("normalised times gamma", scaled) : scaled) + in.beta(a) : scaled;
+      Number scaled = in.gamma ? Number(in.gamma(a) * operand(y(a))) : y(a);
+      if (in.gamma && in.beta) scaled = stage("normalised times gamma", std::move(scaled));
+      out.y(i, a) = in.beta ? scaled + in.beta(a) : scaled;
     }
   }
 }

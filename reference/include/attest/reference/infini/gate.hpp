@@ -10,8 +10,8 @@ using In = attest::spec::infini::gate::In<Number>;
 using Out = attest::spec::infini::gate::Out<Number>;
 
 /// What the memory and local attention contribute.
-inline Number sum_of_shares(const Number& of_memory, const Number& of_local) {
-  return stage("share of the memory", of_memory) + stage("share of the local results", of_local);
+inline Number sum_of_shares(Number of_memory, Number of_local) {
+  return stage("share of the memory", std::move(of_memory)) + stage("share of the local results", std::move(of_local));
 }
 
 /// g x + (1 - g) y, g rounded or not before it is taken from 1

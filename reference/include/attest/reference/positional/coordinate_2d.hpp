@@ -23,8 +23,8 @@ void add(const In& in, const Out& out, F&& encoding) {
   for (const Index s : wanted(out.y))
     for (Index i = 0; i < n; ++i)
       for (Index m = 0; m < sinusoidal::waves(d); ++m) {
-        const Wave both = encoding(in.step_start + s, in.position_start + i, m);
-        const Wave w = sinusoidal::stored({stage("encodings", both.sine), stage("encodings", both.cosine)});
+        const Wave w =
+            sinusoidal::stored(sinusoidal::stage(encoding(in.step_start + s, in.position_start + i, m), "encodings"));
         out.y(s, i, 2 * m) = in.x(s, i, 2 * m) + w.sine;
         if (2 * m + 1 < d) out.y(s, i, 2 * m + 1) = in.x(s, i, 2 * m + 1) + w.cosine;
       }

@@ -101,7 +101,9 @@ struct Turn {
 };
 
 /// An entry of the table of sines and cosines.
-inline Turn entry(const Turn& r) { return {stage("sines and cosines", r.cosine), stage("sines and cosines", r.sine)}; }
+inline Turn entry(Turn r) {
+  return {stage("sines and cosines", std::move(r.cosine)), stage("sines and cosines", std::move(r.sine))};
+}
 
 /// By that angle.
 inline Turn turn_by(const Number& angle) { return {cos(angle), sin(angle)}; }
@@ -115,8 +117,9 @@ Turn turn_at(const I& in, Index position, Index m) {
 
 template <class I>
 Turn turn(const I& in, Index position, Index m) {
-  const Turn r = position == 0 ? Turn{Number(1), Number(0)} : turn_at(in, position, m);
-  return entry(in.scaling == Scaling::yarn ? r.times(stage("attention factor", attention_factor(in))) : r);
+  Turn r = position == 0 ? Turn{Number(1), Number(0)} : turn_at(in, position, m);
+  if (in.scaling == Scaling::yarn) r = r.times(stage("attention factor", attention_factor(in)));
+  return entry(std::move(r));
 }
 
 /// (x_a, x_b) turned: two products each

@@ -17,14 +17,14 @@ struct Wave {
 };
 
 /// Both as named intermediate results.
-inline Wave stage(const Wave& w) {
-  return {reference::stage("sines and cosines", w.sine), reference::stage("sines and cosines", w.cosine)};
+inline Wave stage(Wave w, std::string_view label = "sines and cosines") {
+  return {reference::stage(label, std::move(w.sine)), reference::stage(label, std::move(w.cosine))};
 }
 
 /// That of p w, the frequency w times a position, or of an angle that is made in another way.
-inline Wave wave(const Number& angle) {
-  const Number held = reference::stage("angles", angle);
-  return stage(Wave{sin(held), cos(held)});
+inline Wave wave(Number angle) {
+  angle = reference::stage("angles", std::move(angle));
+  return stage({sin(angle), cos(angle)});
 }
 
 /// A position as a number.
