@@ -57,7 +57,7 @@ private:
 
   /// Compares one answer to one problem; the finding says what is wrong where it does not agree.
   bool agrees(const golden::GoldenCase& c, const Arrays& got, const std::string& where, Finding& finding) {
-    const Comparison comparison = compare(c.problem, c.certified, got, profile_);
+    const Comparison comparison = compare(c.problem, c.certified, got, profile_, &row_.errors.maps);
     const std::string query = golden::query(c.name, profile_.name);
     row_.errors.add(comparison, query);
     const bool nothing = comparison.compared == 0;

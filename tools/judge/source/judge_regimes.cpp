@@ -213,14 +213,36 @@ std::uint64_t seed_of(std::size_t setting, const CheckOptions& options) {
   return options.seed * 1000000 + static_cast<std::uint64_t>(setting) + 1;
 }
 
+/// Counts the pairs of levels that the judged settings have; all are possible so far.
+void count_pairs(const Regimes& regimes, const std::vector<std::size_t>& judged, RegimeCounts& counts) {
+  const auto& axes = regimes.axes();
+  if (counts.strength != 2) return;
+  for (std::size_t first = 0; first < axes.size(); ++first)
+    for (std::size_t second = first + 1; second < axes.size(); ++second) {
+      const std::size_t all = axes[first].levels.size() * axes[second].levels.size();
+      std::set<std::pair<int, int>> visited;
+      for (const std::size_t s : judged) {
+        const auto& level = regimes.covering().settings[s].level;
+        visited.emplace(level[first], level[second]);
+      }
+      counts.pairs.push_back({first, second, all, all, visited.size()});
+    }
+}
+
 /// Counts the combinations that the judged settings have.
 void count_combinations(const Regimes& regimes, const std::vector<std::size_t>& judged, bool all_drawn,
                         RegimeCounts& counts) {
   const Covering& covering = regimes.covering();
   std::map<std::vector<std::size_t>, std::set<std::vector<int>>> uncovered;
+  count_pairs(regimes, judged, counts);
+  const auto exclude = [&](const Combination& combination, const std::string& why) {
+    counts.excluded[why].push_back(regimes.text_of(combination));
+    for (PairCounts& pair : counts.pairs)
+      if (combination.axes == std::vector{pair.first, pair.second}) --pair.possible;
+  };
   for (const auto& [combination, why, proven] : covering.uncovered) {
     uncovered[combination.axes].insert(combination.levels);
-    counts.excluded[why.empty() ? "conditions together" : why].push_back(regimes.text_of(combination));
+    exclude(combination, why.empty() ? "conditions together" : why);
   }
   counts.left_out = covering.left_out.size();
   counts.possible = covering.covered() + counts.left_out;
@@ -241,7 +263,7 @@ void count_combinations(const Regimes& regimes, const std::vector<std::size_t>& 
       ++counts.visited;
     } else if (all_drawn) {
       --counts.possible;
-      counts.excluded["no inputs that the equation allows were found"].push_back(regimes.text_of(combination));
+      exclude(combination, "no inputs that the equation allows were found");
     } else if (counts.not_visited.size() < kMostNotVisited) {
       counts.not_visited.push_back(regimes.text_of(combination));
     }
@@ -271,17 +293,22 @@ struct Run {
       return error.what();
     }
     counts.strength = strength;
+    for (std::size_t axis = 0; axis < regimes->axes().size(); ++axis) {
+      counts.axes.push_back({regimes->axes()[axis].name, {}});
+      for (std::size_t level = 0; level < regimes->axes()[axis].levels.size(); ++level)
+        counts.axes.back().levels.push_back({regimes->text_of_level(axis, static_cast<int>(level))});
+    }
     Judge judge(kernel, profile, source, real ? "real sizes" : "regimes", counts, row, real ? &known.witness : nullptr,
                 options, &failed);
     VisitedSettings visited(*regimes, strength);
     Settings all;
-    run(*regimes, regimes->covering().settings, real, judge, visited, all);
+    run(*regimes, regimes->covering().settings, real, judge, visited, counts, all);
     count_combinations(*regimes, all.judged, !all.ended, counts);
     // At real sizes one call costs too much to be made again.
     while (!real && !all.ended) {
       const auto again = visited.again(options.seed);
       if (again.empty()) break;
-      run(*regimes, again, real, judge, visited, all);
+      run(*regimes, again, real, judge, visited, counts, all);
     }
     for (const auto& combination : visited.unseen()) {
       ++counts.unseen;
@@ -306,7 +333,7 @@ struct Run {
   };
 
   void run(const Regimes& regimes, const std::vector<Setting>& next, bool real, Judge& judge, VisitedSettings& visited,
-           Settings& all) {
+           RegimeCounts& counts, Settings& all) {
     const std::size_t begin = all.settings.size(), end = begin + next.size();
     all.settings.insert(all.settings.end(), next.begin(), next.end());
     const std::size_t together = real ? 1 : kTogether;
@@ -329,6 +356,10 @@ struct Run {
         if (!truth) continue;
         all.judged.push_back(s);
         const bool right = judge.judge(*truth);
+        for (std::size_t axis = 0; axis < counts.axes.size(); ++axis) {
+          LevelCounts& level = counts.axes[axis].levels[static_cast<std::size_t>(all.settings[s].level[axis])];
+          ++level.judged, level.passed += right;
+        }
         if (!right && row.failures.back().tier == kRefusal) continue;
         ++all.answered;
         const bool shows = what_is_off(*truth, *kernel.spec, profile) == WhatIsOff::shown;

@@ -703,32 +703,32 @@ void Regimes::set_magnitude(golden::Case& c, std::int64_t magnitude) const {
         for (const auto& name : claim.of) scale(*spec_->input(name), narrow ? 0x1p3 : 0x1p12);
 }
 
+std::string Regimes::text_of_level(std::size_t axis, int level) const {
+  const Meaning& meaning = meanings_[axis];
+  const auto& members = axes_[axis].levels[static_cast<std::size_t>(level)];
+  const auto first = members.front(), last = members.back();
+  const auto at = static_cast<std::size_t>(first);
+  switch (meaning.kind) {
+    case Kind::parameter: return text_of_setting(meaning.settings[at]);
+    case Kind::input: return first == 0 ? "absent" : first == 1 ? "given" : "zeros";
+    case Kind::order: return first < 0 ? "negative" : first == 0 ? "0" : "positive";
+    case Kind::draw: return meaning.flags[at];
+    case Kind::memory: return first == 0 ? "dense" : memory_of(at);
+    case Kind::values: return first == 0 ? "drawn" : "probes";
+    case Kind::magnitude: return first == 0 ? "1" : first == 1 ? "small" : "large";
+    case Kind::sharing: return first == 0 ? "all" : fmt::format("{}", first);
+    case Kind::size:
+    case Kind::entries:
+    case Kind::heads:
+      return members.size() > 4 ? fmt::format("{} to {}", first, last) : fmt::format("{}", fmt::join(members, ", "));
+  }
+  return "";
+}
+
 std::string Regimes::text_of(std::size_t axis, const std::vector<int>& levels) const {
   const std::string& name = axes_[axis].name;
-  const Meaning& meaning = meanings_[axis];
   std::vector<std::string> texts;
-  for (const int level : levels) {
-    const auto& members = axes_[axis].levels[static_cast<std::size_t>(level)];
-    const auto first = members.front(), last = members.back();
-    const auto at = static_cast<std::size_t>(first);
-    switch (meaning.kind) {
-      case Kind::parameter: texts.push_back(text_of_setting(meaning.settings[at])); break;
-      case Kind::input: texts.emplace_back(first == 0 ? "absent" : first == 1 ? "given" : "zeros"); break;
-      case Kind::order: texts.emplace_back(first < 0 ? "negative" : first == 0 ? "0" : "positive"); break;
-      case Kind::draw: texts.push_back(meaning.flags[at]); break;
-      case Kind::memory: texts.push_back(first == 0 ? "dense" : memory_of(at)); break;
-      case Kind::values: texts.emplace_back(first == 0 ? "drawn" : "probes"); break;
-      case Kind::magnitude: texts.emplace_back(first == 0 ? "1" : first == 1 ? "small" : "large"); break;
-      case Kind::sharing: texts.push_back(first == 0 ? "all" : fmt::format("{}", first)); break;
-      case Kind::size:
-      case Kind::entries:
-      case Kind::heads:
-        if (members.size() > 4)
-          texts.push_back(fmt::format("{} to {}", first, last));
-        else
-          texts.push_back(fmt::format("{}", fmt::join(members, ", ")));
-    }
-  }
+  for (const int level : levels) texts.push_back(text_of_level(axis, level));
   const bool one = texts.size() == 1 && texts[0].find(' ') == std::string::npos;
   return one ? fmt::format("{} = {}", name, texts[0]) : fmt::format("{} in {{{}}}", name, fmt::join(texts, ", "));
 }

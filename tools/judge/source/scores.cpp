@@ -92,6 +92,7 @@ void Scores::add(const CaseFacts& facts, const Sample& sample) {
     if (!std::isfinite(r)) continue;
     residuals.used.push_back(i);
     residuals.r[i] = r;
+    histogram_.add(r);
     squares_ += r * r;
     signed_sum_ += std::copysign(r, r * facts.elements[i].hi);
   }
@@ -134,6 +135,7 @@ void Scores::add_profiles(const CaseFacts& facts, const Residuals& residuals, co
 Statistics Scores::statistics(double tests) const {
   Statistics statistics;
   statistics.elements = elements_;
+  statistics.histogram = histogram_;
   statistics.claimed_bits = -std::log2(coarsest_unit(profile_));
   if (elements_ == 0) return statistics;
   grade(statistics);

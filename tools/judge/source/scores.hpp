@@ -50,6 +50,7 @@ private:
   const Spec& spec_;
   const golden::Profile& profile_;
   Index elements_ = 0;
+  Histogram histogram_;             // of r
   double squares_ = 0;              // sum of r^2
   double signed_sum_ = 0;           // sum of r sign(truth)
   std::vector<double> norm_;        // per fault: sum of d^2

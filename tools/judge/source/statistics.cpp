@@ -32,6 +32,16 @@ std::string Fit::text() const {
   return fmt::format("c = {:.{}g} +- {:.1g}, {}", c, digits, error, text_of_z(z));
 }
 
+void Histogram::add(double residual) {
+  const double bin = std::round(residual * kPerUnit) + kPerUnit * kUnits;
+  if (bin < 0)
+    ++below;
+  else if (bin >= static_cast<double>(bins.size()))
+    ++above;
+  else
+    ++bins[static_cast<std::size_t>(bin)];
+}
+
 double Alarms::rms_z() const { return scores > 0 ? std::sqrt(z_squares / static_cast<double>(scores)) : 0; }
 
 }  // namespace attest::judge

@@ -52,7 +52,7 @@ std::string Element::text() const {
 }
 
 Comparison compare(const Problem& problem, const golden::Certified& certified, const Arrays& got,
-                   const golden::Profile& profile) {
+                   const golden::Profile& profile, ErrorMaps* maps) {
   const Spec& spec = *problem.spec;
   Comparison result;
   std::vector<std::string> names;
@@ -68,6 +68,7 @@ Comparison compare(const Problem& problem, const golden::Certified& certified, c
     const auto other = certified.alternatives.find(name);
     const std::size_t width =
         tensor.shape.empty() ? 1 : static_cast<std::size_t>(std::max<Index>(tensor.shape.back(), 1));
+    ErrorMap* map = maps ? &(*maps)[name] : nullptr;
     for (std::size_t row = 0; row < tensor.hi.size(); row += width) {
       std::vector<Element> elements;
       bool all = true;
@@ -94,7 +95,11 @@ Comparison compare(const Problem& problem, const golden::Certified& certified, c
           ++result.failed;
           if (!result.first) result.first = element;
         }
-        if (element.ratio() > worst) worst = element.ratio(), result.worst = element;
+        const double ratio = element.ratio();
+        if (ratio > worst) worst = ratio, result.worst = element;
+        if (map)
+          map->add(static_cast<Index>(row / width), static_cast<Index>(static_cast<std::size_t>(element.flat) - row),
+                   ratio);
       }
     }
   }

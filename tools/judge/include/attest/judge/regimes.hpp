@@ -47,6 +47,8 @@ public:
   /// The case of a setting; its grid is 1 x 1 x 1 where the kernel's layout has none.
   golden::Case case_of(const Setting& setting, std::uint64_t seed) const;
 
+  /// "2 to 13", "given": the axis at that level.
+  std::string text_of_level(std::size_t axis, int level) const;
   /// "heads in {8, 32}", "s >= 128": an axis at some of its levels.
   std::string text_of(std::size_t axis, const std::vector<int>& levels) const;
   /// "n = 1 and causal = true".

@@ -61,6 +61,23 @@ struct LawCounts {
   int not_applicable = 0;  // to any problem that was drawn
 };
 
+/// Calls at one level of an axis of the regimes.
+struct LevelCounts {
+  std::string text;  // "2 to 13"
+  int judged = 0, passed = 0;
+};
+
+struct AxisCounts {
+  std::string name;
+  std::vector<LevelCounts> levels;
+};
+
+/// Combinations of a level of one axis with one of another.
+struct PairCounts {
+  std::size_t first = 0, second = 0;  // axes
+  std::size_t all = 0, possible = 0, visited = 0;
+};
+
 /// Conditions that were brought together, any `strength` axes of them at a time.
 struct RegimeCounts {
   int strength = 0;
@@ -74,6 +91,8 @@ struct RegimeCounts {
   std::vector<std::string> shown_nowhere;                    // the first of these
   std::string fails_when;                                    // the condition under which it fails, found by more calls:
   int condition_calls = 0;                                   // so many; without any part of it the kernel passes
+  std::vector<AxisCounts> axes;
+  std::vector<PairCounts> pairs;  // of every two axes, where the strength is 2
 };
 
 /// Calls that a kernel refused, returning an error or throwing, although its capabilities allow them.
@@ -89,6 +108,7 @@ struct Errors {
   Index elements = 0;
   Element worst;            // largest error / bound, also when everything passes
   std::string worst_query;  // of its case; empty when nothing was compared
+  ErrorMaps maps;           // of the cases
 
   void add(const Comparison& comparison, const std::string& query);
 };

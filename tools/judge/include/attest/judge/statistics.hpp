@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -53,9 +54,20 @@ std::string text_of_z(double z);
 /// As %.2g, without an exponent from 1 to 1e6.
 std::string two_digits(double x);
 
+/// How many residuals lie where: in bins of an eighth around the multiples of an eighth from -5 to 5, or beyond.
+struct Histogram {
+  static constexpr int kPerUnit = 8, kUnits = 5;
+
+  std::array<Index, 2 * kPerUnit * kUnits + 1> bins{};
+  Index below = 0, above = 0;
+
+  void add(double residual);
+};
+
 /// How a kernel's errors are distributed.
 struct Statistics {
   Index elements = 0;         // with an expected error that is not zero, and a finite residual
+  Histogram histogram;        // of r
   double rms = 0;             // sqrt(mean of r^2)
   double claimed_bits = 0;    // -log2 of the profile's largest unit, of accumulate, operand and store
   double bits = 0;            // effective bits: claimed_bits - log2(rms / u), u the median rms of correct kernels

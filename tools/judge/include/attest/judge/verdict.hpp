@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
 #include "attest/golden/certify.hpp"
 #include "attest/golden/profile.hpp"
 #include "attest/golden/store.hpp"
+#include "attest/judge/error_map.hpp"
 
 namespace attest::judge {
 
@@ -32,11 +34,15 @@ struct Comparison {
   bool passed() const { return compared > 0 && failed == 0; }
 };
 
+/// By output, or by gradient.
+using ErrorMaps = std::map<std::string, ErrorMap>;
+
 /// Tier T2: |got - (hi + lo)| <= sum over channels of unit x bound, for every element of every expected result that
 /// `got` must hold. Optional outputs that `got` leaves out are not compared. Where a decision was too close to call, a
-/// row may match the alternative instead, as a whole. Written so that NaN fails.
+/// row may match the alternative instead, as a whole. Written so that NaN fails. Every element is added to `maps` where
+/// these are given.
 Comparison compare(const Problem& problem, const golden::Certified& certified, const Arrays& got,
-                   const golden::Profile& profile);
+                   const golden::Profile& profile, ErrorMaps* maps = nullptr);
 
 /// The outputs that every correct kernel gives bit for bit in this case. A family is exact in the sizes and parameters
 /// that its spec lists; a case that was moved to others is judged by its bounds.
