@@ -16,7 +16,7 @@ namespace attest::cli {
 namespace {
 
 int check(const std::string& name, const std::optional<Part>& part, const judge::CheckOptions& options,
-          const std::optional<std::filesystem::path>& json, bool explain) {
+          const ReportFiles& files, bool explain) {
   judge::Candidate candidate = part ? part_of(name, *part) : judge::Candidate(name);
   const auto report = judge::check(candidate, options, report::progress_bar("checking"));
   if (report.rows.empty()) {
@@ -28,7 +28,7 @@ int check(const std::string& name, const std::optional<Part>& part, const judge:
   }
   print(report);
   if (explain) fmt::print("{}", report::exclusions(report));
-  write_json(report, json);
+  files.write(report);
   return judge::exit_code(report.status());
 }
 
@@ -46,7 +46,8 @@ int reproduce(const std::string& query, const std::string& name, const judge::Ch
 
 struct CheckLine {
   judge::CheckOptions options = default_options();
-  std::string candidate, profile, json, part;
+  std::string candidate, profile, part;
+  ReportFiles files;
   std::optional<double> budget;
   double seconds = 20;
   bool explain = false;
@@ -61,7 +62,7 @@ int check(CheckLine& line) {
       return std::chrono::steady_clock::now() > end ? judge::Stop::budget : judge::Stop::no;
     };
   options.time_limit = std::chrono::milliseconds(static_cast<long>(line.seconds * 1000));
-  return check(line.candidate, Part::parse_option(line.part), options, optional_path(line.json), line.explain);
+  return check(line.candidate, Part::parse_option(line.part), options, line.files, line.explain);
 }
 
 std::string own_candidates() { return fmt::format("{}", fmt::join(judge::kCandidates, ", ")); }
@@ -90,7 +91,7 @@ void add_check(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 1000000));
   command->add_option("--budget", line->budget, "seconds after which no further case, regime or law is begun")
       ->check(CLI::Range(0.001, 1.0e6));
-  command->add_option("--json", line->json, "write the report to this file as well");
+  line->files.add_options(*command);
   command->add_option("--part", line->part,
                       "K/N: a part of the kernels, with value and gradient kernels of each equation and dtype");
   command

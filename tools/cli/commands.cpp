@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -29,8 +30,19 @@ judge::CheckOptions default_options() {
 
 void print(const judge::Report& report) { fmt::print("{}", report::table(report, isatty(STDOUT_FILENO))); }
 
-void write_json(const judge::Report& report, const std::optional<std::filesystem::path>& json) {
-  if (json) golden::write_file_atomically(*json, judge::to_json(report).dump(2) + "\n");
+void ReportFiles::add_options(CLI::App& command) {
+  command.add_option("--json", json, "write the report to this file as well");
+  command.add_option("--html", html, "write the report as a page for a browser to this file as well");
+}
+
+void ReportFiles::write(const judge::Report& report) const {
+  constexpr auto replace = nlohmann::json::error_handler_t::replace;  // bytes of anybody that are no UTF-8
+  try {
+    if (!json.empty()) golden::write_file_atomically(json, judge::to_json(report).dump(2, ' ', false, replace) + "\n");
+    if (!html.empty()) golden::write_file_atomically(html, report::html({report}));
+  } catch (const std::runtime_error& error) {
+    throw UsageError(error.what());
+  }
 }
 
 }  // namespace attest::cli

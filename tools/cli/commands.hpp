@@ -33,8 +33,14 @@ judge::CheckOptions default_options();
 /// Prints a report as a table, coloured on a terminal.
 void print(const judge::Report& report);
 
-/// Writes the report where a file is named.
-void write_json(const judge::Report& report, const std::optional<std::filesystem::path>& json);
+/// Files that a report is written to, where the command line names them.
+struct ReportFiles {
+  std::string json, html;
+
+  void add_options(CLI::App& command);
+  /// Throws UsageError with the path and the system's reason.
+  void write(const judge::Report& report) const;
+};
 
 /// Each of these adds a subcommand with its options. When the command line names it, it runs and sets the exit status.
 using AddCommand = void(CLI::App& app, int& status);

@@ -10,8 +10,7 @@
 namespace attest::cli {
 namespace {
 
-int diagnose(const std::string& name, const judge::CheckOptions& options,
-             const std::optional<std::filesystem::path>& json) {
+int diagnose(const std::string& name, const judge::CheckOptions& options, const ReportFiles& files) {
   judge::Candidate candidate(name);
   const auto report = judge::check(candidate, options, report::progress_bar("diagnosing"));
   if (report.rows.empty()) {
@@ -19,7 +18,7 @@ int diagnose(const std::string& name, const judge::CheckOptions& options,
     return 3;
   }
   for (const auto& row : report.rows) fmt::print("{}", report::diagnosis(row));
-  write_json(report, json);
+  files.write(report);
   return judge::exit_code(report.status());
 }
 
@@ -29,17 +28,18 @@ void add_diagnose(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("diagnose", "Say what is wrong with a kernel");
   struct Line {
     judge::CheckOptions options = default_options();
-    std::string candidate, profile, json;
+    std::string candidate, profile;
+    ReportFiles files;
   };
   const auto line = std::make_shared<Line>();
   command->add_option("CANDIDATE", line->candidate, "as for check, or fault:ID.NAME, order:NAME")->required();
   command->add_option("--only", line->options.only, "glob over EQUATION or EQUATION.FORM");
   command->add_option("--profile", line->profile,
                       "precision to judge by (default: what the kernel says, or its dtype)");
-  command->add_option("--json", line->json, "write the report to this file as well");
+  line->files.add_options(*command);
   command->callback([&status, line] {
     if (!line->profile.empty()) line->options.profile = golden::profile(line->profile).name;
-    status = diagnose(line->candidate, line->options, optional_path(line->json));
+    status = diagnose(line->candidate, line->options, line->files);
   });
 }
 

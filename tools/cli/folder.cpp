@@ -15,7 +15,6 @@
 
 #include "attest/golden/files.hpp"
 #include "attest/golden/npy.hpp"
-#include "attest/judge/json.hpp"
 #include "attest/judge/judge_kernel.hpp"
 #include "commands.hpp"
 
@@ -209,7 +208,7 @@ int emit(const EmitOptions& options) {
 
 /// Judges the outputs that a program left in an emitted folder, by the emitted profile or another one.
 int judge_folder(const fs::path& folder, const std::optional<std::string>& other_profile,
-                 const judge::CheckOptions& options, const std::optional<fs::path>& json_file) {
+                 const judge::CheckOptions& options, const ReportFiles& files_to_write) {
   const Emitted emitted = read_index(folder);
   const golden::Profile& profile = other_profile ? golden::profile(*other_profile) : emitted.profile;
   const judge::Source files{[&](const judge::Batch& batch, const golden::GoldenCase& c) {
@@ -220,7 +219,7 @@ int judge_folder(const fs::path& folder, const std::optional<std::string>& other
   report.rows.push_back(judge::judge_selection(emitted.kernel, profile, read_cases(emitted, profile, options.golden),
                                                files, bank, options, static_cast<double>(emitted.spec.faults.size())));
   print(report);
-  if (json_file) golden::write_file_atomically(*json_file, judge::to_json(report).dump(2) + "\n");
+  files_to_write.write(report);
   return judge::exit_code(report.status());
 }
 
@@ -243,15 +242,16 @@ void add_emit(CLI::App& app, int& status) {
 void add_judge(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("judge", "Judge what a program wrote into an emitted folder");
   struct Line {
-    std::string folder, profile, json;
+    std::string folder, profile;
+    ReportFiles files;
   };
   const auto line = std::make_shared<Line>();
   command->add_option("DIR", line->folder)->required();
   command->add_option("--profile", line->profile, "precision to judge by (default: the emitted one)");
-  command->add_option("--json", line->json, "write the report to this file as well");
+  line->files.add_options(*command);
   command->callback([&status, line] {
     status = judge_folder(line->folder, line->profile.empty() ? std::nullopt : std::optional(line->profile),
-                          default_options(), optional_path(line->json));
+                          default_options(), line->files);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "attest/report.hpp"
 
@@ -17,9 +18,18 @@ namespace {
 constexpr std::size_t kMostNames = 3;     // faults that a kernel is said to look like
 constexpr std::ptrdiff_t kMostAlike = 3;  // stages that explain as much
 
+using Page = std::vector<Entry>;
+
+void entry(Page& page, const std::string& label, const std::string& text) { page.push_back({label, text}); }
+
 /// A label and a text that is wrapped behind it.
-void entry(std::string& page, const std::string& label, const std::string& text) {
+void print(std::string& page, const Entry& entry) {
   constexpr std::size_t indent = 16, width = 98;
+  const auto& [label, text, is_command] = entry;
+  if (is_command) {
+    fmt::format_to(std::back_inserter(page), "  {:<{}}{}\n", label, indent - 2, text);
+    return;
+  }
   std::size_t at = 0;
   bool first = true;
   do {
@@ -76,7 +86,7 @@ std::string title(const judge::Row& row) {
                      kernel.reading == "gradient" ? " gradient" : "", kernel.profile, judge::name(row.status));
 }
 
-void add_where(std::string& page, const judge::Row& row) {
+void add_where(Page& page, const judge::Row& row) {
   std::map<std::string, int> tiers;
   for (const auto& failure : row.failures) ++tiers[failure.tier];
   std::string found;
@@ -90,7 +100,7 @@ void add_where(std::string& page, const judge::Row& row) {
   if (!d.where.empty()) entry(page, "where", d.where);
 }
 
-void add_precision(std::string& page, const judge::Statistics& s) {
+void add_precision(Page& page, const judge::Statistics& s) {
   const std::string like = s.behaves_like.empty() ? "no profile allows for errors of this size"
                                                   : fmt::format("behaves like {}: {}", s.behaves_like,
                                                                 golden::profile(s.behaves_like).meaning);
@@ -98,7 +108,7 @@ void add_precision(std::string& page, const judge::Statistics& s) {
   entry(page, "bias", fmt::format("{:+.2g} expected errors, {}", s.bias, judge::text_of_z(s.bias_z)));
 }
 
-void add_names(std::string& page, const judge::Row& row) {
+void add_names(Page& page, const judge::Row& row) {
   const char* label = "looks like";
   for (const auto& name : names(row)) entry(page, std::exchange(label, "or"), name);
   if (label == std::string_view("or")) return;
@@ -107,17 +117,16 @@ void add_names(std::string& page, const judge::Row& row) {
 }
 
 /// What the weights show, and their map.
-void add_map(std::string& page, const judge::WeightMap& map) {
+void print_map(std::string& page, const judge::WeightMap& map) {
   const char* label = "weights";
-  for (const auto& sentence : map.sentences) entry(page, std::exchange(label, ""), sentence);
-  if (map.sentences.empty()) entry(page, label, "no simple pattern");
+  for (const auto& sentence : map.sentences) print(page, {std::exchange(label, ""), sentence});
+  if (map.sentences.empty()) print(page, {label, "no simple pattern"});
   const auto weights = judge::compared(map);
   if (std::all_of(weights.begin(), weights.end(),
                   [](judge::Weight one) { return one == judge::Weight::right || one == judge::Weight::zero; }))
     return;
-  entry(page, "map",
-        fmt::format("rows of {} down, rows of {} across{}, in this case:", map.output, map.input,
-                    map.head.empty() ? "" : ", " + map.head));
+  print(page, {"map", fmt::format("rows of {} down, rows of {} across{}, in this case:", map.output, map.input,
+                                  map.head.empty() ? "" : ", " + map.head)});
   page += fmt::format("{}'{}'\n", std::string(16, ' '), map.query);
   const std::string drawn = judge::drawn(map);
   for (std::size_t at = 0; at < drawn.size();) {
@@ -147,37 +156,37 @@ std::vector<std::string> names(const judge::Row& row) {
   return texts;
 }
 
-std::string when(const judge::RegimeCounts& counts) {
-  return fmt::format("it fails where {}, and passes without any part of that ({} more calls)", counts.fails_when,
-                     counts.condition_calls);
-}
-
 std::vector<std::string> observations(const judge::Row& row) {
   std::vector<std::string> seen;
-  for (const auto* counts : {&row.regimes, &row.real})
-    if (!counts->fails_when.empty()) seen.push_back(when(*counts));
+  for (const auto& line : common_conditions(row)) seen.push_back(line);
   if (!row.diagnosis.where.empty()) seen.push_back(fmt::format("in the first failing case {}", row.diagnosis.where));
   return seen;
 }
 
-std::string diagnosis(const judge::Row& row) {
-  std::string page = fmt::format("\n{}\n", title(row));
+std::vector<Entry> diagnosis_entries(const judge::Row& row) {
+  Page page;
   // Where the equation is another one, the errors have no precision.
   const bool whole = !row.diagnosis.names.empty() && row.diagnosis.names[0].whole;
   if (!row.failures.empty()) add_where(page, row);
   if (row.statistics.elements > 0 && !whole) add_precision(page, row.statistics);
   if (!row.failures.empty()) {
     if (!row.only_refusals()) add_names(page, row);
-    if (row.map) add_map(page, *row.map);
     const char* label = "refused";
     for (const auto& line : refusals(row)) entry(page, std::exchange(label, ""), line);
     const std::string query = !row.diagnosis.query.empty() ? row.diagnosis.query : row.failures[0].query;
-    if (!query.empty()) fmt::format_to(std::back_inserter(page), "  {:<14}attest reproduce '{}'\n", "reproduce", query);
+    if (!query.empty()) page.push_back({"reproduce", reproduce_command(query), true});
   }
   std::string seen;
   for (const auto& line : reach(row)) seen += (seen.empty() ? "" : "; ") + line;
   if (!seen.empty()) entry(page, "seen", seen);
   for (const auto& note : row.notes) entry(page, "note", note);
+  return page;
+}
+
+std::string diagnosis(const judge::Row& row) {
+  std::string page = fmt::format("\n{}\n", title(row));
+  for (const auto& one : diagnosis_entries(row)) print(page, one);
+  if (row.map) print_map(page, *row.map);
   return page;
 }
 

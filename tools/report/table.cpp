@@ -49,7 +49,8 @@ private:
 constexpr std::size_t kMostFailures = 3;  // of a kernel that are shown
 constexpr std::size_t kMostReasons = 5;   // for which cases are left out
 
-/// "linear.causal two_level gradient", with the layout where the report has the same in another.
+}  // namespace
+
 std::string title(const judge::Row& row, const judge::Report& report) {
   const bool again = std::any_of(report.rows.begin(), report.rows.end(), [&](const judge::Row& other) {
     const auto key = [](const judge::KernelId& k) { return std::tie(k.equation, k.form, k.reading, k.profile); };
@@ -59,6 +60,10 @@ std::string title(const judge::Row& row, const judge::Report& report) {
   return kernel.equation + (kernel.form.empty() ? "" : " " + kernel.form) +
          (kernel.reading == "gradient" ? " gradient" : "") + (again ? " " + kernel.layout : "");
 }
+
+std::string reproduce_command(const std::string& query) { return fmt::format("attest reproduce '{}'", query); }
+
+namespace {
 
 std::string coloured(judge::Status status, bool colour) {
   const bool good = status == judge::Status::pass;
@@ -73,12 +78,6 @@ std::string combinations(const judge::Report& report) {
   return "";
 }
 
-std::size_t excluded(const judge::RegimeCounts& counts) {
-  std::size_t all = 0;
-  for (const auto& [_, combinations] : counts.excluded) all += combinations.size();
-  return all;
-}
-
 /// "; 17 of 400 pairs were visited" of a run that ended early.
 std::string not_visited(const judge::Row& row) {
   if (row.regimes.strength == 0) return "";
@@ -91,23 +90,15 @@ void add_lines(Text& text, const judge::Report& report, bool colour) {
   const std::string title_of_regimes = combinations(report);
   text.add(line, "kernel", "prof.", "cases", title_of_regimes, "laws", "err/bound", "bits", "verdict");
   for (const auto& row : report.rows) {
-    const std::string ratio = row.errors.worst_query.empty() ? "-" : judge::two_digits(row.errors.worst.ratio());
-    const std::string bits = row.statistics.elements > 0 ? fmt::format("{:.1f}", row.statistics.bits) : "-";
-    const std::string visited =
-        row.regimes.judged > 0 ? fmt::format("{}/{}", row.regimes.visited, row.regimes.possible) : "-";
-    text.add(line, clipped(title(row, report), 41), row.kernel.profile,
-             fmt::format("{}/{}", row.cases.passed, row.cases.judged),
-             title_of_regimes.empty() ? "" : fmt::format(" {:>9}", visited),
-             fmt::format("{}/{}", row.laws.held, row.laws.judged), ratio, bits, coloured(row.status, colour));
+    const Figures figures = figures_of(row);
+    text.add(line, clipped(title(row, report), 41), row.kernel.profile, figures.cases,
+             title_of_regimes.empty() ? "" : fmt::format(" {:>9}", figures.regimes), figures.laws, figures.ratio,
+             figures.bits, coloured(row.status, colour));
   }
 }
 
 void add_failures(Text& text, const judge::Row& row) {
-  std::vector<const judge::Finding*> failures;
-  std::map<std::string, int> of_group;
-  for (const auto& failure : row.failures)
-    if (failure.tier != judge::kRefusal || row.refusals.message.empty())
-      failures.push_back(&failure), ++of_group[failure.group];
+  const auto failures = wrong_answers(row);
   for (std::size_t i = 0; i < failures.size(); ++i) {
     if (i == kMostFailures) {
       text.add("    and {} more\n", failures.size() - kMostFailures);
@@ -115,21 +106,13 @@ void add_failures(Text& text, const judge::Row& row) {
     }
     text.add("    {}\n", judge::name(failures[i]->status));
     text.add_wrapped(failures[i]->message);
-    if (!failures[i]->query.empty()) text.add("      attest reproduce '{}'\n", failures[i]->query);
+    if (!failures[i]->query.empty()) text.add("      {}\n", reproduce_command(failures[i]->query));
   }
-  for (const auto* counts : {&row.regimes, &row.real}) {
-    if (counts->fails_when.empty()) continue;
-    const bool real = counts == &row.real;
-    const std::string regimes =
-        counts->judged == 0 ? ""
-                            : fmt::format("{} of {} regimes{} fail: ", of_group[real ? "real sizes" : "regimes"],
-                                          counts->judged, real ? " of real sizes" : "");
-    text.add_wrapped(regimes + when(*counts));
-  }
+  for (const auto& line : common_conditions(row)) text.add_wrapped(line);
   if (const auto lines = refusals(row); !lines.empty()) {
     text.add("    REFUSED\n");
     for (const auto& line : lines) text.add_wrapped(line);
-    text.add("      attest reproduce '{}'\n", row.refusals.query);
+    text.add("      {}\n", reproduce_command(row.refusals.query));
   }
   if (row.only_refusals()) return;
   const bool seen = row.map && !row.map->sentences.empty();
@@ -157,7 +140,47 @@ void add_failing_kernels(Text& text, const judge::Report& report) {
     }
 }
 
-void add_sums(Text& text, const judge::Report& report) {
+}  // namespace
+
+Figures figures_of(const judge::Row& row) {
+  return {fmt::format("{}/{}", row.cases.passed, row.cases.judged),
+          row.regimes.judged > 0 ? fmt::format("{}/{}", row.regimes.visited, row.regimes.possible) : "-",
+          fmt::format("{}/{}", row.laws.held, row.laws.judged),
+          row.errors.worst_query.empty() ? "-" : judge::two_digits(row.errors.worst.ratio()),
+          row.statistics.elements > 0 ? fmt::format("{:.1f}", row.statistics.bits) : "-"};
+}
+
+std::vector<const judge::Finding*> wrong_answers(const judge::Row& row) {
+  std::vector<const judge::Finding*> failures;
+  for (const auto& failure : row.failures)
+    if (failure.tier != judge::kRefusal || row.refusals.message.empty()) failures.push_back(&failure);
+  return failures;
+}
+
+std::vector<std::string> common_conditions(const judge::Row& row) {
+  std::map<std::string, int> of_group;
+  for (const auto* failure : wrong_answers(row)) ++of_group[failure->group];
+  std::vector<std::string> lines;
+  for (const auto* counts : {&row.regimes, &row.real}) {
+    if (counts->fails_when.empty()) continue;
+    const bool real = counts == &row.real;
+    const std::string regimes =
+        counts->judged == 0 ? ""
+                            : fmt::format("{} of {} regimes{} fail: ", of_group[real ? "real sizes" : "regimes"],
+                                          counts->judged, real ? " of real sizes" : "");
+    lines.push_back(fmt::format("{}it fails where {}, and passes without any part of that ({} more calls)", regimes,
+                                counts->fails_when, counts->condition_calls));
+  }
+  return lines;
+}
+
+std::size_t excluded(const judge::RegimeCounts& counts) {
+  std::size_t all = 0;
+  for (const auto& [_, combinations] : counts.excluded) all += combinations.size();
+  return all;
+}
+
+std::vector<std::string> sums(const judge::Report& report) {
   std::map<std::string, int> reasons;
   int not_applicable = 0, passed = 0;
   Index elements = 0;
@@ -167,12 +190,10 @@ void add_sums(Text& text, const judge::Report& report) {
     elements += row.errors.elements;
     passed += row.status == judge::Status::pass;
   }
-  text.add("\n{} {}: {} of {} kernels pass, {} elements compared\n", clipped(report.candidate, 40),
-           clipped(report.version, 12), passed, report.rows.size(), elements);
-  text.add_wrapped(fmt::format("{}, {} laws did not apply", left_out(reasons), not_applicable), 0, 2);
+  return {fmt::format("{} {}: {} of {} kernels pass, {} elements compared", clipped(report.candidate, 40),
+                      clipped(report.version, 12), passed, report.rows.size(), elements),
+          fmt::format("{}, {} laws did not apply", left_out(reasons), not_applicable)};
 }
-
-}  // namespace
 
 std::string left_out(const std::map<std::string, int>& reasons) {
   std::vector<std::pair<int, std::string>> order;
@@ -215,31 +236,45 @@ std::string exclusions(const judge::Report& report) {
   return text.take();
 }
 
+std::vector<std::string> remarks(const judge::Report& report) {
+  std::vector<std::string> lines;
+  for (const auto& row : report.rows)
+    for (const auto& note : row.notes)
+      lines.push_back(fmt::format("Note on {} ({}): {}", row.kernel.equation, row.kernel.profile, note));
+  for (const auto& row : report.rows)
+    if (row.real.judged > 0)
+      lines.push_back(fmt::format(
+          "{} ({}) at real sizes: {} of {} calls are right, {} of {} {}, {}", title(row, report), row.kernel.profile,
+          row.real.passed, row.real.judged, row.real.visited, row.real.possible, combinations_of(row.real.strength),
+          row.real.whole > 0 ? fmt::format("{} outputs seen whole", row.real.whole) : "some rows of each"));
+  for (const auto& row : report.rows)
+    if (!row.early_end.by.empty())
+      lines.push_back(fmt::format("{}: ended by {} before {} cases, regimes and laws were run{}", row.kernel.equation,
+                                  row.early_end.by, row.early_end.not_run, not_visited(row)));
+  for (const auto& row : report.rows)
+    if (const auto left_out = row.regimes.left_out + row.real.left_out; left_out > 0)
+      lines.push_back(fmt::format("{} ({}): the limit on shapes leaves out {} of {} {}", title(row, report),
+                                  row.kernel.profile, left_out, row.regimes.possible + row.real.possible,
+                                  combinations_of(row.regimes.strength)));
+  return lines;
+}
+
+std::string verdict(const judge::Report& report, bool colour) {
+  const bool whole =
+      std::all_of(report.rows.begin(), report.rows.end(), [](const judge::Row& row) { return row.is_whole(); });
+  return coloured(report.status(), colour) + (whole ? "" : " of what was run") + restricted(report);
+}
+
 std::string table(const judge::Report& report, bool colour) {
   Text text;
   add_lines(text, report, colour);
   add_failing_kernels(text, report);
-  add_sums(text, report);
+  const auto lines = sums(report);
+  text.add("\n{}\n", lines[0]);
+  text.add_wrapped(lines[1], 0, 2);
   for (const auto& line : reach(report)) text.add("{}\n", line);
-  for (const auto& row : report.rows)
-    for (const auto& note : row.notes) text.add("Note on {} ({}): {}\n", row.kernel.equation, row.kernel.profile, note);
-  for (const auto& row : report.rows)
-    if (row.real.judged > 0)
-      text.add("{} ({}) at real sizes: {} of {} calls are right, {} of {} {}, {}\n", title(row, report),
-               row.kernel.profile, row.real.passed, row.real.judged, row.real.visited, row.real.possible,
-               combinations_of(row.real.strength),
-               row.real.whole > 0 ? fmt::format("{} outputs seen whole", row.real.whole) : "some rows of each");
-  for (const auto& row : report.rows)
-    if (!row.early_end.by.empty())
-      text.add("{}: ended by {} before {} cases, regimes and laws were run{}\n", row.kernel.equation, row.early_end.by,
-               row.early_end.not_run, not_visited(row));
-  for (const auto& row : report.rows)
-    if (const auto left_out = row.regimes.left_out + row.real.left_out; left_out > 0)
-      text.add("{} ({}): the limit on shapes leaves out {} of {} {}\n", title(row, report), row.kernel.profile,
-               left_out, row.regimes.possible + row.real.possible, combinations_of(row.regimes.strength));
-  const bool whole =
-      std::all_of(report.rows.begin(), report.rows.end(), [](const judge::Row& row) { return row.is_whole(); });
-  text.add("Verdict: {}{}{}\n", coloured(report.status(), colour), whole ? "" : " of what was run", restricted(report));
+  for (const auto& line : remarks(report)) text.add("{}\n", line);
+  text.add("Verdict: {}\n", verdict(report, colour));
   return text.take();
 }
 

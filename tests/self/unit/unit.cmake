@@ -7,6 +7,7 @@ function(attest_unit target stem)
   set(
     libraries
     attest::judge
+    attest::report
     GTest::gtest
     rapidcheck
     tomlplusplus::tomlplusplus

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Causal attention in float32 as a stranger would write it: key tiles with a running maximum, sum and output.
- * With one of the FAULT_ definitions it has that mistake; with REFUSES it returns an error under a condition. */
+ * With one of the FAULT_ definitions it has that mistake; with REFUSES it returns an error under a condition,
+ * with MESSAGE as its text. NAME: of the plugin. */
 #include <attest/attest_kernel.h>
 #include <math.h>
 #include <stdlib.h>
+
+#ifndef MESSAGE
+#define MESSAGE "not implemented"
+#endif
 
 enum { TILE = 16, WIDEST = 4096 };
 
@@ -48,7 +53,7 @@ static int attention(const attest_call* call) {
 #ifdef REFUSES /* a condition on d, s, mask ... */
   const int mask = attest_input(call, "mask") != NULL;
   if (REFUSES) {
-    strncpy(call->error, "not implemented", call->error_size - 1);
+    strncpy(call->error, MESSAGE, call->error_size - 1);
     return mask ? 5 : 6;
   }
 #endif
@@ -152,6 +157,9 @@ static int attention(const attest_call* call) {
 #ifndef DEVICE
 #define DEVICE kDLCPU
 #endif
+#ifndef NAME
+#define NAME "stranger"
+#endif
 #ifndef RUN
 #define RUN attention
 #endif
@@ -162,7 +170,7 @@ static int attention(const attest_call* call) {
 static const attest_kernel kernels[] = {
     {EQUATION, "online_blocked", "value", {kDLFloat, 32, 1}, DEVICE, "nd", CAPABILITIES, NULL, RUN},
 };
-static const attest_plugin plugin = {ABI, "stranger", "1.0", 1, kernels};
+static const attest_plugin plugin = {ABI, NAME, "1.0", 1, kernels};
 
 ATTEST_EXPORT const attest_plugin* SYMBOL(void);
 const attest_plugin* SYMBOL(void) { return &plugin; }

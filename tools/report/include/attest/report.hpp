@@ -12,6 +12,36 @@
 
 namespace attest::report {
 
+/// "linear.causal two_level gradient", with the layout where the report has the same in another.
+std::string title(const judge::Row& row, const judge::Report& report);
+
+/// The figures of a kernel in a table: "55/55", "1752/1752", "16/16", "0.48", "23.9"; "-" where there are none.
+struct Figures {
+  std::string cases, regimes, laws, ratio, bits;
+};
+Figures figures_of(const judge::Row& row);
+
+/// The failures of a kernel but for the calls that refusals() tells.
+std::vector<const judge::Finding*> wrong_answers(const judge::Row& row);
+
+/// "8 of 98 regimes fail, and they alone have: mask = given", of small sizes and of real ones.
+std::vector<std::string> common_conditions(const judge::Row& row);
+
+/// The command by which a case is judged again.
+std::string reproduce_command(const std::string& query);
+
+/// How many combinations are excluded, by any condition.
+std::size_t excluded(const judge::RegimeCounts& counts);
+
+/// How many kernels pass and elements were compared, and what was left out: two lines.
+std::vector<std::string> sums(const judge::Report& report);
+
+/// What else a reader should know: notes, real sizes, what was not run.
+std::vector<std::string> remarks(const judge::Report& report);
+
+/// "PASS of what was run (restricted: mask never given)".
+std::string verdict(const judge::Report& report, bool colour = false);
+
 /// What no regime of a kernel has, and why: the combinations by the condition that excludes them.
 std::string exclusions(const judge::Report& report);
 
@@ -34,9 +64,6 @@ std::vector<std::string> refusals(const judge::Row& row);
 /// What a kernel that failed looks like, each name with its evidence, the likeliest first; empty where nothing has any.
 std::vector<std::string> names(const judge::Row& row);
 
-/// The condition under which it fails, as a sentence.
-std::string when(const judge::RegimeCounts& counts);
-
 /// What is known of a kernel that failed beside names: under which conditions, where.
 std::vector<std::string> observations(const judge::Row& row);
 
@@ -46,8 +73,19 @@ const char* combinations_of(int strength);
 /// " (restricted: mask and bias never given)": what a PASS leaves out; of several kernels how many leave something out.
 std::string restricted(const judge::Report& report);
 
+/// A labelled text, or a command that is to be copied as it is.
+struct Entry {
+  std::string label, text;
+  bool is_command = false;
+};
+
 /// Diagnosis of one kernel: how it was found, where it is wrong, how precise it is, which fault it looks like.
+std::vector<Entry> diagnosis_entries(const judge::Row& row);
 std::string diagnosis(const judge::Row& row);
+
+/// One page for a browser with all that is known of these reports: verdicts, diagnoses, failures with the commands that
+/// reproduce them, regimes, errors by position and by size, weights. It needs no network, no script and no other file.
+std::string html(const std::vector<judge::Report>& reports);
 
 /// An equation's page as data: formula, tensors, sizes, parameters, forms, constraints, laws, faults, flags.
 nlohmann::json page(const Spec& spec);
