@@ -202,9 +202,17 @@ nb::dict result_of(const judge::Report& report, bool interrupted) {
   for (const auto& row : report.rows) diagnoses.append(report::diagnosis(row));
   result["json"] = judge::to_json(report).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   result["table"] = report::table(report);
+  result["judged"] = nb::cast(report);
   result["diagnoses"] = diagnoses;
   result["interrupted"] = interrupted;
   return result;
+}
+
+/// The report of another name, with one more note on its first row.
+judge::Report named(judge::Report report, const std::string& name, const std::string& note) {
+  report.candidate = name;
+  if (!note.empty() && !report.rows.empty()) report.rows[0].notes.push_back(note);
+  return report;
 }
 
 struct Job {
@@ -361,6 +369,8 @@ NB_MODULE(native, m) {
     const auto [c, profile] = golden::parse_query(query);
     return std::vector<std::string>{c.spec->id, profile, c.flag};
   });
+  nb::class_<judge::Report>(m, "Judged").def("named", python::named, nb::arg("name"), nb::arg("note"));
+  m.def("html", report::html, nb::arg("reports"));
   nb::class_<python::Job>(m, "Job")
       .def(nb::init<>())
       .def_rw("equation", &python::Job::equation)

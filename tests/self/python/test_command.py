@@ -45,6 +45,18 @@ def test_check_passes_and_fails():
     assert status == 1 and "looks like scale_missing" in out, out + err
 
 
+def test_page_for_a_browser(tmp_path):
+    page = tmp_path / "report.html"
+    status, out, err = attest("check", "python:kernels:scale_missing", *DECLARED, "--html", page)
+    assert status == 1, out + err
+    text = page.read_text(encoding="utf-8")
+    assert "0 of 1 kernels pass" in text and "scale_missing" in text and "assumed: sink is never given" in text
+    for option in ("--html", "--json"):
+        absent = tmp_path / "absent" / "report"
+        status, _, err = attest("check", "python:kernels:attention", *DECLARED, "--max-cases", 12, option, absent)
+        assert (status, err) == (2, f"attest: cannot write {absent}: No such file or directory\n")
+
+
 def test_diagnose_and_reproduce(tmp_path):
     status, out, _ = attest("diagnose", "python:kernels:scale_missing", *DECLARED, "--json", tmp_path / "r.json")
     assert status == 1 and "every case is what that equation gives" in " ".join(out.split())

@@ -72,6 +72,7 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument("--shapes", type=int, help="at most so many different shapes in the regimes")
         one.add_argument("--repeat", type=int, default=1, help="how many times all cases and regimes are called")
         one.add_argument("--json", metavar="FILE", help="write the report to this file as well")
+        one.add_argument("--html", metavar="FILE", help="write the report as a page for a browser to this file as well")
         declarations(one)
     again = commands.add_parser("reproduce", help="judge one case by its query")
     again.set_defaults(run=run_reproduce)
@@ -142,8 +143,18 @@ def finish(report: Report, arguments: argparse.Namespace, text: str) -> int:
     print(text, end="" if text.endswith("\n") else "\n")
     for name, what in report.assumed.items():
         print(f"Assumed, since the function does not take it: {name} is {what}")
-    if getattr(arguments, "json", None):
-        write_atomically(arguments.json, json.dumps(report.data, indent=2) + "\n")
+    for path, write in (
+        (
+            getattr(arguments, "json", None),
+            lambda path: write_atomically(path, json.dumps(report.data, indent=2) + "\n"),
+        ),
+        (getattr(arguments, "html", None), report.html),
+    ):
+        try:
+            if path:
+                write(path)
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from error
     return EXIT[report.verdict]
 
 

@@ -12,6 +12,8 @@ import tempfile
 import textwrap
 from typing import Any
 
+from attest import native
+
 
 class Failure(AssertionError):
     """Raised by Report.raise_for_failure(); the message is the diagnosis, `report` the report."""
@@ -103,6 +105,7 @@ class Report:
         kernel_seconds: float,
     ):
         self.data = json.loads(result["json"])
+        self._judged = result["judged"]
         self.table: str = result["table"]
         self.diagnoses: list[str] = result["diagnoses"]
         self.equation, self.profile, self.kernel = equation, profile, kernel
@@ -129,9 +132,13 @@ class Report:
         """The fault of the kernel and the precision that it reaches, as `attest diagnose` prints them."""
         text = "".join(self.diagnoses).strip("\n") or "no case was judged: the kernel cannot do what was asked for"
         if self.assumed:
-            said = ", ".join(f"{name} is {what}" for name, what in self.assumed.items())
-            text += "\n" + textwrap.fill(said, 98, initial_indent="  assumed       ", subsequent_indent=" " * 16)
+            text += "\n" + textwrap.fill(self._said, 98, initial_indent="  assumed       ", subsequent_indent=" " * 16)
         return text
+
+    @property
+    def _said(self) -> str:
+        """What was assumed, in words."""
+        return ", ".join(f"{name} is {what}" for name, what in self.assumed.items())
 
     @property
     def effective_bits(self) -> float | None:
@@ -237,6 +244,14 @@ class Report:
     def save(self, path: str | os.PathLike) -> None:
         """Writes as_dict() as JSON, beside the target first, so that a failure leaves the old file."""
         write_atomically(path, json.dumps(self.as_dict(), indent=2) + "\n")
+
+    def _named(self, name: str) -> native.Judged:
+        """The judge's own report, under that name."""
+        return self._judged.named(name, "assumed: " + self._said if self.assumed else "")
+
+    def html(self, path: str | os.PathLike) -> None:
+        """Writes the page that `attest check --html` writes."""
+        write_atomically(path, native.html([self._named(self.kernel)]))
 
     def __str__(self) -> str:
         return self.table
