@@ -21,14 +21,14 @@ constexpr std::size_t kMostUnfolded = 8;   // kernels; where there are more, tho
 
 constexpr const char* kStyle = R"(
 :root { color-scheme: light dark; --page: #fff; --text: #1c1f23; --faint: #5b6470; --line: #d5dae0; --box: #f4f6f8;
-  --good: #14692d; --bad: #b00020; --unsure: #855400; --frame: #8a94a0; --hatch: #1c1f23; --link: #0b57a4;
-  --e0: #eef4fa; --e1: #d3e3f1; --e2: #a9cae4; --e3: #6fa5d0; --e4: #3d7ab3;
+  --good: #14692d; --bad: #b00020; --unsure: #855400; --frame: #8a94a0; --link: #0b57a4;
+  --e0: #dfeaf4; --e1: #bfd6eb; --e2: #92badd; --e3: #5d97c8; --e4: #2f6ca8;
   --o0: #f6b26b; --o1: #e5603c; --o2: #a3182b; --bars: #9fc3e0; --curve: #b0421b;
   --n4: #1f5fa8; --n3: #5f93c9; --n2: #9dbfe0; --n1: #d2e2f1; --z0: #f3f3f1;
   --p1: #fbe0c6; --p2: #f5b97f; --p3: #e08a3c; --p4: #a8530a; --nan: #c0309a; --tint: 190, 40, 20; --cool: 60, 90, 150 }
 @media (prefers-color-scheme: dark) {
   :root { --page: #14171b; --text: #e4e7eb; --faint: #9aa4b0; --line: #353b43; --box: #1e2329;
-    --good: #5fd083; --bad: #ff7b86; --unsure: #f0b651; --frame: #6b7683; --hatch: #fff; --link: #7db8f5;
+    --good: #5fd083; --bad: #ff7b86; --unsure: #f0b651; --frame: #6b7683; --link: #7db8f5;
     --e0: #1b2530; --e1: #22384d; --e2: #2b5378; --e3: #3b77a8; --e4: #62a4d8;
     --o0: #c9791f; --o1: #e0532f; --o2: #ff8f99; --bars: #35648c; --curve: #ffa36b;
     --n4: #8cc0f5; --n3: #5c94cf; --n2: #3c6a9c; --n1: #26405c; --z0: #23272c;
@@ -45,7 +45,8 @@ pre { background: var(--box); margin: .3rem 0; padding: .5rem .7rem; border-radi
   overflow-wrap: anywhere; user-select: all }
 .scroll { overflow-x: auto; margin: .5rem 0 } table { border-collapse: collapse; font-size: .9rem }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
-thead th { color: var(--faint); font-weight: 500 } td.number { text-align: right; font-variant-numeric: tabular-nums }
+thead th { color: var(--faint); font-weight: 500; white-space: nowrap }
+td.number { text-align: right; font-variant-numeric: tabular-nums }
 .PASS { color: var(--good); font-weight: 600 } .FAIL, .CRASH { color: var(--bad); font-weight: 700 }
 .INVALID { color: var(--unsure); font-weight: 700 }
 details.kernel, section.kernel { border: 1px solid var(--line); border-radius: 6px; padding: .6rem .9rem;
@@ -55,22 +56,22 @@ dl { margin: .5rem 0; display: grid; grid-template-columns: 8rem minmax(0, 1fr);
 dt { color: var(--faint) } dd { margin: 0; grid-column: 2 }
 .failures { list-style: none; padding: 0 } .failures li { border-left: 3px solid var(--bad); padding: .1rem .7rem;
   margin: .7rem 0; background: none }
-.figures { display: flex; flex-wrap: wrap; gap: 1rem 2rem } figure { margin: .5rem 0; max-width: 22rem }
+.figures { display: flex; flex-wrap: wrap; gap: 1rem 1.5rem } figure { margin: .5rem 0; max-width: 20rem }
 figcaption { color: var(--faint); font-size: .85rem } svg { max-width: 100%; height: auto }
 svg text { fill: var(--faint); font: 11px system-ui, sans-serif } .frame { fill: none; stroke: var(--frame) }
 .hatch { fill: url(#hatch) } .bars { fill: var(--bars) } .curve { fill: none; stroke: var(--curve); stroke-width: 2 }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .1rem .8rem; padding: 0; font-size: .8rem;
   color: var(--faint) } .legend svg { vertical-align: -2px } .legend .bound { color: var(--text); font-weight: 600;
   border-left: 3px solid var(--text); padding-left: .3rem }
-.heat td, .heat th { border: 1px solid var(--line) } .heat small { display: block; color: var(--faint) }
-.f1 { background: rgba(var(--tint), .14) } .f2 { background: rgba(var(--tint), .28) }
-.f3 { background: rgba(var(--tint), .42) } .f4 { background: rgba(var(--tint), .58) }
-.f1 small, .f2 small, .f3 small, .f4 small { color: inherit; font-weight: 600 }
+.heat td, .heat th { border: 1px solid var(--line); white-space: nowrap }
+.heat small { display: block; color: var(--faint) }
+.wrong { background: rgba(var(--tint), calc(.08 + .5 * var(--share))) }
+.wrong small { color: inherit; font-weight: 600 }
+.excluded { background: rgba(var(--cool), calc(.1 + .5 * var(--share))) }
 .pairs td { padding: .1rem .3rem; font-size: .72rem; text-align: center; white-space: nowrap }
 .pairs th { padding: .1rem .4rem; font-size: .78rem; font-weight: 500 }
+.pairs thead th { text-align: center }
 .pairs tbody th { position: sticky; left: 0; background: var(--page); white-space: nowrap }
-.x1 { background: rgba(var(--cool), .15) } .x2 { background: rgba(var(--cool), .3) }
-.x3 { background: rgba(var(--cool), .45) } .x4 { background: rgba(var(--cool), .6) }
 .hole { outline: 2px solid var(--bad); outline-offset: -2px; font-weight: 700 }
 @media (max-width: 34rem) { body { padding: .6rem; font-size: 15px } dl { display: block } dd { margin-bottom: .4rem }
   details.kernel, section.kernel { padding: .5rem .6rem } }
@@ -88,7 +89,8 @@ std::string style() {
 constexpr const char* kHatch =
     "<svg width=\"0\" height=\"0\" aria-hidden=\"true\" style=\"position:absolute\"><defs><pattern id=\"hatch\" "
     "width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"1.2\" "
-    "height=\"5\" style=\"fill:var(--hatch)\"/></pattern></defs></svg>\n";
+    "height=\"5\" style=\"fill:#14171b\"/><rect x=\"1.2\" width=\"0.7\" height=\"5\" "
+    "style=\"fill:#fff\"/></pattern></defs></svg>\n";
 
 /// A page that is written piece by piece. What is given to add() is escaped, what to raw() is not.
 class Html {
@@ -125,10 +127,12 @@ std::string badge(judge::Status status) {
   return fmt::format("<span class=\"{}\">{}</span>", name, name);
 }
 
-/// "f0" to "f4": none, up to a quarter, up to a half, less than all, all.
-std::string shade(char letter, std::size_t part, std::size_t whole) {
-  const int step = part == 0 ? 0 : part == whole ? 4 : 4 * part <= whole ? 1 : 2 * part <= whole ? 2 : 3;
-  return fmt::format("{}{}", letter, step);
+/// A cell of a table, coloured by a share; `more`: another class.
+std::string cell(const char* name, std::size_t part, std::size_t whole, const std::string& html,
+                 const std::string& more = "") {
+  if (part == 0 && more.empty()) return "<td>" + html + "</td>";
+  const double share = part == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+  return fmt::format("<td class=\"{}{}\" style=\"--share:{:.2f}\">{}</td>", name, more, share, html);
 }
 
 std::string anchor(std::size_t report, std::size_t row) { return fmt::format("k{}-{}", report + 1, row + 1); }
@@ -136,7 +140,7 @@ std::string anchor(std::size_t report, std::size_t row) { return fmt::format("k{
 void add_summary(Html& page, const judge::Report& report, std::size_t number) {
   int strength = 0;
   for (const auto& row : report.rows) strength = std::max(strength, row.regimes.strength);
-  page.raw("<div class=\"scroll\"><table><thead><tr>");
+  page.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"kernels\"><table><thead><tr>");
   for (const char* title : {"kernel", "profile", "cases"}) page.element("th", title);
   if (strength > 0) page.element("th", combinations_of(strength));
   for (const char* title : {"laws", "error / bound", "bits", "verdict"}) page.element("th", title);
@@ -212,7 +216,9 @@ void add_failures(Html& page, const judge::Row& row) {
 void add_levels(Html& page, const judge::RegimeCounts& counts) {
   std::size_t most = 1;
   for (const auto& axis : counts.axes) most = std::max(most, axis.levels.size());
-  page.raw("<div class=\"scroll\" tabindex=\"0\"><table class=\"heat\"><thead><tr><th>condition</th>");
+  page.raw(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"conditions\"><table "
+      "class=\"heat\"><thead><tr><th>condition</th>");
   page.raw(fmt::format("<th colspan=\"{}\">values, and how many calls are wrong of how many</th>", most));
   page.raw("</tr></thead><tbody>\n");
   for (const auto& axis : counts.axes) {
@@ -220,9 +226,8 @@ void add_levels(Html& page, const judge::RegimeCounts& counts) {
     page.raw("<th scope=\"row\">" + escaped(axis.name) + "</th>");
     for (const auto& level : axis.levels) {
       const int failed = level.judged - level.passed;
-      page.raw(fmt::format("<td class=\"{}\">{}<small>{} of {}</small></td>",
-                           shade('f', static_cast<std::size_t>(failed), static_cast<std::size_t>(level.judged)),
-                           escaped(level.text), failed, level.judged));
+      page.raw(cell("wrong", static_cast<std::size_t>(failed), static_cast<std::size_t>(level.judged),
+                    fmt::format("{}<small>{} of {}</small>", escaped(level.text), failed, level.judged)));
     }
     page.raw("</tr>\n");
   }
@@ -234,7 +239,9 @@ void add_pairs(Html& page, const judge::RegimeCounts& counts) {
   page.raw(
       "<p>Pairs of values of each two conditions that were visited, of how many. The darker, the more of them are ");
   page.raw("excluded; framed, where some are possible and were not visited.</p>\n");
-  page.raw("<div class=\"scroll\" tabindex=\"0\"><table class=\"heat pairs\"><thead><tr><td></td>");
+  page.raw(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"pairs\"><table class=\"heat "
+      "pairs\"><thead><tr><td></td>");
   const std::size_t axes = counts.axes.size();
   for (std::size_t axis = 1; axis < axes; ++axis) page.raw(fmt::format("<th scope=\"col\">{}</th>", axis + 1));
   page.raw("</tr></thead><tbody>\n");
@@ -243,8 +250,8 @@ void add_pairs(Html& page, const judge::RegimeCounts& counts) {
     page.raw(fmt::format("<tr><th scope=\"row\">{} {}</th>", first + 1, escaped(counts.axes[first].name)));
     if (first > 0) page.raw(fmt::format("<td colspan=\"{}\"></td>", first));
     for (; pair != counts.pairs.end() && pair->first == first; ++pair)
-      page.raw(fmt::format("<td class=\"{}{}\">{}/{}</td>", shade('x', pair->all - pair->possible, pair->all),
-                           pair->visited < pair->possible ? " hole" : "", pair->visited, pair->all));
+      page.raw(cell("excluded", pair->all - pair->possible, pair->all, fmt::format("{}/{}", pair->visited, pair->all),
+                    pair->visited < pair->possible ? " hole" : ""));
     page.raw("</tr>\n");
   }
   page.raw(fmt::format("<tr><th scope=\"row\">{} {}</th></tr>\n", axes, escaped(counts.axes.back().name)));
@@ -271,8 +278,7 @@ void add_regimes(Html& page, const char* title, const judge::RegimeCounts& count
   add_levels(page, counts);
   add_pairs(page, counts);
   for (const auto& [why, combinations] : counts.excluded)
-    add_combinations(page, fmt::format("{} {} excluded: {}", combinations.size(), what, why), combinations,
-                     combinations.size());
+    add_combinations(page, fmt::format("{} excluded: {}", combinations.size(), why), combinations, combinations.size());
   if (counts.visited < counts.possible)
     add_combinations(page, fmt::format("{} {} not visited", counts.possible - counts.visited, what), counts.not_visited,
                      counts.possible - counts.visited);
@@ -283,19 +289,21 @@ void add_regimes(Html& page, const char* title, const judge::RegimeCounts& count
 }
 
 void add_errors(Html& page, const judge::Row& row) {
+  page.raw("<div class=\"figures\">\n");
   if (!row.errors.maps.empty()) {
+    page.raw("<div>");
     page.element("h4", "Error / bound by position");
-    page.raw(
-        "<p class=\"faint\">The largest over all golden cases, by row and column of the output.</p><div "
-        "class=\"figures\">\n");
+    page.raw("<p class=\"faint\">The largest over all golden cases, by row and column.</p><div class=\"figures\">\n");
     for (const auto& [output, map] : row.errors.maps)
       if (map.rows() > 0) page.raw(svg_of(output, map) + "\n");
-    page.raw("</div>\n");
+    page.raw("</div></div>\n");
   }
   if (row.statistics.elements > 0) {
+    page.raw("<div>");
     page.element("h4", "Errors by size");
-    page.raw(svg_of(row.statistics) + "\n");
+    page.raw(svg_of(row.statistics) + "</div>\n");
   }
+  page.raw("</div>\n");
 }
 
 void add_groups(Html& page, const judge::Row& row) {

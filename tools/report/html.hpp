@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attest/judge/error_map.hpp"
@@ -20,10 +21,10 @@ std::string escaped(std::string_view text);
 /// A rectangle of equal cells, each of one class of colours.
 struct Grid {
   Index rows = 0, columns = 0;
-  std::vector<std::string> classes;                        // names of classes in the page's style
-  std::function<int(Index row, Index column)> class_of;    // below 0: the cell is left empty
-  std::function<bool(Index row, Index column)> is_marked;  // by hatching, so that colour alone says nothing
-  std::string last_row, last_column;                       // numbers at the ends of the axes; the first are 0
+  std::vector<std::string> classes;                                    // names of classes in the page's style
+  std::function<int(Index row, Index column)> class_of;                // below 0: the cell is left empty
+  std::function<bool(Index row, Index column)> is_marked;              // by hatching, so that colour alone says nothing
+  std::vector<std::pair<Index, std::string>> row_ticks, column_ticks;  // a number beside a row, above a column
 };
 
 /// A drawing of it; `words` tell the same to those who do not see it.

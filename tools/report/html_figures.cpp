@@ -7,14 +7,18 @@
 #include <cmath>
 #include <iterator>
 #include <numbers>
+#include <numeric>
+#include <utility>
 
 #include "html.hpp"
 
 namespace attest::report {
 namespace {
 
-constexpr double kWidest = 288, kCell = 16;  // pixels: of a grid, and of a cell where there is room
-constexpr double kLeft = 44, kTop = 18;      // room for the numbers of rows and columns
+constexpr double kWidest = 288, kCell = 16;           // pixels: of a grid, and of a cell where there is room
+constexpr double kLeft = 40, kTop = 18, kRight = 14;  // room for the numbers of rows and columns
+
+constexpr double kNearlyAll = 0.99;  // of the errors that are not 0 and not beyond the histogram
 
 /// error / bound up to which a cell has each class; above the last but one it has the last.
 constexpr std::array kRatios{0.01, 0.1, 0.3, 0.7, 1.0, 10.0, 1000.0};
@@ -62,8 +66,7 @@ std::string percent(Index part, Index whole) {
 std::string svg_of(const Grid& grid, const std::string& words) {
   const double cell = std::min({kCell, kWidest / static_cast<double>(std::max(grid.rows, grid.columns))});
   const double width = cell * static_cast<double>(grid.columns), height = cell * static_cast<double>(grid.rows);
-  // Room for the numbers of an axis with few cells.
-  const double whole = kLeft + std::max(width, 60.0) + 2, high = kTop + std::max(height, 12.0) + 2;
+  const double whole = kLeft + width + kRight, high = kTop + std::max(height, 12.0) + 2;
   std::string svg = fmt::format(
       "<svg class=\"grid\" role=\"img\" aria-label=\"{}\" width=\"{:.0f}\" height=\"{:.0f}\" viewBox=\"0 0 {:.0f} "
       "{:.0f}\">",
@@ -77,14 +80,12 @@ std::string svg_of(const Grid& grid, const std::string& words) {
     svg += fmt::format("<path class=\"hatch\" d=\"{}\"/>", d);
   svg += fmt::format("<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{:.4g}\" height=\"{:.4g}\"/>", kLeft, kTop, width,
                      height);
-  svg += fmt::format("<text x=\"{}\" y=\"12\">0</text>", kLeft);
-  if (grid.columns > 1)
-    svg += fmt::format("<text x=\"{:.4g}\" y=\"12\" text-anchor=\"{}\">{}</text>", kLeft + (width < 40 ? 20 : width),
-                       width < 40 ? "start" : "end", escaped(grid.last_column));
-  svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">0</text>", kLeft - 5, kTop + 10);
-  if (grid.rows > 1)
+  for (const auto& [row, number] : grid.row_ticks)
     svg += fmt::format("<text x=\"{}\" y=\"{:.4g}\" text-anchor=\"end\">{}</text>", kLeft - 5,
-                       kTop + std::max(height, 22.0), escaped(grid.last_row));
+                       kTop + (static_cast<double>(row) + 0.5) * cell + 4, number);
+  for (const auto& [column, number] : grid.column_ticks)
+    svg += fmt::format("<text x=\"{:.4g}\" y=\"12\" text-anchor=\"middle\">{}</text>",
+                       kLeft + (static_cast<double>(column) + 0.5) * cell, number);
   return svg + "</svg>";
 }
 
@@ -104,8 +105,14 @@ std::string svg_of(const std::string& output, const judge::ErrorMap& map) {
     return ratio ? class_of(*ratio) : -1;
   };
   grid.is_marked = [&](Index row, Index column) { return map.largest(row, column).value_or(0) > 1; };
-  const auto last = [](Index bins, Index of_bin) { return fmt::format("{}", (bins - 1) * of_bin); };
-  grid.last_row = last(grid.rows, map.rows_of_bin()), grid.last_column = last(grid.columns, map.columns_of_bin());
+  const auto ticks = [](Index bins) {
+    std::vector<std::pair<Index, std::string>> all;
+    for (const Index position : {0, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048})
+      if (const Index bin = judge::ErrorMap::bin_of(position); bin < bins)
+        all.emplace_back(bin, fmt::format("{}", position));
+    return all;
+  };
+  grid.row_ticks = ticks(grid.rows), grid.column_ticks = ticks(grid.columns);
   Index compared = 0, beyond = 0;
   double worst = 0;
   Index worst_row = 0, worst_column = 0;
@@ -115,64 +122,71 @@ std::string svg_of(const std::string& output, const judge::ErrorMap& map) {
         ++compared, beyond += *ratio > 1;
         if (*ratio > worst) worst = *ratio, worst_row = row, worst_column = column;
       }
-  const auto place = [](const char* what, Index bin, Index of_bin) {
-    return of_bin == 1 ? fmt::format("{} {}", what, bin)
-                       : fmt::format("{}s {} to {}", what, bin * of_bin, (bin + 1) * of_bin - 1);
+  const auto place = [](const char* what, Index bin) {
+    const Index first = judge::ErrorMap::first_of(bin), last = judge::ErrorMap::first_of(bin + 1) - 1;
+    if (bin + 1 == judge::ErrorMap::kMost) return fmt::format("{}s from {}", what, first);
+    return first == last ? fmt::format("{} {}", what, first) : fmt::format("{}s {} to {}", what, first, last);
   };
-  const bool single = map.rows_of_bin() == 1 && map.columns_of_bin() == 1;
   const std::string words = fmt::format(
-      "{}: {} of {} {} have an error beyond the bound; the largest error / bound is {} in {}, {}", output, beyond,
-      compared, single ? "positions" : fmt::format("bins of {} x {}", map.rows_of_bin(), map.columns_of_bin()),
-      judge::two_digits(worst), place("row", worst_row, map.rows_of_bin()),
-      place("column", worst_column, map.columns_of_bin()));
+      "{}: {} of {} places have an error beyond the bound; the largest error / bound is {} in {}, {}", output, beyond,
+      compared, judge::two_digits(worst), place("row", worst_row), place("column", worst_column));
   return fmt::format("<figure>{}<figcaption>{}.</figcaption>{}</figure>", svg_of(grid, words), escaped(words),
                      legend_of_errors());
 }
 
 std::string svg_of(const judge::Statistics& statistics) {
   const judge::Histogram& histogram = statistics.histogram;
-  constexpr int sides = judge::Histogram::kPerUnit * judge::Histogram::kUnits;
-  constexpr double width = 328, height = 150, left = 4, bottom = 22;
-  constexpr double bin = width / (2 * sides + 1);
+  constexpr int half = judge::Histogram::kPerUnit * judge::Histogram::kUnits, drawn = 80;  // bins, bars
   const auto elements = static_cast<double>(statistics.elements);
-  const double peak = 1 / std::sqrt(2 * std::numbers::pi) / judge::Histogram::kPerUnit;  // of the curve, as a share
-  const double tallest =
-      static_cast<double>(*std::max_element(histogram.bins.begin(), histogram.bins.end())) / elements;
-  // One bin that holds nearly everything, such as that of exact results, must not press the rest down.
-  const double top = 1.05 * std::min(std::max(tallest, peak), 4 * peak);
-  const auto y = [&](double share) { return height * (1 - std::min(share / top, 1.0)); };
-  std::string bars, curve;
-  for (int b = 0; b <= 2 * sides; ++b) {
-    const double x = left + b * bin;
-    if (const Index n = histogram.bins[static_cast<std::size_t>(b)]; n > 0)
-      fmt::format_to(std::back_inserter(bars), "M{:.4g} {}V{:.4g}h{:.3g}V{}z", x, height,
-                     y(static_cast<double>(n) / elements), bin, height);
-    const double r = static_cast<double>(b - sides) / judge::Histogram::kPerUnit;
-    fmt::format_to(std::back_inserter(curve), "{}{:.4g} {:.4g}", b == 0 ? "M" : "L", x + bin / 2,
-                   y(peak * std::exp(-r * r / 2)));
+  const auto inside = [&](int bins) {
+    return std::accumulate(histogram.bins.begin() + (half - bins), histogram.bins.begin() + (half + bins), Index{0});
+  };
+  // The errors of a good kernel are far below those that the profile allows: as near as nearly all of them are seen.
+  int together = 2 * half / drawn;
+  const auto nearly_all =
+      kNearlyAll * static_cast<double>(statistics.elements - histogram.exact - histogram.below - histogram.above);
+  while (together > 1 && static_cast<double>(inside(together * drawn / 4)) >= nearly_all) together /= 2;
+  const double range = static_cast<double>(together * drawn / 2) / judge::Histogram::kPerUnit;
+  std::array<double, drawn> shares{}, curve{};
+  for (int bar = 0; bar < drawn; ++bar) {
+    for (int i = 0; i < together; ++i)
+      shares[static_cast<std::size_t>(bar)] +=
+          static_cast<double>(
+              histogram.bins[static_cast<std::size_t>(half - together * drawn / 2 + bar * together + i)]) /
+          elements;
+    const double r = (bar + 0.5 - drawn / 2.0) * 2 * range / drawn;
+    curve[static_cast<std::size_t>(bar)] = std::exp(-r * r / 2) / std::sqrt(2 * std::numbers::pi) * 2 * range / drawn;
   }
-  std::string ticks;
-  for (int unit = -4; unit <= 4; unit += 2) {
-    const double x = left + (sides + unit * judge::Histogram::kPerUnit + 0.5) * bin;
+  const double top =
+      1.05 * std::max(*std::max_element(shares.begin(), shares.end()), *std::max_element(curve.begin(), curve.end()));
+  constexpr double width = 320, height = 150, left = 14, bottom = 22, bin = width / drawn;
+  const auto y = [&](double share) { return height * (1 - share / top); };
+  std::string bars, line, ticks;
+  for (std::size_t bar = 0; bar < drawn; ++bar) {
+    const double x = left + static_cast<double>(bar) * bin;
+    if (shares[bar] > 0)
+      fmt::format_to(std::back_inserter(bars), "M{:.4g} {}V{:.4g}h{}V{}z", x, height, y(shares[bar]), bin, height);
+    fmt::format_to(std::back_inserter(line), "{}{:.4g} {:.4g}", bar == 0 ? "M" : "L", x + bin / 2, y(curve[bar]));
+  }
+  for (int tick = -2; tick <= 2; ++tick) {
+    const double x = left + width / 2 + tick * width / 4;
     ticks += fmt::format(
-        "<path class=\"frame\" d=\"M{:.4g} {}v4\"/><text x=\"{:.4g}\" y=\"{}\" text-anchor=\"middle\">"
-        "{:+}</text>",
-        x, height, x, height + 17, unit);
+        "<path class=\"frame\" d=\"M{:.4g} {}v4\"/><text x=\"{:.4g}\" y=\"{}\" text-anchor=\"middle\">{:.2g}</text>", x,
+        height, x, height + 17, tick * range / 2);
   }
   std::string words =
-      fmt::format("{} errors beside those of a correct kernel of the profile: root mean square {} expected errors",
+      fmt::format("{} errors in units of the expected error of a correct kernel of the profile: root mean square {}",
                   elements, judge::two_digits(statistics.rms));
-  if (histogram.below + histogram.above > 0)
-    words +=
-        fmt::format("; {} lie below -{} and {} above {}", percent(histogram.below, statistics.elements),
-                    judge::Histogram::kUnits, percent(histogram.above, statistics.elements), judge::Histogram::kUnits);
-  if (tallest > top) words += fmt::format("; the highest bar is cut, it holds {:.3g} %", 100 * tallest);
+  if (histogram.exact > 0) words += fmt::format("; {} are 0", percent(histogram.exact, statistics.elements));
+  for (const auto& [beyond, side] : {std::pair(histogram.below, "below -"), std::pair(histogram.above, "above ")})
+    if (beyond > 0)
+      words += fmt::format("; {} are {}{}", percent(beyond, statistics.elements), side, judge::Histogram::kUnits);
   return fmt::format(
       "<figure><svg role=\"img\" aria-label=\"{}\" width=\"{:.0f}\" height=\"{:.0f}\" viewBox=\"0 0 {:.0f} "
-      "{:.0f}\"><path "
-      "class=\"bars\" d=\"{}\"/><path class=\"curve\" d=\"{}\"/><path class=\"frame\" d=\"M{} {}h{}\"/>{}</svg>"
-      "<figcaption>{}. Bars: the kernel's error / expected error; line: the normal distribution.</figcaption></figure>",
-      escaped(words), width + 2 * left, height + bottom, width + 2 * left, height + bottom, bars, curve, left, height,
+      "{:.0f}\"><path class=\"bars\" d=\"{}\"/><path class=\"curve\" d=\"{}\"/><path class=\"frame\" d=\"M{} "
+      "{}h{}\"/>{}</svg><figcaption>{}. Bars: those that are not 0; line: the normal "
+      "distribution.</figcaption></figure>",
+      escaped(words), width + 2 * left, height + bottom, width + 2 * left, height + bottom, bars, line, left, height,
       width, ticks, escaped(words));
 }
 

@@ -60,13 +60,21 @@ public:
       over(row, column, [&](std::size_t i) { any = any || (!beyond.empty() && beyond[i]); });
       return any;
     };
-    grid.last_row = fmt::format("{}", map_.rows - 1), grid.last_column = fmt::format("{}", map_.columns - 1);
+    grid.row_ticks = ticks(grid.rows, of_row_), grid.column_ticks = ticks(grid.columns, of_column_);
     const std::string words = fmt::format("{}: rows are those of {}, columns those of {}; full colour is {:.3g}", title,
                                           map_.output, map_.input, scale);
     return fmt::format("<figure>{}<figcaption>{}</figcaption></figure>", svg_of(grid, words), escaped(words));
   }
 
 private:
+  /// A number at every eighth cell, where there are more than a few.
+  static std::vector<std::pair<Index, std::string>> ticks(Index cells, Index of_cell) {
+    std::vector<std::pair<Index, std::string>> all;
+    for (Index cell = 0; cell < cells; cell += cells > 16 ? 8 : cells > 8 ? 4 : 1)
+      all.emplace_back(cell, fmt::format("{}", cell * of_cell));
+    return all;
+  }
+
   template <class F>
   void over(Index row, Index column, F&& f) const {
     for (Index i = row * of_row_; i < std::min((row + 1) * of_row_, map_.rows); ++i)
@@ -95,7 +103,7 @@ std::string svg_of(const judge::WeightMap& map) {
   for (const auto& [name, words] :
        {std::pair("n4", "below 0"), std::pair("z0", "0"), std::pair("p4", "above 0"), std::pair("nan", "not finite")})
     legend += fmt::format("<li>{} {}</li>", swatch(name), words);
-  legend += fmt::format("<li>{} beyond the bound</li></ul>", swatch("z0", true));
+  legend += fmt::format("<li>{} beyond the bound</li></ul>", swatch("p2", true));
   return fmt::format(
       "<p>{}How much of each row of {} (columns) the kernel takes into each row of {} (rows), read by unit probes; {} "
       "of "

@@ -21,27 +21,38 @@ TEST(ErrorMap, KeepsTheLargestOfEachPosition) {
   EXPECT_EQ(map.largest(1, 1), std::nullopt);
 }
 
+TEST(ErrorMap, LengthsOfTilesBeginBins) {
+  for (const Index tile : {8, 16, 32, 64, 128, 1024}) {
+    EXPECT_EQ(ErrorMap::first_of(ErrorMap::bin_of(tile)), tile);
+    EXPECT_EQ(ErrorMap::bin_of(tile - 1), ErrorMap::bin_of(tile) - 1);
+  }
+  for (Index position = 0; position < 5000; ++position) {
+    const Index bin = ErrorMap::bin_of(position);
+    EXPECT_LE(ErrorMap::first_of(bin), position);
+    if (bin + 1 < ErrorMap::kMost) {
+      EXPECT_GT(ErrorMap::first_of(bin + 1), position);
+    }
+  }
+}
+
 TEST(ErrorMap, NeighboursShareABinWhereThereAreMany) {
   ErrorMap map;
   for (Index row = 0; row < 200; ++row) map.add(row, 0, row == 37 ? 7.0 : row == 199 ? 3.0 : 0.5);
-  EXPECT_EQ(map.rows_of_bin(), 8);
-  EXPECT_EQ(map.rows(), 25);
-  EXPECT_EQ(map.columns_of_bin(), 1);
+  EXPECT_EQ(map.rows(), ErrorMap::bin_of(199) + 1);
   for (Index bin = 0; bin < map.rows(); ++bin)
-    EXPECT_EQ(map.largest(bin, 0), bin == 37 / 8 ? 7 : bin == 199 / 8 ? 3 : 0.5) << bin;
-  map.add(0, 48, std::numeric_limits<double>::infinity());
-  EXPECT_EQ(map.columns(), 25);
-  EXPECT_EQ(map.largest(0, 24), std::numeric_limits<double>::infinity());
-  EXPECT_EQ(map.largest(4, 0), 7);
+    EXPECT_EQ(map.largest(bin, 0), bin == ErrorMap::bin_of(37) ? 7 : bin == ErrorMap::bin_of(199) ? 3 : 0.5) << bin;
+  map.add(0, 1000000, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(map.columns(), ErrorMap::kMost);
+  EXPECT_EQ(map.largest(0, ErrorMap::kMost - 1), std::numeric_limits<double>::infinity());
 }
 
 TEST(Histogram, CountsOnBothSidesAndBeyond) {
   Histogram histogram;
-  for (const double r : {0.0, 0.06, -0.06, 0.07, -5.0, 5.06, 5.07, 1e300, -6.0}) histogram.add(r);
+  for (const double r : {0.0, -0.0, 0.005, -0.005, -5.0, 4.999, 5.0, 1e300, -5.01}) histogram.add(r);
   const std::size_t middle = Histogram::kPerUnit * Histogram::kUnits;
-  EXPECT_EQ(histogram.bins[middle], 3);
-  EXPECT_EQ(histogram.bins[middle + 1], 1);
-  EXPECT_EQ(histogram.bins[middle - 1], 0);
+  EXPECT_EQ(histogram.exact, 2);
+  EXPECT_EQ(histogram.bins[middle], 1);
+  EXPECT_EQ(histogram.bins[middle - 1], 1);
   EXPECT_EQ(histogram.bins.front(), 1);
   EXPECT_EQ(histogram.bins.back(), 1);
   EXPECT_EQ(histogram.below, 1);

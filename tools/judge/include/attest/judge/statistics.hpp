@@ -54,12 +54,12 @@ std::string text_of_z(double z);
 /// As %.2g, without an exponent from 1 to 1e6.
 std::string two_digits(double x);
 
-/// How many residuals lie where: in bins of an eighth around the multiples of an eighth from -5 to 5, or beyond.
+/// How many residuals lie where: exactly at 0, elsewhere from -5 to 5 in bins of 1 / 128, or beyond.
 struct Histogram {
-  static constexpr int kPerUnit = 8, kUnits = 5;
+  static constexpr int kPerUnit = 128, kUnits = 5;
 
-  std::array<Index, 2 * kPerUnit * kUnits + 1> bins{};
-  Index below = 0, above = 0;
+  std::array<Index, 2 * kPerUnit * kUnits> bins{};
+  Index exact = 0, below = 0, above = 0;
 
   void add(double residual);
 };
