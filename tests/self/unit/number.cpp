@@ -380,7 +380,7 @@ TEST(Stages, EveryFormThatHasAnIntermediateResultNamesOne) {
 
 TEST(Stages, AVectorAndAMatrixAreHeldElementByElement) {
   auto kernel = judge::kernel_of(golden::profile("f32"));
-  kernel.stages["weights"] = DType::bf16;
+  kernel.stages["weights"] = [](double x) { return round_to(DType::bf16, x); };
   Emulation emulation(kernel);
   const Scope scope(emulation);
   const auto third = [](Index i) { return Number(i) / 3; };
