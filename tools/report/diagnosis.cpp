@@ -160,6 +160,7 @@ std::vector<std::string> observations(const judge::Row& row) {
   std::vector<std::string> seen;
   for (const auto& line : common_conditions(row)) seen.push_back(line);
   if (!row.diagnosis.where.empty()) seen.push_back(fmt::format("in the first failing case {}", row.diagnosis.where));
+  if (seen.empty()) seen.push_back(row.failures[0].message);
   return seen;
 }
 

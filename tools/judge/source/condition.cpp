@@ -13,6 +13,8 @@
 namespace attest::judge {
 namespace {
 
+constexpr int kConfirmations = 2;  // calls with other inputs, of what is said
+
 class Isolation {
 public:
   Isolation(const Regimes& regimes, Setting failing, int most_calls,
@@ -37,9 +39,9 @@ public:
       }
     }
     std::vector<std::string> texts;
-    // The same setting with other inputs: a kernel that fails by chance has no condition.
-    if (!needed.empty() && call(setting_) == true)
-      for (const std::size_t axis : needed) texts.push_back(text_of(axis));
+    for (const std::size_t axis : needed)
+      if (is_needed(axis, plain[axis])) texts.push_back(text_of(axis));
+    if (!again(setting_, true)) texts.clear();  // it fails by chance
     return {fmt::format("{}", fmt::join(texts, " and ")), calls_ - left_};
   }
 
@@ -50,17 +52,25 @@ private:
     return fails_(setting);
   }
 
+  /// Whether the kernel does the same with other inputs.
+  bool again(const Setting& setting, bool fails) {
+    for (int i = 0; i < kConfirmations; ++i)
+      if (call(setting) != fails) return false;
+    return true;
+  }
+
+  bool is_needed(std::size_t axis, int plain) {
+    const auto plainer = regimes_.with_level(setting_, axis, plain);
+    return plainer && again(*plainer, false);
+  }
+
   /// The levels of an axis at which it fails, everything else as it is.
   std::string text_of(std::size_t axis) {
-    std::vector<int> failing, passing;
+    std::vector<Setting> failing, passing;
     for (int level = 0; level < static_cast<int>(regimes_.axes()[axis].levels.size()); ++level) {
-      if (level == setting_.level[axis]) {
-        failing.push_back(level);
-        continue;
-      }
-      const auto other = regimes_.with_level(setting_, axis, level);
-      const auto failed = other ? call(*other) : std::nullopt;
-      if (failed) (*failed ? failing : passing).push_back(level);
+      const auto other = level == setting_.level[axis] ? setting_ : regimes_.with_level(setting_, axis, level);
+      const auto failed = level == setting_.level[axis] ? true : other ? call(*other) : std::nullopt;
+      if (failed) (*failed ? failing : passing).push_back(*other);
     }
     return regimes_.text_of_failing(axis, failing, passing);
   }

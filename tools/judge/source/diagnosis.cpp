@@ -11,6 +11,7 @@
 #include <set>
 
 #include "attest/golden/agreement.hpp"
+#include "attest/judge/work.hpp"
 
 namespace attest::judge {
 namespace {
@@ -169,14 +170,14 @@ struct Match {
 };
 
 /// The lengths of blocks with which the fault gives other results in these cases than with their own.
-std::vector<Index> other_lengths(Bank& bank, const std::vector<const Sample*>& failing, const Fault& fault) {
+std::vector<Index> other_lengths(const Bank& bank, const std::vector<const Sample*>& long_ones, const Fault& fault) {
   const auto* block = bank.spec().parameter(Role::block_length);
   if (!block || fault.numeric) return {};
   std::vector<Index> lengths;
   std::set<std::vector<double>> seen;
   const auto outputs = [&](std::optional<Index> length) {
     std::vector<double> all;
-    for (const Sample* sample : failing)
+    for (const Sample* sample : long_ones)
       for (const auto& [_, array] : bank.outputs_in_binary64(*sample->c, fault, length))
         all.insert(all.end(), array.values.begin(), array.values.end());
     for (double& x : all)
@@ -189,10 +190,34 @@ std::vector<Index> other_lengths(Bank& bank, const std::vector<const Sample*>& f
   return lengths;
 }
 
+/// Some of the cases in which blocks of other lengths may show: the longest of those that cost little.
+std::vector<const Sample*> long_ones(std::vector<const Sample*> samples) {
+  constexpr std::size_t kSome = 3;
+  constexpr double kMostWork = 5e4;
+  const auto work = [](const Sample* sample) {
+    return work_of(*sample->c->problem.spec, sample->c->problem.sizes, sample->c->problem.parameters);
+  };
+  std::erase_if(samples, [&](const Sample* sample) { return work(sample) > kMostWork; });
+  std::stable_sort(samples.begin(), samples.end(), [&](const Sample* a, const Sample* b) { return work(a) > work(b); });
+  samples.resize(std::min(samples.size(), kSome));
+  return samples;
+}
+
+/// Whether a fault that gives the failing cases shows in not many more cases that pass: else it is chance that the few
+/// look like it.
+bool is_common(Bank& bank, const Fault& fault, std::size_t failing, const std::vector<const Sample*>& passing) {
+  constexpr std::size_t kMostPerFailing = 4;
+  std::size_t shown = 0;
+  for (const Sample* sample : passing)
+    shown += !golden::is_gradient(sample->got.begin()->first) && bank.shown(*sample->c, fault) > 1;
+  return shown <= kMostPerFailing * failing;
+}
+
 /// Faults that give every failing case, those that give every case alone where there are such; the nearest first.
 std::vector<Match> matching_faults(Bank& bank, const std::vector<const Sample*>& failing,
                                    const std::vector<const Sample*>& passing) {
   const bool gradients = golden::is_gradient(failing[0]->got.begin()->first);
+  const auto long_failing = long_ones(failing);
   std::vector<Match> matches;
   const auto all_match = [&](const std::vector<const Sample*>& some, Match& match) {
     return std::all_of(some.begin(), some.end(), [&](const Sample* sample) {
@@ -206,13 +231,14 @@ std::vector<Match> matching_faults(Bank& bank, const std::vector<const Sample*>&
     const Distance of_failing = match.distance;
     match.whole = all_match(passing, match);
     if (!match.whole) match.distance = of_failing;
+    if (!match.whole && !is_common(bank, fault, failing.size(), passing)) return false;
     if (match.distance.told_apart > 0) matches.push_back(match);
     return true;
   };
   for (const Fault& fault : bank.spec().faults) {
     if (!fault.equivalent.empty() || fault.amplitude > 0 || (gradients && fault.numeric)) continue;
     if (try_match(fault, std::nullopt)) continue;
-    for (const Index length : other_lengths(bank, failing, fault))
+    for (const Index length : other_lengths(bank, long_failing, fault))
       if (try_match(fault, length)) break;
   }
   std::sort(matches.begin(), matches.end(),

@@ -740,23 +740,29 @@ std::string Regimes::text_of(const Combination& combination) const {
   return text;
 }
 
-std::string Regimes::text_of_failing(std::size_t axis, const std::vector<int>& failing,
-                                     const std::vector<int>& passing) const {
+std::string Regimes::text_of_failing(std::size_t axis, const std::vector<Setting>& failing,
+                                     const std::vector<Setting>& passing) const {
   const Kind kind = meanings_[axis].kind;
-  if (kind != Kind::size && kind != Kind::entries && kind != Kind::heads) return text_of(axis, failing);
-  const auto ends = [&](const std::vector<int>& levels) {
-    std::pair<std::int64_t, std::int64_t> range{std::numeric_limits<std::int64_t>::max(), 0};
-    for (const int level : levels)
-      for (const auto value : axes_[axis].levels[static_cast<std::size_t>(level)])
-        range = {std::min(range.first, value), std::max(range.second, value)};
-    return range;
+  if (kind != Kind::size && kind != Kind::entries && kind != Kind::heads) {
+    std::vector<int> levels;
+    for (const Setting& setting : failing) levels.push_back(setting.level[axis]);
+    return text_of(axis, levels);
+  }
+  const auto values_of = [&](const std::vector<Setting>& settings) {
+    std::set<std::int64_t> values;
+    for (const Setting& setting : settings) values.insert(value(setting, axis));
+    return values;
   };
-  const auto fails = ends(failing), passes = ends(passing);
-  if (!passing.empty() && passes.second < fails.first)
-    return kind == Kind::size ? fmt::format("{} >= {}", axes_[axis].name, fails.first)
-                              : fmt::format("{} > {}", axes_[axis].name, passes.second);
-  if (!passing.empty() && fails.second < passes.first) return fmt::format("{} <= {}", axes_[axis].name, fails.second);
-  return text_of(axis, failing);
+  const auto fails = values_of(failing), passes = values_of(passing);
+  const std::string& name = axes_[axis].name;
+  // Of the values that were tried
+  if (passes.empty()) return fmt::format("{} in {{{}}}", name, fmt::join(fails, ", "));
+  if (*passes.rbegin() < *fails.begin())
+    return kind == Kind::size ? fmt::format("{} >= {} (not {})", name, *fails.begin(), *passes.rbegin())
+                              : fmt::format("{} > {}", name, *passes.rbegin());
+  if (*fails.rbegin() < *passes.begin())
+    return fmt::format("{} <= {} (not {})", name, *fails.rbegin(), *passes.begin());
+  return fmt::format("{} in {{{}}} (not {})", name, fmt::join(fails, ", "), fmt::join(passes, ", "));
 }
 
 int Regimes::level_of(std::size_t axis, std::int64_t value) const {
@@ -810,7 +816,8 @@ void Regimes::follow_order(Setting& setting) const {
 std::optional<Setting> Regimes::with_level(const Setting& setting, std::size_t axis, int level) const {
   if (meanings_[axis].kind == Kind::order) return std::nullopt;
   const auto& members = axes_[axis].levels[static_cast<std::size_t>(level)];
-  for (std::size_t member = 0; member < members.size(); ++member) {
+  // The largest that the rules allow: more of a kernel is seen.
+  for (std::size_t member = members.size(); member-- > 0;) {
     Setting other = setting;
     other.level[axis] = level, other.member[axis] = static_cast<int>(member);
     follow_order(other);

@@ -32,8 +32,10 @@ constexpr std::size_t kMostSamples = 6;
 constexpr double kMostWork = 4e5;      // of a sample, by work_of
 constexpr std::size_t kFitted = 3;     // samples that amounts are fitted to: the smallest
 constexpr std::size_t kLookedAt = 24;  // changes that are tried in every sample, of those that explain most of one
-constexpr std::size_t kPaired = 4;     // changes that others are tried beside
-constexpr double kWorthPairing = 0.3;  // what such a change explains alone
+constexpr double kMostScreened = 2e4;  // work of the sample in which all changes are tried
+constexpr double kCarriesEnough = 8;   // elements of it that carry an error
+constexpr std::size_t kPaired = 5;     // changes that others are tried beside
+constexpr double kWorthPairing = 0.1;  // what such a change explains alone
 constexpr double kFewestElements = 4;  // that carry an error, for a name without a fitted amount
 constexpr double kFewestOfFit = 8;     // and with one
 constexpr double kFitLeaves = 1e-3;    // at most, of the squared error: what is fitted can be made to explain much
@@ -249,16 +251,20 @@ public:
     for (const Errors& one : samples_) work.push_back(one.work);
     std::sort(work.begin(), work.end());
     work_fitted_ = work[std::min(kFitted, work.size()) - 1];
-    // The one with the most to tell is looked at first.
-    const auto most = std::max_element(samples_.begin(), samples_.end(),
-                                       [](const Errors& a, const Errors& b) { return a.carrying() < b.carrying(); });
-    std::iter_swap(samples_.begin(), most);
+    // All changes are tried in the one that tells the most at little cost.
+    const auto tells = [](const Errors& one) {
+      return std::pair(one.work <= kMostScreened, std::min(one.carrying(), kCarriesEnough));
+    };
+    std::iter_swap(samples_.begin(),
+                   std::max_element(samples_.begin(), samples_.end(),
+                                    [&](const Errors& a, const Errors& b) { return tells(a) < tells(b); }));
+    ways_ = ways();
   }
 
   std::optional<StageName> run() {
     double carrying = 0;
     for (const Errors& one : samples_) carrying += one.carrying();
-    if (carrying < kFewestElements) return std::nullopt;
+    if (carrying < kFewestElements || ways_.empty()) return std::nullopt;
     auto discrete = singles();
     const auto of_sizes = powers();
     discrete.insert(discrete.end(), of_sizes.begin(), of_sizes.end());
@@ -336,7 +342,7 @@ private:
 
   std::vector<Candidate> singles() const {
     std::vector<Candidate> all;
-    for (const Way& way : ways()) {
+    for (const Way& way : ways_) {
       if (samples_[0].of_gradients())
         for (const auto& label : reference::stages_of(first(), way.form))
           all.push_back({way, {{Kind::detached, label}}});
@@ -359,9 +365,10 @@ private:
   std::vector<Candidate> pairs(const std::vector<Candidate>& found) const {
     std::vector<Candidate> all;
     const auto others = singles();
-    for (std::size_t i = 0; i < std::min(kPaired, found.size()); ++i) {
-      const Candidate& one = found[i];
-      if (one.explained < kWorthPairing || one.changes.size() > 1) continue;
+    std::set<std::string> seen;
+    for (const Candidate& one : found) {
+      if (one.explained < kWorthPairing || one.changes[0].kind != Kind::held) continue;
+      if (seen.size() == kPaired || !seen.insert(one.changes[0].text()).second) continue;
       for (const auto& other : others)
         if (other.way.form == one.way.form && other.way.block == one.way.block && !(other.changes == one.changes) &&
             other.changes[0].place != one.changes[0].place)
@@ -533,7 +540,7 @@ private:
   /// Factors that are powers of a size.
   std::vector<Candidate> powers() const {
     std::vector<Candidate> all;
-    const Way way = ways().front();
+    const Way& way = ways_.front();
     auto places = reference::stages_of(first(), way.form);
     places.insert(places.end(), samples_[0].results.begin(), samples_[0].results.end());
     for (const auto& place : places)
@@ -551,10 +558,9 @@ private:
 
   std::vector<Candidate> fits() const {
     std::vector<Candidate> all;
-    const auto all_ways = ways();
-    const Way& way = all_ways.front();
+    const Way& way = ways_.front();
     std::set<std::string> seen;
-    for (const Way& one : all_ways) {
+    for (const Way& one : ways_) {
       for (const auto& label : reference::stages_of(first(), one.form)) {
         if (!seen.insert(label).second) continue;
         const auto values = values_at(one, label);
@@ -643,6 +649,7 @@ private:
 
   const golden::Profile& profile_;
   std::vector<Errors> samples_;
+  std::vector<Way> ways_;
   double work_fitted_ = 0;  // of a sample that amounts are fitted to, at most
 };
 

@@ -54,8 +54,9 @@ public:
   /// "n = 1 and causal = true".
   std::string text_of(const Combination& combination) const;
 
-  /// "n >= 64", "heads > 1", "S = given": an axis at levels where a kernel fails, beside those where it passes.
-  std::string text_of_failing(std::size_t axis, const std::vector<int>& failing, const std::vector<int>& passing) const;
+  /// "n >= 130 (not 129)", "heads > 1", "S = given": where along an axis a kernel fails, beside where it passes.
+  std::string text_of_failing(std::size_t axis, const std::vector<Setting>& failing,
+                              const std::vector<Setting>& passing) const;
 
   /// Of each axis the level that asks the least of a kernel: few tokens, one head, parameters left at their defaults,
   /// optional inputs absent, inputs as they are drawn, dense. -1 where an axis follows from others.
