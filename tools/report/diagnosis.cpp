@@ -54,9 +54,11 @@ std::string described(const Spec& spec, const judge::Name& name) {
                                  ? fmt::format(", a factor of {:.9g}", 1 + fit.c * fault.amplitude)
                                  : "";
   const std::string share =
-      name.whole     ? "every case is what that equation gives"
-      : name.failing ? "every failing case is what that equation gives, and the others pass"
-                     : fmt::format("explains {} % of the squared error", judge::two_digits(100 * fit.explained));
+      name.whole ? "every case is what that equation gives"
+      : name.failing
+          ? fmt::format("each of {} failing cases is what that equation gives; it would show in {} others, which pass",
+                        name.failing_cases, name.shown_in_passing)
+          : fmt::format("explains {} % of the squared error", judge::two_digits(100 * fit.explained));
   const std::string numbers = (fit.may_be_chance() ? "" : fit.text()) + factor;
   return fmt::format("{} ({}): {}{}{}{}", fault.name, fault.change, with_blocks(spec, name), numbers,
                      numbers.empty() ? "" : "; ", share);

@@ -154,7 +154,7 @@ struct Attention : testing::Test {
     const auto samples = samples_of([&](const Problem& problem) {
       return there(problem) ? outputs_of_fault(problem, *spec.fault(fault), how) : emulated(problem, "max_shift", how);
     });
-    return diagnose(bank, samples, bank.statistics(samples, 1000)).names;
+    return diagnose(bank, samples, {}, bank.statistics(samples, 1000)).names;
   }
 };
 
@@ -226,7 +226,7 @@ TEST_F(Attention, AnInfinityIsNotTheNanOfAFault) {
           if (std::isnan(array.values[i]) && !std::isnan(right.at(name).values[i])) array.values[i] = instead;
       return outputs;
     });
-    return diagnose(bank, samples, bank.statistics(samples, 1000)).names;
+    return diagnose(bank, samples, {}, bank.statistics(samples, 1000)).names;
   };
   const auto is_named = [&](double instead) {
     const auto all = names(instead);

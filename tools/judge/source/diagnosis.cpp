@@ -203,14 +203,11 @@ std::vector<const Sample*> long_ones(std::vector<const Sample*> samples) {
   return samples;
 }
 
-/// Whether a fault that gives the failing cases shows in not many more cases that pass: else it is chance that the few
-/// look like it.
-bool is_common(Bank& bank, const Fault& fault, std::size_t failing, const std::vector<const Sample*>& passing) {
-  constexpr std::size_t kMostPerFailing = 4;
-  std::size_t shown = 0;
-  for (const Sample* sample : passing)
-    shown += !golden::is_gradient(sample->got.begin()->first) && bank.shown(*sample->c, fault) > 1;
-  return shown <= kMostPerFailing * failing;
+/// In how many of those cases, which pass, the fault would show.
+std::size_t shown_in(Bank& bank, const Fault& fault, const std::vector<const Sample*>& passing) {
+  return static_cast<std::size_t>(std::count_if(passing.begin(), passing.end(), [&](const Sample* sample) {
+    return !golden::is_gradient(sample->got.begin()->first) && bank.shown(*sample->c, fault) > 1;
+  }));
 }
 
 /// Faults that give every failing case, those that give every case alone where there are such; the nearest first.
@@ -231,7 +228,6 @@ std::vector<Match> matching_faults(Bank& bank, const std::vector<const Sample*>&
     const Distance of_failing = match.distance;
     match.whole = all_match(passing, match);
     if (!match.whole) match.distance = of_failing;
-    if (!match.whole && !is_common(bank, fault, failing.size(), passing)) return false;
     if (match.distance.told_apart > 0) matches.push_back(match);
     return true;
   };
@@ -309,11 +305,14 @@ Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const std::ve
     return diagnosis;
   }
   diagnosis.where = where(*failing[0], bank.profile()) + label(*failing[0], *diagnosis.first);
-  for (const Match& match : matching_faults(bank, failing, passing))
+  for (const Match& match : matching_faults(bank, failing, passing)) {
     diagnosis.names.push_back(
         {match.fault->name, match.whole, true, match.block, fit_of(statistics.fits, match.fault->name)});
+    diagnosis.names.back().failing_cases = failing.size();
+    if (!match.whole) diagnosis.names.back().shown_in_passing = shown_in(bank, *match.fault, passing);
+  }
   if (!diagnosis.names.empty()) return diagnosis;
-  diagnosis.stage = name_of_stage(failing, bank.profile());
+  diagnosis.stage = name_of_stage(failing, passing, bank.profile());
   add_fits(bank, failing_golden, statistics, diagnosis);
   return diagnosis;
 }

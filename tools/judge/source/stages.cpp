@@ -17,6 +17,7 @@
 
 #include "attest/golden/agreement.hpp"
 #include "attest/judge/faults.hpp"
+#include "attest/judge/verdict.hpp"
 #include "attest/judge/work.hpp"
 #include "case_facts.hpp"
 #include "in_parallel.hpp"
@@ -33,14 +34,15 @@ constexpr double kMostWork = 4e5;      // of a sample, by work_of
 constexpr std::size_t kFitted = 3;     // samples that amounts are fitted to: the smallest
 constexpr std::size_t kLookedAt = 24;  // changes that are tried in every sample, of those that explain most of one
 constexpr double kMostScreened = 2e4;  // work of the sample in which all changes are tried
-constexpr double kCarriesEnough = 8;   // elements of it that carry an error
-constexpr std::size_t kPaired = 5;     // changes that others are tried beside
-constexpr double kWorthPairing = 0.1;  // what such a change explains alone
-constexpr double kFewestElements = 4;  // that carry an error, for a name without a fitted amount
-constexpr double kFewestOfFit = 8;     // and with one
-constexpr double kFitLeaves = 1e-3;    // at most, of the squared error: what is fitted can be made to explain much
-constexpr double kMuchOfNoise = 4;     // as many times the noise: then a change explains less than another one
-constexpr int kSteps = 12;             // of the method of Gauss and Newton
+constexpr std::size_t kFewestPassing = 3, kMostPassing = 12;  // cases that pass, in which a change must not show
+constexpr double kCarriesEnough = 8;                          // elements of it that carry an error
+constexpr std::size_t kPaired = 5;                            // changes that others are tried beside
+constexpr double kWorthPairing = 0.1;                         // what such a change explains alone
+constexpr double kFewestElements = 4;                         // that carry an error, for a name without a fitted amount
+constexpr double kFewestOfFit = 8;                            // and with one
+constexpr double kFitLeaves = 1e-3;  // at most, of the squared error: what is fitted can be made to explain much
+constexpr double kMuchOfNoise = 4;   // as many times the noise: then a change explains less than another one
+constexpr int kSteps = 12;           // of the method of Gauss and Newton
 constexpr std::array<Index, 4> kLengths{16, 32, 64, 128};  // of blocks
 constexpr std::array kOrdersOfTotals{Order::ascending, Order::pairwise, Order::lanes, Order::blocked,
                                      Order::descending};
@@ -123,6 +125,7 @@ Arrays computed(const Problem& original, const Arrays& cotangents, const Way& wa
   for (const auto& change : changes) {
     if (change.kind == Kind::parameter) {
       problem.parameters[change.place] = change.amount;
+      check_sizes(*problem.spec, problem.sizes, problem.parameters);  // which may depend on it
     } else if (change.place.starts_with(kInput)) {
       const auto input = problem.inputs.find(change.place.substr(std::string_view(kInput).size()));
       if (input == problem.inputs.end()) continue;  // not given in this case
@@ -242,10 +245,23 @@ std::vector<Errors> some_of(const std::vector<const Sample*>& failing, const gol
   return some;
 }
 
+/// Some of the passing cases, evenly: the flags lie behind each other.
+std::vector<const Sample*> small_ones(std::vector<const Sample*> passing) {
+  std::erase_if(passing, [](const Sample* sample) {
+    const Problem& problem = sample->c->problem;
+    return sample->got.empty() || work_of(*problem.spec, problem.sizes, problem.parameters) > kMostScreened;
+  });
+  std::vector<const Sample*> some;
+  for (std::size_t i = 0; i < std::min(kMostPassing, passing.size()); ++i)
+    some.push_back(passing[i * passing.size() / std::min(kMostPassing, passing.size())]);
+  return some;
+}
+
 class Search {
 public:
-  Search(const std::vector<const Sample*>& failing, const golden::Profile& profile)
-      : profile_(profile), samples_(some_of(failing, profile)) {
+  Search(const std::vector<const Sample*>& failing, const std::vector<const Sample*>& passing,
+         const golden::Profile& profile)
+      : profile_(profile), samples_(some_of(failing, profile)), passing_(small_ones(passing)) {
     if (samples_.empty()) return;
     std::vector<double> work;
     for (const Errors& one : samples_) work.push_back(one.work);
@@ -275,10 +291,26 @@ public:
       sort(found);
     }
     if (!enough(found)) found = best_of(pairs(found));
+    std::erase_if(found, [&](const Candidate& one) { return explains(one) && is_contradicted(one); });
     return enough(found) ? std::optional(named(found)) : std::nullopt;
   }
 
 private:
+  /// Whether the kernel passes most of the cases that were looked at although the changes would show there.
+  bool is_contradicted(const Candidate& candidate) const {
+    std::size_t shows = 0;
+    for (const Sample* sample : passing_) {
+      const auto& c = *sample->c;
+      const bool gradients = golden::is_gradient(sample->got.begin()->first);
+      const auto results =
+          computed_by(c.problem, gradients ? c.cotangents : Arrays(), candidate.way, profile_, candidate.changes);
+      Arrays given;
+      for (const auto& [name, _] : sample->got) given[name] = results.at(name);
+      shows += compare(c.problem, c.certified, given, profile_).failed > 0;
+    }
+    return passing_.size() >= kFewestPassing && 2 * shows > passing_.size();
+  }
+
   /// An amount that is fitted to cases of one size may stand for something that depends on it.
   bool have_two_sizes() const {
     return std::any_of(samples_.begin(), samples_.end(),
@@ -336,7 +368,7 @@ private:
       for (const auto& label : reference::stages_of(one.problem(), way.form))
         if (seen.insert(label).second) all.push_back(label);
     for (const auto& input : first().spec->inputs)
-      if (input.element == Element::real) all.push_back(kInput + input.name);
+      if (input.element == attest::Element::real) all.push_back(kInput + input.name);
     return all;
   }
 
@@ -649,6 +681,7 @@ private:
 
   const golden::Profile& profile_;
   std::vector<Errors> samples_;
+  std::vector<const Sample*> passing_;
   std::vector<Way> ways_;
   double work_fitted_ = 0;  // of a sample that amounts are fitted to, at most
 };
@@ -717,8 +750,9 @@ Arrays outputs_with(const Problem& problem, const std::string& form, const golde
   return computed_by(problem, {}, {form}, profile, changes);
 }
 
-std::optional<StageName> name_of_stage(const std::vector<const Sample*>& failing, const golden::Profile& profile) {
-  return Search(failing, profile).run();
+std::optional<StageName> name_of_stage(const std::vector<const Sample*>& failing,
+                                       const std::vector<const Sample*>& passing, const golden::Profile& profile) {
+  return Search(failing, passing, profile).run();
 }
 
 }  // namespace attest::judge

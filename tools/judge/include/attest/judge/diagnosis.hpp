@@ -18,6 +18,8 @@ struct Name {
   bool failing = false;  // every failing case is; the kernel has the fault under some conditions only
   std::optional<Index> block{};  // with blocks of this length, where it is not that of the cases
   Fit fit{};                     // how well its direction fits
+  std::size_t failing_cases = 0;
+  std::size_t shown_in_passing = 0;  // cases that pass although the fault would show there
 };
 
 /// What is known of a kernel's mistake. A name stands here on evidence alone: every failing case is what it gives, or

@@ -54,9 +54,10 @@ struct StageName {
 /// The share of the squared error that a name must explain.
 inline constexpr double kExplains = 0.95;
 
-/// What changes of one stage, or two, explain what the failing cases gave; nothing where none explains enough, or the
-/// cases have too few errors to tell.
-std::optional<StageName> name_of_stage(const std::vector<const Sample*>& failing, const golden::Profile& profile);
+/// What changes of one stage, or two, explain what the failing cases gave; nothing where none explains enough, where
+/// the cases have too few errors to tell, or where it would show in most of the passing cases.
+std::optional<StageName> name_of_stage(const std::vector<const Sample*>& failing,
+                                       const std::vector<const Sample*>& passing, const golden::Profile& profile);
 
 /// A format that stages are emulated in.
 struct StageFormat {
