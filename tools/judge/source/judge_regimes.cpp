@@ -388,13 +388,21 @@ struct Run {
       Row aside = row_of_kernel();
       RegimeCounts none;
       const bool right = Judge(kernel, profile, source, "", none, aside, nullptr, options, &failed).judge(*truth);
-      if (right && what_is_off(*truth, *kernel.spec, profile) == WhatIsOff::zeros) return std::nullopt;
+      if (right && (!is_whole(*truth) || what_is_off(*truth, *kernel.spec, profile) == WhatIsOff::zeros))
+        return std::nullopt;
       if (!right && aside.failures.back().tier == kRefusal) return std::nullopt;
       return !right;
     };
     const auto found =
         condition_by_calls(regimes, all.settings[smallest], real ? kCallsOfReal : kCallsOfCondition, fails);
     counts.fails_when = found.text, counts.condition_calls = found.calls;
+  }
+
+  /// Whether all rows of all problems are judged: where not, a kernel may be wrong elsewhere.
+  static bool is_whole(const TrueBatch& truth) {
+    return truth.judged.size() == truth.drawn.problems.size() &&
+           std::all_of(truth.judged.begin(), truth.judged.end(),
+                       [](const TrueProblem& one) { return one.rows.empty(); });
   }
 
   Row row_of_kernel() const {

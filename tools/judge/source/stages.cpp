@@ -43,7 +43,7 @@ constexpr double kFewestOfFit = 8;                            // and with one
 constexpr double kFitLeaves = 1e-3;  // at most, of the squared error: what is fitted can be made to explain much
 constexpr double kMuchOfNoise = 4;   // as many times the noise: then a change explains less than another one
 constexpr int kSteps = 12;           // of the method of Gauss and Newton
-constexpr std::array<Index, 4> kLengths{16, 32, 64, 128};  // of blocks
+constexpr std::array<Index, 5> kLengths{1, 16, 32, 64, 128};  // of blocks
 constexpr std::array kOrdersOfTotals{Order::ascending, Order::pairwise, Order::lanes, Order::blocked,
                                      Order::descending};
 
