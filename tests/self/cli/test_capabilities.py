@@ -84,7 +84,7 @@ class CandidateThatRefuses(unittest.TestCase):
         self.assertIn("times the bound", text)
         self.assertLess(text.index("times the bound"), text.index("REFUSED"))
         self.assertNotIn("every answer is right", text)
-        self.assertIn("looks like scale_missing", text)
+        self.assertIn("looks like scale: multiplied by sqrt(d)", text)
 
 
 class CandidateThatReadsDenseTensors(unittest.TestCase):

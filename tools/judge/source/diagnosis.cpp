@@ -16,8 +16,9 @@
 namespace attest::judge {
 namespace {
 
-constexpr double kCertain = 1e-6;  // corrected p above which a fit names nothing: a wrong name in a million runs
-constexpr double kNearOne = 0.05;  // c of a fault that is there as a whole
+constexpr double kCertain = 1e-6;    // corrected p above which a fit names nothing: a wrong name in a million runs
+constexpr double kNearOne = 0.05;    // c of a fault that is there as a whole
+constexpr double kMostOfAFault = 2;  // c
 constexpr double kExplainsInPart = 0.999;                  // of the squared error, for a name of what is there in part
 constexpr std::array<Index, 4> kLengths{16, 32, 64, 128};  // of blocks that kernels have
 
@@ -267,16 +268,21 @@ std::vector<Fit> by_likelihood(std::vector<Fit> fits) {
 void add_fits(Bank& bank, const std::vector<const Sample*>& failing, const Statistics& statistics,
               Diagnosis& diagnosis) {
   if (failing.empty()) return;
+  // More than all of a fault is none; an amplitude may be any.
+  const auto is_share = [&](const Fit& fit) {
+    return std::abs(fit.c) <= kMostOfAFault || bank.spec().fault(fit.fault)->amplitude > 0;
+  };
   std::vector<Fit> fits;
   for (Fit fit : statistics.fits)
-    if (fit.p <= kCertain) {
+    if (fit.p <= kCertain && is_share(fit)) {
       fit.explained = bank.explained(failing, {fit});
       // A share of a fault can be fitted to much that is something else.
       const bool whole = std::abs(fit.c - 1) <= kNearOne && bank.spec().fault(fit.fault)->amplitude == 0;
       if (fit.explained >= (whole ? kExplains : kExplainsInPart)) fits.push_back(fit);
     }
   for (const Fit& fit : by_likelihood(std::move(fits))) diagnosis.names.push_back({fit.fault, false, false, {}, fit});
-  if (!diagnosis.names.empty() || statistics.joint.size() < 2) return;
+  const auto& joint = statistics.joint;
+  if (!diagnosis.names.empty() || joint.size() < 2 || !std::all_of(joint.begin(), joint.end(), is_share)) return;
   const double explained = bank.explained(failing, statistics.joint);
   if (explained < kExplains) return;
   diagnosis.together = statistics.joint;
@@ -285,35 +291,58 @@ void add_fits(Bank& bank, const std::vector<const Sample*>& failing, const Stati
 
 }  // namespace
 
-Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const std::vector<Sample>& of_regimes,
-                   const Statistics& statistics) {
+namespace {
+
+/// Cases by what the kernel gave in them.
+struct Failures {
+  std::vector<const Sample*> failing, passing, failing_golden;
+
+  Failures(const Bank& bank, const std::vector<Sample>& samples, const std::vector<Sample>& of_regimes) {
+    const auto add = [&](const Sample& sample, bool golden) {
+      const auto comparison = compare(sample.c->problem, sample.c->certified, sample.got, bank.profile());
+      (comparison.failed == 0 ? passing : failing).push_back(&sample);
+      if (comparison.failed > 0 && golden) failing_golden.push_back(&sample);
+    };
+    for (const Sample& sample : samples) add(sample, true);
+    for (const Sample& sample : of_regimes) add(sample, false);
+  }
+};
+
+Diagnosis named_by_equation(Bank& bank, const Failures& failures, const Statistics& statistics) {
   Diagnosis diagnosis;
-  std::vector<const Sample*> failing, passing;
-  const auto add = [&](const Sample& sample) {
-    const auto comparison = compare(sample.c->problem, sample.c->certified, sample.got, bank.profile());
-    (comparison.failed == 0 ? passing : failing).push_back(&sample);
-    if (comparison.failed == 0 || failing.size() > 1) return;
-    diagnosis.first = comparison.first;
-    diagnosis.query = golden::query(sample.c->name, bank.profile().name);
-  };
-  for (const Sample& sample : samples) add(sample);
-  const std::vector<const Sample*> failing_golden = failing;
-  for (const Sample& sample : of_regimes) add(sample);
+  const auto& failing = failures.failing;
   if (failing.empty()) {
     for (const Fit& fit : by_likelihood(statistics.rejected))
       diagnosis.names.push_back({fit.fault, false, false, {}, fit});
     return diagnosis;
   }
+  const golden::GoldenCase& first = *failing[0]->c;
+  diagnosis.first = compare(first.problem, first.certified, failing[0]->got, bank.profile()).first;
+  diagnosis.query = golden::query(first.name, bank.profile().name);
   diagnosis.where = where(*failing[0], bank.profile()) + label(*failing[0], *diagnosis.first);
-  for (const Match& match : matching_faults(bank, failing, passing)) {
+  for (const Match& match : matching_faults(bank, failing, failures.passing)) {
     diagnosis.names.push_back(
         {match.fault->name, match.whole, true, match.block, fit_of(statistics.fits, match.fault->name)});
     diagnosis.names.back().failing_cases = failing.size();
-    if (!match.whole) diagnosis.names.back().shown_in_passing = shown_in(bank, *match.fault, passing);
+    if (!match.whole) diagnosis.names.back().shown_in_passing = shown_in(bank, *match.fault, failures.passing);
   }
-  if (!diagnosis.names.empty()) return diagnosis;
-  diagnosis.stage = name_of_stage(failing, passing, bank.profile());
-  add_fits(bank, failing_golden, statistics, diagnosis);
+  return diagnosis;
+}
+
+}  // namespace
+
+Diagnosis name_by_equation(Bank& bank, const std::vector<Sample>& samples, const std::vector<Sample>& of_regimes,
+                           const Statistics& statistics) {
+  return named_by_equation(bank, Failures(bank, samples, of_regimes), statistics);
+}
+
+Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const std::vector<Sample>& of_regimes,
+                   const Statistics& statistics) {
+  const Failures failures(bank, samples, of_regimes);
+  Diagnosis diagnosis = named_by_equation(bank, failures, statistics);
+  if (!diagnosis.names.empty() || failures.failing.empty()) return diagnosis;
+  diagnosis.stage = name_of_stage(failures.failing, failures.passing, bank.profile());
+  add_fits(bank, failures.failing_golden, statistics, diagnosis);
   return diagnosis;
 }
 

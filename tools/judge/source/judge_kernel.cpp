@@ -153,8 +153,11 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
   Row row = judge_selected(kernel, profile, selection, source, bank, options, tests, shown, samples);
   if (row.only_refusals()) judge_regimes(kernel, profile, source, known, options, shown, failed, row);
   if (!row.failures.empty()) {
-    ask_again(kernel, profile, source, samples, failed);
-    row.diagnosis = diagnose(bank, samples, failed.samples, row.statistics);
+    row.diagnosis = name_by_equation(bank, samples, failed.samples, row.statistics);
+    if (row.diagnosis.names.empty() || !row.diagnosis.names[0].whole) {
+      ask_again(kernel, profile, source, samples, failed);
+      row.diagnosis = diagnose(bank, samples, failed.samples, row.statistics);
+    }
     if (!row.diagnosis.names_something()) find_condition(kernel, profile, source, known, options, failed, row);
   }
   judge_vacuity(kernel, shown, row);

@@ -762,7 +762,9 @@ std::string Regimes::text_of_failing(std::size_t axis, const std::vector<Setting
                               : fmt::format("{} > {}", name, *passes.rbegin());
   if (*fails.rbegin() < *passes.begin())
     return fmt::format("{} <= {} (not {})", name, *fails.rbegin(), *passes.begin());
-  return fmt::format("{} in {{{}}} (not {})", name, fmt::join(fails, ", "), fmt::join(passes, ", "));
+  const std::string values =
+      fails.size() == 1 ? fmt::format("= {}", *fails.begin()) : fmt::format("in {{{}}}", fmt::join(fails, ", "));
+  return fmt::format("{} {} (not {})", name, values, fmt::join(passes, ", "));
 }
 
 int Regimes::level_of(std::size_t axis, std::int64_t value) const {

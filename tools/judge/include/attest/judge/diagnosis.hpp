@@ -41,4 +41,8 @@ struct Diagnosis {
 Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const std::vector<Sample>& of_regimes,
                    const Statistics& statistics);
 
+/// The same without stages and shares of faults: names whose equation gives every failing case.
+Diagnosis name_by_equation(Bank& bank, const std::vector<Sample>& samples, const std::vector<Sample>& of_regimes,
+                           const Statistics& statistics);
+
 }  // namespace attest::judge
