@@ -36,6 +36,9 @@ std::string joined(const std::vector<std::string>& restricted) {
   return text;
 }
 
+/// The same in a sentence.
+std::string conditions_of(int strength) { return strength == 1 ? "single conditions" : combinations_of(strength); }
+
 }  // namespace
 
 const char* combinations_of(int strength) {
@@ -57,7 +60,7 @@ std::vector<std::string> reach(const judge::Row& row) {
   if (!faults.empty()) lines.push_back(faults);
   if (row.regimes.unseen > 0)
     lines.push_back(fmt::format("{} of {} {} were visited only where results that are 1 % off would pass",
-                                row.regimes.unseen, row.regimes.visited, combinations_of(row.regimes.strength)));
+                                row.regimes.unseen, row.regimes.visited, conditions_of(row.regimes.strength)));
   return lines;
 }
 
@@ -79,7 +82,7 @@ std::vector<std::string> reach(const judge::Report& report) {
   const auto unseen = std::count_if(rows.begin(), rows.end(), [](const auto* row) { return row->regimes.unseen > 0; });
   if (unseen > 0)
     lines.push_back(fmt::format("of {} kernels some {} were visited only where results that are 1 % off would pass",
-                                unseen, combinations_of(rows[0]->regimes.strength)));
+                                unseen, conditions_of(rows[0]->regimes.strength)));
   if (faults > 0) lines.push_back(fmt::format("of {} kernels some known faults would not show", faults));
   return lines;
 }
