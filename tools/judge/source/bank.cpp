@@ -17,11 +17,6 @@ std::string key_of(const golden::GoldenCase& c, const Fault& fault, const golden
   return fault.name + " " + golden::query(c.name, profile.name);
 }
 
-Problem with_block(Problem problem, std::optional<Index> block) {
-  if (block) problem.parameters[problem.spec->parameter(Role::block_length)->name] = *block;
-  return problem;
-}
-
 }  // namespace
 
 const CaseFacts& Bank::facts(const golden::GoldenCase& c) {

@@ -142,6 +142,11 @@ CaseFacts facts_of(const golden::GoldenCase& c, const Spec& spec, const golden::
   return facts;
 }
 
+Problem with_block(Problem problem, std::optional<Index> block) {
+  if (block) problem.parameters[problem.spec->parameter(Role::block_length)->name] = *block;
+  return problem;
+}
+
 std::vector<double> flatten(const Problem& problem, const Arrays& arrays) {
   std::vector<double> values;
   for (const auto& output : problem.spec->outputs) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,9 @@ struct CaseFacts {
 };
 
 CaseFacts facts_of(const golden::GoldenCase& c, const Spec& spec, const golden::Profile& profile);
+
+/// The problem with blocks of that length; as it is where none is given.
+Problem with_block(Problem problem, std::optional<Index> block);
 
 /// Values of every output in the order of CaseFacts::elements; NaN where an output is not given.
 std::vector<double> flatten(const Problem& problem, const Arrays& arrays);

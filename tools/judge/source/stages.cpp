@@ -6,10 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstdint>
-#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -106,11 +103,6 @@ reference::Change change_of(const StageChange& change, const Problem& problem) {
     case Kind::parameter: break;
   }
   return {};
-}
-
-Problem with_block(Problem problem, const std::optional<Index>& block) {
-  if (block) problem.parameters[problem.spec->parameter(Role::block_length)->name] = *block;
-  return problem;
 }
 
 bool is_result(const Problem& problem, const std::string& place) {
