@@ -173,6 +173,12 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
     return [start = recipe.at(0), step = recipe.at(1)](Stream&, Index row, Index) {
       return start + step * static_cast<double>(row);
     };
+  if (name == "consecutive")  // from a start between the two
+    return [a = static_cast<Index>(recipe.at(0)), b = static_cast<Index>(recipe.at(1)), start = Index{0}](
+               Stream& s, Index row, Index column) mutable {
+      if (row == 0 && column == 0) start = a + s.below(b - a + 1);
+      return static_cast<double>(start + row);
+    };
   if (Fill mask = mask_of(recipe, rows, columns)) return mask;
   throw SpecError(fmt::format("unknown recipe '{}' for drawing inputs", name));
 }

@@ -25,12 +25,12 @@ HERE = pathlib.Path(__file__).resolve().parent / "unseen"
 
 def kernels():
     """(name, equation, function, kind, mistake, profile, options) of every kernel."""
-    for path in sorted(HERE.glob("*.py")):
+    for path in sorted(HERE.rglob("*.py")):
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         for name, *rest in module.KERNELS:
-            yield f"{path.stem}.{name}", *rest
+            yield f"{path.relative_to(HERE).with_suffix('')}.{name}", *rest
 
 
 def judged(equation, function, profile, options, strength):
@@ -44,7 +44,7 @@ def judged(equation, function, profile, options, strength):
 
 
 def statement(report):
-    """What the diagnosis says first: a name, what the weights show, or the condition."""
+    """What the diagnosis says first: a name, what the weights show, or the condition and what is known of the values."""
     text = report.diagnosis
 
     def entry(label):
@@ -57,7 +57,13 @@ def statement(report):
         return name
     if weights and not weights.startswith(("no simple", "with ones")):
         return f"weights: {weights}"
-    return f"fails where {when}" if when else f"no name; {entry('where') or report.first_error}"
+    known = ([f"fails where {when}"] if when else []) + report.rows[0]["diagnosis"]["values"]
+    where = report.rows[0]["diagnosis"]["where"]
+    if re.search(r"\d of \d", where.partition("(")[2]):  # some rows or columns alone
+        known.append(where)
+    if report.first_error.startswith("law "):
+        known.append(report.first_error)
+    return "; ".join(known) or f"no name; {where or report.first_error}"
 
 
 def main():

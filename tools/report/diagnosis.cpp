@@ -42,9 +42,13 @@ void print(std::string& page, const Entry& entry) {
   } while (at < text.size());
 }
 
-/// "with blocks of 64: ": where the fault is one of blocks of another length than the cases have.
-std::string with_blocks(const Spec& spec, const judge::Name& name) {
-  return name.block ? fmt::format("with {} = {}: ", spec.parameter(Role::block_length)->name, *name.block) : "";
+/// "with blocks of 64: ": where the fault is one of blocks of another length than the cases have; "in o alone: ": where
+/// other outputs are right.
+std::string restriction(const Spec& spec, const judge::Name& name) {
+  std::string text;
+  if (name.block) text += fmt::format("with {} = {}: ", spec.parameter(Role::block_length)->name, *name.block);
+  if (!name.outputs.empty()) text += fmt::format("in {} alone: ", fmt::join(name.outputs, " and "));
+  return text;
 }
 
 std::string described(const Spec& spec, const judge::Name& name) {
@@ -60,7 +64,7 @@ std::string described(const Spec& spec, const judge::Name& name) {
                         name.failing_cases, name.shown_in_passing)
           : fmt::format("explains {} % of the squared error", judge::two_digits(100 * fit.explained));
   const std::string numbers = (fit.may_be_chance() ? "" : fit.text()) + factor;
-  return fmt::format("{} ({}): {}{}{}{}", fault.name, fault.change, with_blocks(spec, name), numbers,
+  return fmt::format("{} ({}): {}{}{}{}", fault.name, fault.change, restriction(spec, name), numbers,
                      numbers.empty() ? "" : "; ", share);
 }
 
@@ -162,6 +166,7 @@ std::vector<std::string> observations(const judge::Row& row) {
   std::vector<std::string> seen;
   for (const auto& line : common_conditions(row)) seen.push_back(line);
   if (!row.diagnosis.where.empty()) seen.push_back(fmt::format("in the first failing case {}", row.diagnosis.where));
+  for (const auto& line : row.diagnosis.values) seen.push_back(line);
   if (seen.empty()) seen.push_back(row.failures[0].message);
   return seen;
 }

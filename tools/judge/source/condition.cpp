@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -39,9 +38,11 @@ public:
       }
     }
     std::vector<std::string> texts;
+    if (!again(setting_, true)) return {"", calls_ - left_};  // it fails by chance
     for (const std::size_t axis : needed)
-      if (is_needed(axis, plain[axis])) texts.push_back(text_of(axis));
-    if (!again(setting_, true)) texts.clear();  // it fails by chance
+      if (is_needed(axis, plain[axis])) texts.push_back(text_of(axis, along(axis)));
+    std::erase(texts, "");
+    if (texts.empty()) texts = where_plain_fails(plain);
     return {fmt::format("{}", fmt::join(texts, " and ")), calls_ - left_};
   }
 
@@ -64,15 +65,60 @@ private:
     return plainer && again(*plainer, false);
   }
 
-  /// The levels of an axis at which it fails, everything else as it is.
-  std::string text_of(std::size_t axis) {
-    std::vector<Setting> failing, passing;
-    for (int level = 0; level < static_cast<int>(regimes_.axes()[axis].levels.size()); ++level) {
-      const auto other = level == setting_.level[axis] ? setting_ : regimes_.with_level(setting_, axis, level);
-      const auto failed = level == setting_.level[axis] ? true : other ? call(*other) : std::nullopt;
-      if (failed) (*failed ? failing : passing).push_back(*other);
+  /// It fails where all is plain: along which axes it passes. With one token or column many mistakes do not show; that
+  /// is said where there is nothing else.
+  std::vector<std::string> where_plain_fails(const std::vector<int>& plain) {
+    std::vector<std::pair<std::size_t, Tried>> all;
+    Tried everything;
+    for (std::size_t axis = 0; axis < plain.size(); ++axis) {
+      if (plain[axis] < 0) continue;
+      Tried tried = along(axis);
+      everything.failing.insert(everything.failing.end(), tried.failing.begin(), tried.failing.end());
+      everything.passing.insert(everything.passing.end(), tried.passing.begin(), tried.passing.end());
+      if (!tried.passing.empty() && again(tried.passing.back(), false)) all.emplace_back(axis, std::move(tried));
     }
-    return regimes_.text_of_failing(axis, failing, passing);
+    std::vector<std::string> texts, of_one;
+    for (const auto& [axis, tried] : all) {
+      std::string text = regimes_.text_of_order(axis, everything.failing, everything.passing);
+      if (text.empty()) text = text_of(axis, tried);
+      auto& some = regimes_.are_of_one(axis, tried.passing) ? of_one : texts;
+      if (!text.empty() && std::find(some.begin(), some.end(), text) == some.end()) some.push_back(text);
+    }
+    return texts.empty() ? of_one : texts;
+  }
+
+  /// Settings that differ along one axis, by what the kernel did there.
+  struct Tried {
+    std::vector<Setting> failing, passing;
+  };
+
+  void try_at(const Setting& setting, Tried& tried) {
+    if (const auto failed = call(setting)) (*failed ? tried.failing : tried.passing).push_back(setting);
+  }
+
+  /// The levels of an axis, everything else as it is.
+  Tried along(std::size_t axis) {
+    Tried tried{{setting_}, {}};
+    for (int level = 0; level < static_cast<int>(regimes_.axes()[axis].levels.size()); ++level)
+      if (level != setting_.level[axis])
+        if (const auto other = regimes_.with_level(setting_, axis, level)) try_at(*other, tried);
+    return tried;
+  }
+
+  /// Of a size that fails neither where it is small nor where it is large more values are tried, for what they are
+  /// multiples of; without such a rule its levels are tried again, and what changes is chance.
+  std::string text_of(std::size_t axis, const Tried& tried) {
+    if (!regimes_.is_threshold(axis, tried.failing, tried.passing)) {
+      Tried more = tried;
+      for (const Setting& other : regimes_.between_levels(setting_, axis)) try_at(other, more);
+      const std::string multiples = regimes_.text_of_multiples(axis, more.failing, more.passing);
+      if (!multiples.empty()) return multiples;
+      const auto does = [&](bool fails) { return [this, fails](const Setting& one) { return call(one) == fails; }; };
+      if (!std::all_of(tried.failing.begin(), tried.failing.end(), does(true)) ||
+          !std::all_of(tried.passing.begin(), tried.passing.end(), does(false)))
+        return "";
+    }
+    return regimes_.text_of_failing(axis, tried.failing, tried.passing);
   }
 
   const Regimes& regimes_;

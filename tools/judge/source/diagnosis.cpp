@@ -11,6 +11,7 @@
 #include <set>
 
 #include "attest/golden/agreement.hpp"
+#include "attest/judge/value_sentences.hpp"
 #include "attest/judge/work.hpp"
 
 namespace attest::judge {
@@ -19,7 +20,8 @@ namespace {
 constexpr double kCertain = 1e-6;    // corrected p above which a fit names nothing: a wrong name in a million runs
 constexpr double kNearOne = 0.05;    // c of a fault that is there as a whole
 constexpr double kMostOfAFault = 2;  // c
-constexpr double kExplainsInPart = 0.999;                  // of the squared error, for a name of what is there in part
+constexpr std::size_t kMostShownElsewhere = 4;  // passing cases in which a fault would show, for each that fails
+constexpr double kExplainsInPart = 0.999;       // of the squared error, for a name of what is there in part
 constexpr std::array<Index, 4> kLengths{16, 32, 64, 128};  // of blocks that kernels have
 
 /// Distance of a kernel from a fault taken as the equation.
@@ -36,12 +38,13 @@ bool overflowed(double got, double due, DType storage) {
   return !std::isfinite(got) && std::isfinite(due) && std::abs(due) > largest_of(storage);
 }
 
-/// Whether every result is what the fault's equation gives, within the bounds of a correct kernel of it; adds to the
-/// distance.
+/// Whether every result of these outputs (of all where there are none) is what the fault's equation gives, within the
+/// bounds of a correct kernel of it; adds to the distance.
 bool matches_equation(Bank& bank, const Sample& sample, const Fault& fault, std::optional<Index> block,
-                      Distance& distance) {
+                      const std::vector<std::string>& outputs, Distance& distance) {
   const auto& wrong = bank.as_equation(sample, fault, block);
   for (const auto& [name, got] : sample.got) {
+    if (!outputs.empty() && std::find(outputs.begin(), outputs.end(), name) == outputs.end()) continue;
     const auto& tensor = wrong.at(name);
     const auto& truth = sample.c->certified.outputs.at(name);
     const auto units = bank.profile().units_of(golden::declaration_of(bank.spec(), name));
@@ -164,6 +167,7 @@ std::string label(const Sample& sample, const Element& element) {
 struct Match {
   const Fault* fault;
   std::optional<Index> block;
+  std::vector<std::string> outputs{};  // that have it, where others are right
   Distance distance{};
   bool whole = false;  // it gives all other cases, too
 
@@ -211,20 +215,37 @@ std::size_t shown_in(Bank& bank, const Fault& fault, const std::vector<const Sam
   }));
 }
 
+/// The outputs that are wrong in any of these cases; none where all are.
+std::vector<std::string> wrong_outputs(const Bank& bank, const std::vector<const Sample*>& failing) {
+  std::set<std::string> wrong, all;
+  for (const Sample* sample : failing)
+    for (const auto& [name, got] : sample->got) {
+      all.insert(name);
+      const auto& truth = sample->c->certified.outputs.at(name);
+      const auto units = bank.profile().units_of(golden::declaration_of(bank.spec(), name));
+      for (std::size_t i = 0; i < truth.hi.size() && !wrong.count(name); ++i)
+        if (!golden::agrees(truth, i, got.values[i], units)) wrong.insert(name);
+    }
+  return wrong == all ? std::vector<std::string>() : std::vector<std::string>(wrong.begin(), wrong.end());
+}
+
 /// Faults that give every failing case, those that give every case alone where there are such; the nearest first.
 std::vector<Match> matching_faults(Bank& bank, const std::vector<const Sample*>& failing,
                                    const std::vector<const Sample*>& passing) {
   const bool gradients = golden::is_gradient(failing[0]->got.begin()->first);
   const auto long_failing = long_ones(failing);
+  const auto some_outputs = wrong_outputs(bank, failing);
   std::vector<Match> matches;
   const auto all_match = [&](const std::vector<const Sample*>& some, Match& match) {
     return std::all_of(some.begin(), some.end(), [&](const Sample* sample) {
-      return match.fault->numeric ? matches_emulation(bank, *sample, *match.fault, match.distance)
-                                  : matches_equation(bank, *sample, *match.fault, match.block, match.distance);
+      return match.fault->numeric
+                 ? matches_emulation(bank, *sample, *match.fault, match.distance)
+                 : matches_equation(bank, *sample, *match.fault, match.block, match.outputs, match.distance);
     });
   };
-  const auto try_match = [&](const Fault& fault, std::optional<Index> block) {
-    Match match{&fault, block};
+  const auto try_match = [&](const Fault& fault, std::optional<Index> block,
+                             const std::vector<std::string>& outputs = {}) {
+    Match match{&fault, block, outputs};
     if (!all_match(failing, match)) return false;
     const Distance of_failing = match.distance;
     match.whole = all_match(passing, match);
@@ -235,6 +256,7 @@ std::vector<Match> matching_faults(Bank& bank, const std::vector<const Sample*>&
   for (const Fault& fault : bank.spec().faults) {
     if (!fault.equivalent.empty() || fault.amplitude > 0 || (gradients && fault.numeric)) continue;
     if (try_match(fault, std::nullopt)) continue;
+    if (!some_outputs.empty() && !fault.numeric && try_match(fault, std::nullopt, some_outputs)) continue;
     for (const Index length : other_lengths(bank, long_failing, fault))
       if (try_match(fault, length)) break;
   }
@@ -280,7 +302,8 @@ void add_fits(Bank& bank, const std::vector<const Sample*>& failing, const Stati
       const bool whole = std::abs(fit.c - 1) <= kNearOne && bank.spec().fault(fit.fault)->amplitude == 0;
       if (fit.explained >= (whole ? kExplains : kExplainsInPart)) fits.push_back(fit);
     }
-  for (const Fit& fit : by_likelihood(std::move(fits))) diagnosis.names.push_back({fit.fault, false, false, {}, fit});
+  for (const Fit& fit : by_likelihood(std::move(fits)))
+    diagnosis.names.push_back({fit.fault, false, false, {}, {}, fit});
   const auto& joint = statistics.joint;
   if (!diagnosis.names.empty() || joint.size() < 2 || !std::all_of(joint.begin(), joint.end(), is_share)) return;
   const double explained = bank.explained(failing, statistics.joint);
@@ -313,7 +336,7 @@ Diagnosis named_by_equation(Bank& bank, const Failures& failures, const Statisti
   const auto& failing = failures.failing;
   if (failing.empty()) {
     for (const Fit& fit : by_likelihood(statistics.rejected))
-      diagnosis.names.push_back({fit.fault, false, false, {}, fit});
+      diagnosis.names.push_back({fit.fault, false, false, {}, {}, fit});
     return diagnosis;
   }
   const golden::GoldenCase& first = *failing[0]->c;
@@ -322,9 +345,12 @@ Diagnosis named_by_equation(Bank& bank, const Failures& failures, const Statisti
   diagnosis.where = where(*failing[0], bank.profile()) + label(*failing[0], *diagnosis.first);
   for (const Match& match : matching_faults(bank, failing, failures.passing)) {
     diagnosis.names.push_back(
-        {match.fault->name, match.whole, true, match.block, fit_of(statistics.fits, match.fault->name)});
-    diagnosis.names.back().failing_cases = failing.size();
-    if (!match.whole) diagnosis.names.back().shown_in_passing = shown_in(bank, *match.fault, failures.passing);
+        {match.fault->name, match.whole, true, match.block, match.outputs, fit_of(statistics.fits, match.fault->name)});
+    Name& name = diagnosis.names.back();
+    name.failing_cases = failing.size();
+    if (!match.whole) name.shown_in_passing = shown_in(bank, *match.fault, failures.passing);
+    // A few cases may look like what is seen nowhere else.
+    if (name.shown_in_passing > kMostShownElsewhere * name.failing_cases) diagnosis.names.pop_back();
   }
   return diagnosis;
 }
@@ -343,6 +369,8 @@ Diagnosis diagnose(Bank& bank, const std::vector<Sample>& samples, const std::ve
   if (!diagnosis.names.empty() || failures.failing.empty()) return diagnosis;
   diagnosis.stage = name_of_stage(failures.failing, failures.passing, bank.profile());
   add_fits(bank, failures.failing_golden, statistics, diagnosis);
+  if (!diagnosis.names_something())
+    diagnosis.values = what_values_show(failures.failing, failures.passing, bank.profile());
   return diagnosis;
 }
 

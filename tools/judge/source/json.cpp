@@ -36,6 +36,7 @@ nlohmann::json to_json(const Diagnosis& diagnosis) {
     one["whole"] = name.whole;
     one["failing"] = name.failing;
     if (name.block) one["block"] = *name.block;
+    if (!name.outputs.empty()) one["outputs"] = name.outputs;
     names.push_back(std::move(one));
   }
   auto stage = nlohmann::json();
@@ -46,7 +47,8 @@ nlohmann::json to_json(const Diagnosis& diagnosis) {
              {"alike", diagnosis.stage->alike}};
   return {{"names", names},           {"together", to_json(diagnosis.together, kMostFits)},
           {"stage", stage},           {"first", diagnosis.first ? diagnosis.first->text() : ""},
-          {"where", diagnosis.where}, {"query", diagnosis.query}};
+          {"where", diagnosis.where}, {"values", diagnosis.values},
+          {"query", diagnosis.query}};
 }
 
 nlohmann::json to_json(const WeightMap& map) {

@@ -22,8 +22,8 @@ constexpr std::size_t kTogether = 16;     // settings whose true values are comp
 constexpr std::size_t kShownOfLarge = 3;  // problems of a batch at real sizes that are tried with every fault
 constexpr std::size_t kMostKept = 12;     // problems for the diagnosis
 constexpr double kMostWorkOfKept = 2e5;
-constexpr int kCallsOfCondition = 80, kCallsOfReal = 8;  // that look for the condition under which a kernel fails
-constexpr std::size_t kMostNotVisited = 20;              // combinations that a report names
+constexpr int kCallsOfCondition = 200, kCallsOfReal = 8;  // that look for the condition under which a kernel fails
+constexpr std::size_t kMostNotVisited = 20;               // combinations that a report names
 
 /// The array in another shape of as many axes, repeated along those where it has one element; nothing where it does not
 /// fit.

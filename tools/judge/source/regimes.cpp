@@ -740,31 +740,83 @@ std::string Regimes::text_of(const Combination& combination) const {
   return text;
 }
 
+bool Regimes::is_number(std::size_t axis) const {
+  const Kind kind = meanings_[axis].kind;
+  return kind == Kind::size || kind == Kind::entries || kind == Kind::heads;
+}
+
+std::set<std::int64_t> Regimes::values_of(std::size_t axis, const std::vector<Setting>& settings) const {
+  std::set<std::int64_t> values;
+  for (const Setting& setting : settings) values.insert(value(setting, axis));
+  return values;
+}
+
+bool Regimes::is_threshold(std::size_t axis, const std::vector<Setting>& failing,
+                           const std::vector<Setting>& passing) const {
+  if (!is_number(axis)) return true;
+  const auto fails = values_of(axis, failing), passes = values_of(axis, passing);
+  return fails.empty() || passes.empty() || *passes.rbegin() < *fails.begin() || *fails.rbegin() < *passes.begin();
+}
+
 std::string Regimes::text_of_failing(std::size_t axis, const std::vector<Setting>& failing,
                                      const std::vector<Setting>& passing) const {
-  const Kind kind = meanings_[axis].kind;
-  if (kind != Kind::size && kind != Kind::entries && kind != Kind::heads) {
+  if (!is_number(axis)) {
     std::vector<int> levels;
     for (const Setting& setting : failing) levels.push_back(setting.level[axis]);
     return text_of(axis, levels);
   }
-  const auto values_of = [&](const std::vector<Setting>& settings) {
-    std::set<std::int64_t> values;
-    for (const Setting& setting : settings) values.insert(value(setting, axis));
-    return values;
-  };
-  const auto fails = values_of(failing), passes = values_of(passing);
+  const auto fails = values_of(axis, failing), passes = values_of(axis, passing);
   const std::string& name = axes_[axis].name;
   // Of the values that were tried
   if (passes.empty()) return fmt::format("{} in {{{}}}", name, fmt::join(fails, ", "));
   if (*passes.rbegin() < *fails.begin())
-    return kind == Kind::size ? fmt::format("{} >= {} (not {})", name, *fails.begin(), *passes.rbegin())
-                              : fmt::format("{} > {}", name, *passes.rbegin());
+    return meanings_[axis].kind == Kind::size ? fmt::format("{} >= {} (not {})", name, *fails.begin(), *passes.rbegin())
+                                              : fmt::format("{} > {}", name, *passes.rbegin());
   if (*fails.rbegin() < *passes.begin())
     return fmt::format("{} <= {} (not {})", name, *fails.rbegin(), *passes.begin());
   const std::string values =
       fails.size() == 1 ? fmt::format("= {}", *fails.begin()) : fmt::format("in {{{}}}", fmt::join(fails, ", "));
   return fmt::format("{} {} (not {})", name, values, fmt::join(passes, ", "));
+}
+
+bool Regimes::are_of_one(std::size_t axis, const std::vector<Setting>& settings) const {
+  return meanings_[axis].kind == Kind::size && values_of(axis, settings) == std::set<std::int64_t>{1};
+}
+
+std::string Regimes::text_of_multiples(std::size_t axis, const std::vector<Setting>& failing,
+                                       const std::vector<Setting>& passing) const {
+  constexpr std::size_t kFewest = 2;
+  const auto fails = values_of(axis, failing), passes = values_of(axis, passing);
+  if (fails.size() < kFewest || passes.size() < kFewest) return "";
+  const std::string& name = axes_[axis].name;
+  const auto all = [](const std::set<std::int64_t>& values, const auto& holds) {
+    return std::all_of(values.begin(), values.end(), holds);
+  };
+  for (std::int64_t of = 2; of <= 128; of *= 2) {
+    const auto multiple = [of](std::int64_t value) { return value % of == 0; };
+    const auto other = [of](std::int64_t value) { return value % of != 0; };
+    if (all(fails, other) && all(passes, multiple)) return fmt::format("{} % {} != 0", name, of);
+    if (all(fails, multiple) && all(passes, other)) return fmt::format("{} % {} == 0", name, of);
+    if (all(fails, [&](std::int64_t value) { return value > of && other(value); }) &&
+        all(passes, [&](std::int64_t value) { return value < of || multiple(value); }))
+      return fmt::format("{} > {} and {} % {} != 0", name, of, name, of);
+  }
+  return "";
+}
+
+std::string Regimes::text_of_order(std::size_t axis, const std::vector<Setting>& failing,
+                                   const std::vector<Setting>& passing) const {
+  for (std::size_t order = 0; order < axes_.size(); ++order) {
+    const std::string& name = axes_[order].name;
+    if (meanings_[order].kind != Kind::order || failing.empty() || passing.empty()) continue;
+    const std::string a = name.substr(0, name.find(" - ")), b = name.substr(name.find(" - ") + 3);
+    if (a != axes_[axis].name && b != axes_[axis].name) continue;
+    const auto signs = values_of(order, failing), others = values_of(order, passing);
+    if (std::any_of(signs.begin(), signs.end(), [&](std::int64_t sign) { return others.count(sign) > 0; })) continue;
+    if (signs.size() == 2) return fmt::format("{} {} {}", a, !signs.count(0) ? "!=" : signs.count(1) ? ">=" : "<=", b);
+    return fmt::format("{} {} {}", a, signs.count(0) ? "=" : signs.count(1) ? ">" : "<", b);
+  }
+  return "";
 }
 
 int Regimes::level_of(std::size_t axis, std::int64_t value) const {
@@ -817,27 +869,43 @@ void Regimes::follow_order(Setting& setting) const {
 
 std::optional<Setting> Regimes::with_level(const Setting& setting, std::size_t axis, int level) const {
   if (meanings_[axis].kind == Kind::order) return std::nullopt;
-  const auto& members = axes_[axis].levels[static_cast<std::size_t>(level)];
   // The largest that the rules allow: more of a kernel is seen.
-  for (std::size_t member = members.size(); member-- > 0;) {
-    Setting other = setting;
-    other.level[axis] = level, other.member[axis] = static_cast<int>(member);
-    follow_order(other);
-    if (keeps_rules(other)) return other;
-    if (meanings_[axis].kind != Kind::size) continue;
-    // Sizes that must be equal
-    for (std::size_t partner = 0; partner < axes_.size(); ++partner) {
-      if (partner == axis || meanings_[partner].kind != Kind::size) continue;
-      const int same = level_of(partner, members[member]);
-      if (same < 0) continue;
-      const auto& values = axes_[partner].levels[static_cast<std::size_t>(same)];
-      Setting both = other;
-      both.level[partner] = same;
-      both.member[partner] =
-          static_cast<int>(std::find(values.begin(), values.end(), members[member]) - values.begin());
-      follow_order(both);
-      if (keeps_rules(both)) return both;
-    }
+  for (std::size_t member = axes_[axis].levels[static_cast<std::size_t>(level)].size(); member-- > 0;)
+    if (const auto other = with_member(setting, axis, level, member)) return other;
+  return std::nullopt;
+}
+
+std::vector<Setting> Regimes::between_levels(const Setting& setting, std::size_t axis) const {
+  std::vector<Setting> others;
+  if (limited_ || meanings_[axis].kind != Kind::size) return others;
+  for (int level = 0; level < static_cast<int>(axes_[axis].levels.size()); ++level) {
+    const std::size_t members = axes_[axis].levels[static_cast<std::size_t>(level)].size();
+    for (std::size_t member = 0; member + 1 < members; ++member)  // the last stands for the level
+      if (const auto other = with_member(setting, axis, level, member)) others.push_back(*other);
+  }
+  return others;
+}
+
+std::optional<Setting> Regimes::with_member(const Setting& setting, std::size_t axis, int level,
+                                            std::size_t member) const {
+  Setting other = setting;
+  other.level[axis] = level, other.member[axis] = static_cast<int>(member);
+  follow_order(other);
+  if (keeps_rules(other)) return other;
+  const auto only_limits = [&](const Rule& rule) { return rule.limits || rule.holds(other); };
+  if (meanings_[axis].kind != Kind::size || std::all_of(rules_.begin(), rules_.end(), only_limits)) return std::nullopt;
+  // Sizes that must be equal
+  const std::int64_t size = axes_[axis].levels[static_cast<std::size_t>(level)][member];
+  for (std::size_t partner = 0; partner < axes_.size(); ++partner) {
+    if (partner == axis || meanings_[partner].kind != Kind::size) continue;
+    const int same = level_of(partner, size);
+    if (same < 0) continue;
+    const auto& values = axes_[partner].levels[static_cast<std::size_t>(same)];
+    Setting both = other;
+    both.level[partner] = same;
+    both.member[partner] = static_cast<int>(std::find(values.begin(), values.end(), size) - values.begin());
+    follow_order(both);
+    if (keeps_rules(both)) return both;
   }
   return std::nullopt;
 }

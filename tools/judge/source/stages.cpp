@@ -693,6 +693,7 @@ std::string name_of(double x) {
 
 /// The digits that the error leaves.
 std::string amount_text(const StageChange& change) {
+  if (change.error > std::abs(change.amount) / 2) return "0";
   const auto place = [](double x) { return std::floor(std::log10(std::abs(x))); };
   const int digits = change.error > 0 && change.amount != 0
                          ? static_cast<int>(std::clamp(place(change.amount) - place(change.error), 2.0, 6.0))

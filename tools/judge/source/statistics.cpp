@@ -22,6 +22,11 @@ std::string two_digits(double x) {
   return fmt::format("{:.{}f}", decimals > 0 ? x : std::round(x / unit) * unit, std::max(decimals, 0));
 }
 
+std::string near_one(double x) {
+  if (x == 1 || std::abs(x - 1) >= 0.01) return fmt::format("{:.3g}", x);
+  return fmt::format("1 {} {:.1g}", x < 1 ? '-' : '+', std::abs(x - 1));
+}
+
 std::string text_of_z(double z) { return std::abs(z) >= kBeyondDoubt ? "beyond doubt" : "z = " + two_digits(z); }
 
 std::string Fit::text() const {

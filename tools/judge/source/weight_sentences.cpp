@@ -13,6 +13,7 @@
 #include <set>
 #include <utility>
 
+#include "attest/judge/statistics.hpp"
 #include "attest/judge/weight_map.hpp"
 
 namespace attest::judge {
@@ -100,12 +101,6 @@ std::string shifted(char letter, Index by) {
   return by == 0 ? std::string(1, letter) : fmt::format("{} {} {}", letter, by < 0 ? '-' : '+', std::abs(by));
 }
 
-/// A number; one that is nearly 1 as "1 - 2e-05".
-std::string number(double x) {
-  if (x == 1 || std::abs(x - 1) >= 0.01) return fmt::format("{:.3g}", x);
-  return fmt::format("1 {} {:.1g}", x < 1 ? '-' : '+', std::abs(x - 1));
-}
-
 /// A factor, with the names that it has: "2 = sqrt(d)"; `relative`: how well it is known.
 std::string factor_text(double factor, double relative, const Sizes& sizes) {
   std::vector<std::pair<std::string, double>> names{{"e", std::numbers::e},
@@ -127,12 +122,12 @@ std::string factor_text(double factor, double relative, const Sizes& sizes) {
   // Sizes that are equal by chance are many, their roots are what scales are made of.
   if (!roots.empty()) fitting = roots;
   // Many names are none.
-  if (fitting.empty() || fitting.size() > 2) return number(factor);
+  if (fitting.empty() || fitting.size() > 2) return near_one(factor);
   // A simple number needs no size to be explained by.
   const double simple = std::abs(factor) < 1 ? 1 / factor : factor;
   if (std::abs(simple - std::round(simple)) <= std::min(relative, 0.01) * simple && simple < 5)
-    return fmt::format("{} (here also {})", number(factor), fmt::join(fitting, " and "));
-  return fmt::format("{} = {}", number(factor), fmt::join(fitting, " = "));
+    return fmt::format("{} (here also {})", near_one(factor), fmt::join(fitting, " and "));
+  return fmt::format("{} = {}", near_one(factor), fmt::join(fitting, " = "));
 }
 
 class Reader {
@@ -648,8 +643,8 @@ private:
       return fmt::format("; a {}'s other weights are off by one factor, so that the sum is right: normalised {}",
                          context_.nouns.row,
                          extra ? missing ? "with what there is" : "with what is extra" : "without what is missing");
-    return fmt::format("; a {}'s other weights are off by one factor ({} to {})", context_.nouns.row, number(least),
-                       number(most));
+    return fmt::format("; a {}'s other weights are off by one factor ({} to {})", context_.nouns.row, near_one(least),
+                       near_one(most));
   }
 
   /// Whether the row's weights in those columns are the due ones times one factor.
@@ -725,7 +720,7 @@ private:
                                         : fmt::format(
                                               "off by a factor of the {}'s own, {} to {}: what they are divided by is "
                                               "wrong",
-                                              row, number(least), number(most));
+                                              row, near_one(least), near_one(most));
     say(fmt::format("the weights of {} are {}", all_rows_wrong() ? "each " + row : rows_text(), what));
     return true;
   }
@@ -828,7 +823,7 @@ private:
     const auto words = column_words(columns_);
     say(fmt::format("the weights of {} are off by a factor of the {}, {} to {}, the same for every {}",
                     words ? words->text : fmt::format("{} {}", columns_.size(), context_.nouns.columns),
-                    context_.nouns.column, number(least), number(most), context_.nouns.row));
+                    context_.nouns.column, near_one(least), near_one(most), context_.nouns.row));
     return true;
   }
 
@@ -865,10 +860,10 @@ private:
       const std::string which = words ? words->text : context_.nouns.columns;
       say(tiles_wrong.size() == 1
               ? fmt::format("the weights of {} are off by one factor for each {}, {} to {}{}; all others are right",
-                            which, context_.nouns.row, number(least), number(most), for_wrong_rows())
-              : fmt::format("the weights of {} are {} to {} times what is due, the same within a tile of {} {}{}: as "
-                            "where tiles are not rescaled",
-                            which, number(least), number(most), tile, context_.nouns.columns, for_wrong_rows()));
+                            which, context_.nouns.row, near_one(least), near_one(most), for_wrong_rows())
+              : fmt::format("the weights of {} are {} to {} times what is due, the same within a tile of {} {}{}{}",
+                            which, near_one(least), near_one(most), tile, context_.nouns.columns, for_wrong_rows(),
+                            tile >= kTiles.front() ? ": as where tiles are not rescaled" : ""));
       return true;
     }
     return false;
@@ -913,7 +908,7 @@ private:
       for (Index j = 0; j < s_; ++j)
         if (is_wrong(i, j))
           each.push_back(fmt::format("{} {}, {} {} ({} for {})", context_.nouns.row, i, context_.nouns.column, j,
-                                     number(got(i, j)), number(due(i, j))));
+                                     near_one(got(i, j)), near_one(due(i, j))));
     say(fmt::format("{} of {} weights {} wrong: {}", wrong_, state_.size(), wrong_ == 1 ? "is" : "are",
                     fmt::join(each, "; ")));
   }

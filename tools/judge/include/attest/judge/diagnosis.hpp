@@ -16,8 +16,9 @@ struct Name {
   std::string fault;
   bool whole = false;    // every case is what the fault's equation gives, within the bounds of a correct kernel of it
   bool failing = false;  // every failing case is; the kernel has the fault under some conditions only
-  std::optional<Index> block{};  // with blocks of this length, where it is not that of the cases
-  Fit fit{};                     // how well its direction fits
+  std::optional<Index> block{};        // with blocks of this length, where it is not that of the cases
+  std::vector<std::string> outputs{};  // that have it, where the others are right
+  Fit fit{};                           // how well its direction fits
   std::size_t failing_cases = 0;
   std::size_t shown_in_passing = 0;  // cases that pass although the fault would show there
 };
@@ -25,12 +26,13 @@ struct Name {
 /// What is known of a kernel's mistake. A name stands here on evidence alone: every failing case is what it gives, or
 /// it explains 95 % of the squared error of the failing cases.
 struct Diagnosis {
-  std::vector<Name> names;         // the most likely first; empty where no known fault has the evidence
-  std::vector<Fit> together;       // faults that have it together, each of them needed
-  std::optional<StageName> stage;  // what is done to an intermediate result
-  std::optional<Element> first;    // the first wrong element
-  std::string query;               // of its case
-  std::string where;               // which rows and columns are wrong, as a sentence
+  std::vector<Name> names;          // the most likely first; empty where no known fault has the evidence
+  std::vector<Fit> together;        // faults that have it together, each of them needed
+  std::optional<StageName> stage;   // what is done to an intermediate result
+  std::optional<Element> first;     // the first wrong element
+  std::string query;                // of its case
+  std::string where;                // which rows and columns are wrong, as a sentence
+  std::vector<std::string> values;  // what all wrong elements have in common, where nothing has a name
 
   bool names_something() const { return !names.empty() || !together.empty() || stage.has_value(); }
 };

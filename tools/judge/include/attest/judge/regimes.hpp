@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,26 @@ public:
   std::string text_of_failing(std::size_t axis, const std::vector<Setting>& failing,
                               const std::vector<Setting>& passing) const;
 
+  /// Whether these settings have the size 1 along that axis, all of them.
+  bool are_of_one(std::size_t axis, const std::vector<Setting>& settings) const;
+
+  /// "d % 4 != 0", "n > 16 and n % 16 != 0", "n % 32 == 0": a power of two that tells the sizes at which a kernel fails
+  /// from those at which it passes; empty where there is none.
+  std::string text_of_multiples(std::size_t axis, const std::vector<Setting>& failing,
+                                const std::vector<Setting>& passing) const;
+
+  /// "n < s": where the relation of that size to another one tells them apart; empty where it does not.
+  std::string text_of_order(std::size_t axis, const std::vector<Setting>& failing,
+                            const std::vector<Setting>& passing) const;
+
+  /// Whether all values at which it fails lie on one side of those at which it passes; true where the axis has no
+  /// order.
+  bool is_threshold(std::size_t axis, const std::vector<Setting>& failing, const std::vector<Setting>& passing) const;
+
+  /// The setting at every other value of a size whose levels have several, where the rules allow it; none where the
+  /// number of shapes is limited.
+  std::vector<Setting> between_levels(const Setting& setting, std::size_t axis) const;
+
   /// Of each axis the level that asks the least of a kernel: few tokens, one head, parameters left at their defaults,
   /// optional inputs absent, inputs as they are drawn, dense. -1 where an axis follows from others.
   std::vector<int> plain_levels() const;
@@ -86,6 +107,11 @@ private:
   };
 
   struct Maker;  // of axes and rules
+
+  /// The setting at a member of a level of that axis, and sizes that must follow it.
+  std::optional<Setting> with_member(const Setting& setting, std::size_t axis, int level, std::size_t member) const;
+  bool is_number(std::size_t axis) const;
+  std::set<std::int64_t> values_of(std::size_t axis, const std::vector<Setting>& settings) const;
 
   std::optional<std::size_t> axis_of(std::string_view name) const;
   std::int64_t value(const Setting& setting, std::size_t axis) const;

@@ -54,6 +54,9 @@ std::string text_of_z(double z);
 /// As %.2g, without an exponent from 1 to 1e6.
 std::string two_digits(double x);
 
+/// A factor; one that is nearly 1 as "1 - 2e-05".
+std::string near_one(double x);
+
 /// How many residuals lie where: exactly at 0, elsewhere from -5 to 5 in bins of 1 / 128, or beyond.
 struct Histogram {
   static constexpr int kPerUnit = 128, kUnits = 5;
