@@ -44,7 +44,7 @@ def judged(equation, function, profile, options, strength):
 
 
 def statement(report):
-    """What the diagnosis says first: a name, what the weights show, or the condition and what is known of the values."""
+    """What the diagnosis says first: a name, what the weights show, or the condition and what the values show."""
     text = report.diagnosis
 
     def entry(label):

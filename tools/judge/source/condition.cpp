@@ -12,7 +12,7 @@
 namespace attest::judge {
 namespace {
 
-constexpr int kConfirmations = 2;  // calls with other inputs, of what is said
+constexpr int kConfirmations = 3;  // calls with other inputs, of what is said
 
 class Isolation {
 public:
@@ -22,6 +22,7 @@ public:
 
   FailingCondition run() {
     const auto plain = regimes_.plain_levels();
+    if (const auto all = with_plain_sizes(plain); all && call(*all) == true) setting_ = *all;
     std::set<std::size_t> needed;
     for (bool changed = true; changed && left_ > 0;) {
       changed = false;
@@ -37,12 +38,13 @@ public:
           needed.insert(axis);
       }
     }
-    std::vector<std::string> texts;
     if (!again(setting_, true)) return {"", calls_ - left_};  // it fails by chance
+    std::vector<std::string> texts, trivial;
     for (const std::size_t axis : needed)
       if (is_needed(axis, plain[axis])) texts.push_back(text_of(axis, along(axis)));
+    where_plain_fails(plain, needed, texts, trivial);
     std::erase(texts, "");
-    if (texts.empty()) texts = where_plain_fails(plain);
+    if (texts.empty()) texts = trivial;
     return {fmt::format("{}", fmt::join(texts, " and ")), calls_ - left_};
   }
 
@@ -51,6 +53,18 @@ private:
     if (left_ == 0) return std::nullopt;
     --left_;
     return fails_(setting);
+  }
+
+  /// All sizes at once: one alone would break what they have in common (n = s).
+  std::optional<Setting> with_plain_sizes(const std::vector<int>& plain) const {
+    Setting other = setting_;
+    for (std::size_t axis = 0; axis < plain.size(); ++axis) {
+      if (!regimes_.is_size(axis)) continue;
+      const auto plainer = regimes_.with_level(other, axis, plain[axis]);
+      if (!plainer) return std::nullopt;
+      other = *plainer;
+    }
+    return other;
   }
 
   /// Whether the kernel does the same with other inputs.
@@ -65,26 +79,26 @@ private:
     return plainer && again(*plainer, false);
   }
 
-  /// It fails where all is plain: along which axes it passes. With one token or column many mistakes do not show; that
-  /// is said where there is nothing else.
-  std::vector<std::string> where_plain_fails(const std::vector<int>& plain) {
+  /// Along which of the axes that are plain it passes. With one token or column many mistakes do not show: that is said
+  /// where there is nothing else.
+  void where_plain_fails(const std::vector<int>& plain, const std::set<std::size_t>& needed,
+                         std::vector<std::string>& texts, std::vector<std::string>& trivial) {
     std::vector<std::pair<std::size_t, Tried>> all;
     Tried everything;
     for (std::size_t axis = 0; axis < plain.size(); ++axis) {
-      if (plain[axis] < 0) continue;
+      if (plain[axis] < 0 || needed.count(axis) || (regimes_.is_size(axis) && regimes_.shapes_are_limited())) continue;
       Tried tried = along(axis);
       everything.failing.insert(everything.failing.end(), tried.failing.begin(), tried.failing.end());
       everything.passing.insert(everything.passing.end(), tried.passing.begin(), tried.passing.end());
       if (!tried.passing.empty() && again(tried.passing.back(), false)) all.emplace_back(axis, std::move(tried));
     }
-    std::vector<std::string> texts, of_one;
     for (const auto& [axis, tried] : all) {
       std::string text = regimes_.text_of_order(axis, everything.failing, everything.passing);
       if (text.empty()) text = text_of(axis, tried);
-      auto& some = regimes_.are_of_one(axis, tried.passing) ? of_one : texts;
-      if (!text.empty() && std::find(some.begin(), some.end(), text) == some.end()) some.push_back(text);
+      auto& some = regimes_.are_of_one(axis, tried.passing) ? trivial : texts;
+      if (std::find(some.begin(), some.end(), text) == some.end()) some.push_back(text);
     }
-    return texts.empty() ? of_one : texts;
+    std::erase(trivial, "");
   }
 
   /// Settings that differ along one axis, by what the kernel did there.
@@ -105,19 +119,29 @@ private:
     return tried;
   }
 
-  /// Of a size that fails neither where it is small nor where it is large more values are tried, for what they are
-  /// multiples of; without such a rule its levels are tried again, and what changes is chance.
-  std::string text_of(std::size_t axis, const Tried& tried) {
-    if (!regimes_.is_threshold(axis, tried.failing, tried.passing)) {
-      Tried more = tried;
-      for (const Setting& other : regimes_.between_levels(setting_, axis)) try_at(other, more);
-      const std::string multiples = regimes_.text_of_multiples(axis, more.failing, more.passing);
-      if (!multiples.empty()) return multiples;
-      const auto does = [&](bool fails) { return [this, fails](const Setting& one) { return call(one) == fails; }; };
-      if (!std::all_of(tried.failing.begin(), tried.failing.end(), does(true)) ||
-          !std::all_of(tried.passing.begin(), tried.passing.end(), does(false)))
-        return "";
+  /// Of a size more values than its levels are tried: between the nearest that pass and fail; where it fails neither
+  /// from a value on nor up to one, all, for what they are multiples of. Without such a rule its levels are tried
+  /// again, and what changes is chance.
+  std::string text_of(std::size_t axis, Tried tried) {
+    const auto is_threshold = [&] { return regimes_.is_threshold(axis, tried.failing, tried.passing); };
+    if (is_threshold()) {
+      for (auto between = regimes_.between(setting_, axis, tried.failing, tried.passing); !between.empty();
+           between = regimes_.between(setting_, axis, tried.failing, tried.passing)) {
+        const std::size_t known = tried.failing.size() + tried.passing.size();
+        try_at(between[between.size() / 2], tried);
+        if (tried.failing.size() + tried.passing.size() == known) break;  // it told nothing
+      }
+      for (const Setting& other : regimes_.beside(setting_, axis, tried.failing, tried.passing)) try_at(other, tried);
+      if (is_threshold()) return regimes_.text_of_failing(axis, tried.failing, tried.passing);
     }
+    Tried more = tried;
+    for (const Setting& other : regimes_.between_levels(setting_, axis)) try_at(other, more);
+    const std::string multiples = regimes_.text_of_multiples(axis, more.failing, more.passing);
+    if (!multiples.empty()) return multiples;
+    const auto does = [&](bool fails) { return [this, fails](const Setting& one) { return call(one) == fails; }; };
+    if (!std::all_of(tried.failing.begin(), tried.failing.end(), does(true)) ||
+        !std::all_of(tried.passing.begin(), tried.passing.end(), does(false)))
+      return "";
     return regimes_.text_of_failing(axis, tried.failing, tried.passing);
   }
 

@@ -780,7 +780,7 @@ std::string Regimes::text_of_failing(std::size_t axis, const std::vector<Setting
 }
 
 bool Regimes::are_of_one(std::size_t axis, const std::vector<Setting>& settings) const {
-  return meanings_[axis].kind == Kind::size && values_of(axis, settings) == std::set<std::int64_t>{1};
+  return meanings_[axis].kind == Kind::size && *values_of(axis, settings).rbegin() <= 1;
 }
 
 std::string Regimes::text_of_multiples(std::size_t axis, const std::vector<Setting>& failing,
@@ -883,7 +883,41 @@ std::vector<Setting> Regimes::between_levels(const Setting& setting, std::size_t
     for (std::size_t member = 0; member + 1 < members; ++member)  // the last stands for the level
       if (const auto other = with_member(setting, axis, level, member)) others.push_back(*other);
   }
+  std::sort(others.begin(), others.end(),
+            [&](const Setting& a, const Setting& b) { return value(a, axis) < value(b, axis); });
   return others;
+}
+
+std::pair<std::int64_t, std::int64_t> Regimes::border_of(std::size_t axis, const std::vector<Setting>& failing,
+                                                         const std::vector<Setting>& passing) const {
+  const auto fails = values_of(axis, failing), passes = values_of(axis, passing);
+  if (fails.empty() || passes.empty()) return {0, 0};
+  if (*passes.rbegin() < *fails.begin()) return {*passes.rbegin(), *fails.begin()};
+  return {*fails.rbegin(), *passes.begin()};
+}
+
+std::vector<Setting> Regimes::between(const Setting& setting, std::size_t axis, const std::vector<Setting>& failing,
+                                      const std::vector<Setting>& passing) const {
+  const auto [low, high] = border_of(axis, failing, passing);
+  auto settings = between_levels(setting, axis);
+  std::erase_if(settings, [&, low = low, high = high](const Setting& one) {
+    return value(one, axis) <= low || value(one, axis) >= high;
+  });
+  return settings;
+}
+
+std::vector<Setting> Regimes::beside(const Setting& setting, std::size_t axis, const std::vector<Setting>& failing,
+                                     const std::vector<Setting>& passing) const {
+  constexpr std::ptrdiff_t kOnEachSide = 2;
+  const auto [low, high] = border_of(axis, failing, passing);
+  const auto settings = between_levels(setting, axis);
+  const auto above = std::find_if(settings.begin(), settings.end(),
+                                  [&, high = high](const Setting& one) { return value(one, axis) > high; });
+  const auto below = std::find_if(settings.begin(), settings.end(),
+                                  [&, low = low](const Setting& one) { return value(one, axis) >= low; });
+  std::vector<Setting> some(below - std::min(kOnEachSide, below - settings.begin()), below);
+  some.insert(some.end(), above, above + std::min(kOnEachSide, settings.end() - above));
+  return some;
 }
 
 std::optional<Setting> Regimes::with_member(const Setting& setting, std::size_t axis, int level,

@@ -42,7 +42,8 @@ def _plain(x, w_1, w_2, b_1=None, b_2=None, activation="relu", chunk=8):
 # category 3
 @kernel(
     "wrong",
-    "hidden units come in tiles of 48; where 48 does not divide f (and f > 48) the last tile is shifted back to end at f and its overlap with the tile before is summed twice",
+    "hidden units come in tiles of 48; where 48 does not divide f (and f > 48) the last tile is shifted "
+    "back to end at f and its overlap with the tile before is summed twice",
 )
 def shifted_hidden_tile(x, w_1, w_2, b_1=None, b_2=None, activation="relu", chunk=8):
     f = w_1.shape[1]
@@ -102,7 +103,8 @@ def hidden_ten_bits(x, w_1, w_2, b_1=None, b_2=None, activation="relu", chunk=8)
 
 @kernel(
     "correct",
-    "transposed products, hidden units in odd tiles of 37 from the last to the first, double accumulators that start at b_2, gelu as u / (1 + 2^-t)",
+    "transposed products, hidden units in odd tiles of 37 from the last to the first, double accumulators"
+    " that start at b_2, gelu as u / (1 + 2^-t)",
 )
 def hidden_tiles_backwards(x, w_1, w_2, b_1=None, b_2=None, activation="relu", chunk=8):
     n, d = x.shape

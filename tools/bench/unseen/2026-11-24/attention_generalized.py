@@ -89,7 +89,8 @@ def _plain(
 # category 6
 @kernel(
     "wrong",
-    "polynomial: the power is taken as e^(power ln |x|), so that a negative q.k + offset loses its sign where the power is odd",
+    "polynomial: the power is taken as e^(power ln |x|), so that a negative q.k + offset loses its sign "
+    "where the power is odd",
 )
 def power_by_logarithm(
     q,
@@ -120,7 +121,8 @@ def power_by_logarithm(
 # category 7
 @kernel(
     "wrong",
-    "feature_dot: the two function pointers are swapped, varphi maps the queries and phi the keys (shows where the two differ)",
+    "feature_dot: the two function pointers are swapped, varphi maps the queries and phi the keys (shows "
+    "where the two differ)",
     profile="f64",
 )
 def maps_swapped(
@@ -145,7 +147,8 @@ def maps_swapped(
 # category 4
 @kernel(
     "wrong",
-    "feature_dot with causal order runs as a prefix sum from key 0 with query 0: the s - n past keys are not ahead of it (wrong where s > n)",
+    "feature_dot with causal order runs as a prefix sum from key 0 with query 0: the s - n past keys are "
+    "not ahead of it (wrong where s > n)",
 )
 def prefix_top_left(
     q,
@@ -204,7 +207,9 @@ def distance_in_half(
 
 @kernel(
     "correct",
-    "one query after the other over the gathered visible keys, from the last key to the first in blocks of 11, all sums in double; rbf by the differences about the nearest key, powers by repeated multiplication",
+    "one query after the other over the gathered visible keys, from the last key to the first in blocks "
+    "of 11, all sums in double; rbf by the differences about the nearest key, powers by repeated "
+    "multiplication",
 )
 def query_by_query(
     q,

@@ -31,7 +31,8 @@ def _plain(x, gamma=None, beta=None, eps=1e-5):
 # category 3
 @kernel(
     "wrong",
-    "Welford over vectors of 32 features: the last vector, where it is partial, is merged with the weight of 32 features and not with its own count (d > 32, 32 does not divide d)",
+    "Welford over vectors of 32 features: the last vector, where it is partial, is merged with the weight"
+    " of 32 features and not with its own count (d > 32, 32 does not divide d)",
 )
 def welford_full_tail(x, gamma=None, beta=None, eps=1e-5):
     n, d = x.shape
@@ -92,7 +93,8 @@ def mean_in_bfloat16(x, gamma=None, beta=None, eps=1e-5):
 
 @kernel(
     "correct",
-    "moments of halves merged recursively (a tree of pairs, odd halves too), the gain folded into one multiply and one add per entry, in double",
+    "moments of halves merged recursively (a tree of pairs, odd halves too), the gain folded into one "
+    "multiply and one add per entry, in double",
 )
 def tree_of_moments(x, gamma=None, beta=None, eps=1e-5):
     def moments(a):

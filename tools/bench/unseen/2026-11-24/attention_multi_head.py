@@ -57,7 +57,8 @@ def _plain(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask=None, scale=None, causal=Fals
 # category 7
 @kernel(
     "wrong",
-    "the heads' results are concatenated column by column (column c of all heads together) while w_o's rows stay in order of heads: with several heads of several columns they do not meet",
+    "the heads' results are concatenated column by column (column c of all heads together) while w_o's "
+    "rows stay in order of heads: with several heads of several columns they do not meet",
     profile="bf16",
 )
 def concatenated_by_column(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask=None, scale=None, causal=False):
@@ -74,7 +75,8 @@ def concatenated_by_column(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask=None, scale=N
 # category 4
 @kernel(
     "wrong",
-    "with a mask and more than one head the mask is applied to the first head only (its heads stride is that of the batch)",
+    "with a mask and more than one head the mask is applied to the first head only (its heads stride is "
+    "that of the batch)",
 )
 def mask_for_first_head(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask=None, scale=None, causal=False):
     first = _plain(
@@ -97,7 +99,8 @@ def mask_for_first_head(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask=None, scale=None
 # category 5
 @kernel(
     "wrong",
-    "the default scale is 1/sqrt(f / h), the width that a head would have if the heads shared the tokens' width, in place of 1/sqrt(d)",
+    "the default scale is 1/sqrt(f / h), the width that a head would have if the heads shared the tokens'"
+    " width, in place of 1/sqrt(d)",
 )
 def scale_of_token_width(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask=None, scale=None, causal=False):
     h, f, d = w_q.shape
@@ -119,7 +122,8 @@ def weights_in_single(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask=None, scale=None, 
 
 @kernel(
     "correct",
-    "absorbed weights: w_q w_k^T and w_v w_o are multiplied first, heads from the last to the first, logits transposed (keys by queries), base 2, division at the end, all in double",
+    "absorbed weights: w_q w_k^T and w_v w_o are multiplied first, heads from the last to the first, "
+    "logits transposed (keys by queries), base 2, division at the end, all in double",
 )
 def absorbed_weights(x_q, x_k, x_v, w_q, w_k, w_v, w_o, mask=None, scale=None, causal=False):
     h, f, d = w_q.shape

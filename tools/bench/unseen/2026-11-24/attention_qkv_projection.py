@@ -31,7 +31,9 @@ def _bf(a):
 # category 7 (stale buffer)
 @kernel(
     "wrong",
-    "tiles of 20 input columns in a buffer: in the last, partial tile the v projection multiplies the buffer's unfilled columns of the tile before by weight rows that it wraps to the first ones (f > 20, 20 does not divide f)",
+    "tiles of 20 input columns in a buffer: in the last, partial tile the v projection multiplies the "
+    "buffer's unfilled columns of the tile before by weight rows that it wraps to the first ones (f > 20,"
+    " 20 does not divide f)",
 )
 def v_reads_stale_columns(x, x_kv, w_q, w_k, w_v):
     f = x.shape[1]
@@ -78,7 +80,8 @@ def small_weights_pruned(x, x_kv, w_q, w_k, w_v):
 
 @kernel(
     "correct",
-    "one product for keys and values with the weights side by side, the input columns from the last to the first in odd tiles of 19, transposed, double accumulators",
+    "one product for keys and values with the weights side by side, the input columns from the last to "
+    "the first in odd tiles of 19, transposed, double accumulators",
 )
 def side_by_side(x, x_kv, w_q, w_k, w_v):
     f, d = w_q.shape

@@ -95,7 +95,8 @@ def _plain(
 # category 3
 @kernel(
     "wrong",
-    "online softmax over tiles of 32 keys: when the last tile is partial and holds a new maximum, the accumulated numerator is not rescaled (the denominator is)",
+    "online softmax over tiles of 32 keys: when the last tile is partial and holds a new maximum, the "
+    "accumulated numerator is not rescaled (the denominator is)",
 )
 def tail_tile_not_rescaled(
     q,
@@ -133,7 +134,8 @@ def tail_tile_not_rescaled(
 # category 4
 @kernel(
     "wrong",
-    "with a window and s > n the window lies about key i and not about key i + (s - n), while the causal order is right",
+    "with a window and s > n the window lies about key i and not about key i + (s - n), while the causal "
+    "order is right",
 )
 def window_about_row_number(
     q,
@@ -233,7 +235,8 @@ def scale_after_cap(
 
 @kernel(
     "correct",
-    "keys split in odd shards of 13, each shard with its own base-2 log-sum-exp, shards merged afterwards with weights 2^(lse - lse_max), the sink as one more shard of no value, in double",
+    "keys split in odd shards of 13, each shard with its own base-2 log-sum-exp, shards merged afterwards"
+    " with weights 2^(lse - lse_max), the sink as one more shard of no value, in double",
 )
 def split_keys_merged(
     q,

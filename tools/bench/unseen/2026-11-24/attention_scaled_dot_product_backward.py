@@ -63,7 +63,8 @@ def half_weights_for_grad_v(q, k, v, grad_o, mask=None, bias=None, scale=None, c
 # category 7 (stale buffer)
 @kernel(
     "wrong",
-    "delta sits in a buffer of 32 rows that only the first tile of queries fills: rows from 32 on subtract delta of row i - 32, i - 64 ..",
+    "delta sits in a buffer of 32 rows that only the first tile of queries fills: rows from 32 on "
+    "subtract delta of row i - 32, i - 64 ..",
 )
 def stale_delta(q, k, v, grad_o, mask=None, bias=None, scale=None, causal=False, block=8):
     w, ok, a = _weights(q, k, mask, bias, scale, causal)
@@ -91,7 +92,8 @@ def faint_weights_skipped(q, k, v, grad_o, mask=None, bias=None, scale=None, cau
 # category 3
 @kernel(
     "wrong",
-    "queries come in tiles of 24; the last tile, where it is partial (and not the only one), writes grad_k over what was added up before",
+    "queries come in tiles of 24; the last tile, where it is partial (and not the only one), writes "
+    "grad_k over what was added up before",
 )
 def tail_overwrites_grad_k(q, k, v, grad_o, mask=None, bias=None, scale=None, causal=False, block=8):
     gq, gk, gv, gl = _plain(q, k, v, grad_o, mask, bias, scale, causal)
@@ -104,7 +106,8 @@ def tail_overwrites_grad_k(q, k, v, grad_o, mask=None, bias=None, scale=None, ca
 
 @kernel(
     "correct",
-    "two passes: row log-sum-exps and delta = grad_o . o first, then columns of 7 keys at a time with weights 2^(l - lse), products transposed, in double",
+    "two passes: row log-sum-exps and delta = grad_o . o first, then columns of 7 keys at a time with "
+    "weights 2^(l - lse), products transposed, in double",
     profile="f64",
 )
 def key_columns(q, k, v, grad_o, mask=None, bias=None, scale=None, causal=False, block=8):

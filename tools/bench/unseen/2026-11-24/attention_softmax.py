@@ -83,7 +83,9 @@ def single_exponential(x, mask=None, empty_row="zero"):
 # category 6
 @kernel(
     "wrong",
-    "rows are shifted by the largest magnitude max |x| of the visible entries in place of max x: where the most negative entry is so far below that max |x| - max x is above about 90, the exponentials lose bits or all vanish",
+    "rows are shifted by the largest magnitude max |x| of the visible entries in place of max x: where "
+    "the most negative entry is so far below that max |x| - max x is above about 90, the exponentials "
+    "lose bits or all vanish",
 )
 def shifted_by_magnitude(x, mask=None, empty_row="zero"):
     l = x if mask is None else np.where(mask, x, F32(-np.inf))
@@ -98,7 +100,8 @@ def shifted_by_magnitude(x, mask=None, empty_row="zero"):
 
 @kernel(
     "correct",
-    "log-sum-exps of single entries merged two by two from both ends inwards (a tree), then a = 2^((x - lse) log2 e), in double",
+    "log-sum-exps of single entries merged two by two from both ends inwards (a tree), then a = 2^((x - "
+    "lse) log2 e), in double",
 )
 def tree_of_log_sums(x, mask=None, empty_row="zero"):
     r, s = x.shape

@@ -29,7 +29,8 @@ def _plain(x, mask=None):
 # category 4
 @kernel(
     "wrong",
-    "with a mask hidden logits are multiplied to 0, so that each of them adds e^0 to the denominator (its own weight is then set to 0)",
+    "with a mask hidden logits are multiplied to 0, so that each of them adds e^0 to the denominator (its"
+    " own weight is then set to 0)",
 )
 def hidden_counts_as_zero(x, mask=None):
     if mask is None:
@@ -52,7 +53,8 @@ def one_dropped_for_large(x, mask=None):
 # category 3
 @kernel(
     "wrong",
-    "rows are reduced in tiles of 16 entries, and each tile's partial denominator brings its own 1 (more than one where s > 16)",
+    "rows are reduced in tiles of 16 entries, and each tile's partial denominator brings its own 1 (more "
+    "than one where s > 16)",
 )
 def one_per_tile(x, mask=None):
     l = x if mask is None else np.where(mask, x, F32(-np.inf))

@@ -296,7 +296,8 @@ def linear_not_causal(
 
 @kernel(
     "correct",
-    "tokens as columns throughout, linear attention by states (a running state where causal), softmax in base 2 by columns, double, hidden units in tiles of 29",
+    "tokens as columns throughout, linear attention by states (a running state where causal), softmax in "
+    "base 2 by columns, double, hidden units in tiles of 29",
 )
 def tokens_as_columns(
     x,

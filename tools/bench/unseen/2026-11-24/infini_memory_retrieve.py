@@ -46,7 +46,8 @@ def _plain(q, memory, z, feature_map="elu_plus_one", zero_denominator="zero", ep
 # category 7 (stale buffer)
 @kernel(
     "wrong",
-    "tiles of 16 queries: the last tile, where it is partial, divides by the denominators that the tile before left in the buffer (n > 16, 16 does not divide n)",
+    "tiles of 16 queries: the last tile, where it is partial, divides by the denominators that the tile "
+    "before left in the buffer (n > 16, 16 does not divide n)",
     profile="bf16",
 )
 def stale_denominators(q, memory, z, feature_map="elu_plus_one", zero_denominator="zero", eps=0.0):

@@ -56,7 +56,8 @@ def divided_by_new_z(k, v, memory=None, z=None, feature_map="elu_plus_one", zero
 # category 3
 @kernel(
     "wrong",
-    "the segment is stored in tiles of 24 tokens, and tokens of the later tiles are compared with the memory that holds the earlier ones (n > 24)",
+    "the segment is stored in tiles of 24 tokens, and tokens of the later tiles are compared with the "
+    "memory that holds the earlier ones (n > 24)",
 )
 def tiles_see_each_other(k, v, memory=None, z=None, feature_map="elu_plus_one", zero_denominator="zero", eps=0.0):
     memory, z = _state(k, v, memory, z)
@@ -84,7 +85,8 @@ def recalls_transposed(k, v, memory=None, z=None, feature_map="elu_plus_one", ze
 
 @kernel(
     "correct",
-    "memory' = memory + phi^T v - (phi^T D phi) memory with D the reciprocal denominators: the recalled values are never formed; tokens in reversed blocks of 9, double",
+    "memory' = memory + phi^T v - (phi^T D phi) memory with D the reciprocal denominators: the recalled "
+    "values are never formed; tokens in reversed blocks of 9, double",
 )
 def without_recalled_values(k, v, memory=None, z=None, feature_map="elu_plus_one", zero_denominator="zero", eps=0.0):
     memory, z = _state(k, v, memory, z)

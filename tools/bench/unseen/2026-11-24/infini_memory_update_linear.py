@@ -41,7 +41,8 @@ def _plain(k, v, memory=None, z=None, feature_map="elu_plus_one", block=4):
 # category 3
 @kernel(
     "wrong",
-    "the last block of 8 tokens is padded with keys of 0 before the map: phi(0) = 1 (elu_plus_one, exp) enters z for every token of padding",
+    "the last block of 8 tokens is padded with keys of 0 before the map: phi(0) = 1 (elu_plus_one, exp) "
+    "enters z for every token of padding",
 )
 def padding_enters_z(k, v, memory=None, z=None, feature_map="elu_plus_one", block=4):
     pad = -len(k) % 8
@@ -74,7 +75,8 @@ def taylor_below_zero(k, v, memory=None, z=None, feature_map="elu_plus_one", blo
 # category 7
 @kernel(
     "wrong",
-    "the carried memory is always that of the first entry of the batch (batch > 1 with a carried state); z is the entry's own",
+    "the carried memory is always that of the first entry of the batch (batch > 1 with a carried state); "
+    "z is the entry's own",
     layout="bhnd",
 )
 def memory_of_first_entry(k, v, memory=None, z=None, feature_map="elu_plus_one", block=4):
@@ -90,7 +92,8 @@ def memory_of_first_entry(k, v, memory=None, z=None, feature_map="elu_plus_one",
 
 @kernel(
     "correct",
-    "outer products of single tokens summed by pairs as in a carry-save counter (levels of a binary counter), z as the column of ones, the carried state added last, in double",
+    "outer products of single tokens summed by pairs as in a carry-save counter (levels of a binary "
+    "counter), z as the column of ones, the carried state added last, in double",
 )
 def binary_counter(k, v, memory=None, z=None, feature_map="elu_plus_one", block=4):
     d, m = k.shape[1], v.shape[1]

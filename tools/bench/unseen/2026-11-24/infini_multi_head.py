@@ -94,7 +94,8 @@ def _plain(x, w_q, w_k, w_v, w_o, beta, memory=None, z=None, segment=None, updat
 # category 4
 @kernel(
     "wrong",
-    "update delta with several heads: what is subtracted is divided by the z of head 0 (as it stands then) in every head",
+    "update delta with several heads: what is subtracted is divided by the z of head 0 (as it stands "
+    "then) in every head",
 )
 def z_of_head_0(x, w_q, w_k, w_v, w_o, beta, memory=None, z=None, segment=None, update="linear", position="none"):
     return _layer(x, w_q, w_k, w_v, w_o, beta, memory, z, segment, update, position, "z_of_head_0")
@@ -122,7 +123,8 @@ def state_in_bfloat16(x, w_q, w_k, w_v, w_o, beta, memory=None, z=None, segment=
 
 @kernel(
     "correct",
-    "all heads at once by einsum, one segment after the other; rotations as complex numbers; the gate is folded into the two parts of the output projection, log-sum-exp in base 2, double",
+    "all heads at once by einsum, one segment after the other; rotations as complex numbers; the gate is "
+    "folded into the two parts of the output projection, log-sum-exp in base 2, double",
 )
 def all_heads_at_once(x, w_q, w_k, w_v, w_o, beta, memory=None, z=None, segment=None, update="linear", position="none"):
     n = len(x)

@@ -105,7 +105,8 @@ def _plain(
 # category 3
 @kernel(
     "wrong",
-    "a last segment that is shorter than the others (and not the only one) is answered but not stored: memory and z end one segment early",
+    "a last segment that is shorter than the others (and not the only one) is answered but not stored: "
+    "memory and z end one segment early",
 )
 def short_not_stored(
     q,
@@ -180,7 +181,8 @@ def turned_keys_stored(
 # category 1
 @kernel(
     "wrong",
-    "z is updated before the segment is read and memory after it: the answer is divided by a z that holds the segment itself",
+    "z is updated before the segment is read and memory after it: the answer is divided by a z that holds"
+    " the segment itself",
 )
 def z_stored_first(
     q,
@@ -252,7 +254,9 @@ def single_softmax(
 
 @kernel(
     "correct",
-    "token by token: a local cache of the segment's keys and values, the rotation by the distance alone applied to the query, z as a column of the memory, what a segment stores waits in a second state until the segment ends, in double",
+    "token by token: a local cache of the segment's keys and values, the rotation by the distance alone "
+    "applied to the query, z as a column of the memory, what a segment stores waits in a second state "
+    "until the segment ends, in double",
 )
 def token_by_token(
     q,

@@ -50,7 +50,8 @@ def _plain(phi_q, phi_k, v, mask=None, shard=8, eps=0.0, zero_denominator="zero"
 # category 7
 @kernel(
     "wrong",
-    "shards of 16 keys read the mask at the index within the shard: keys from 16 on are shown or hidden as key j mod 16",
+    "shards of 16 keys read the mask at the index within the shard: keys from 16 on are shown or hidden "
+    "as key j mod 16",
 )
 def mask_of_first_shard(phi_q, phi_k, v, mask=None, shard=8, eps=0.0, zero_denominator="zero", features="given"):
     if mask is not None:
@@ -63,7 +64,8 @@ def mask_of_first_shard(phi_q, phi_k, v, mask=None, shard=8, eps=0.0, zero_denom
 # category 4
 @kernel(
     "wrong",
-    "with a mask and features that are made here, hidden rows are set to 0 before the map: phi(0) = 1 (elu_plus_one, exp) stays in z",
+    "with a mask and features that are made here, hidden rows are set to 0 before the map: phi(0) = 1 "
+    "(elu_plus_one, exp) stays in z",
 )
 def zeroed_before_map(phi_q, phi_k, v, mask=None, shard=8, eps=0.0, zero_denominator="zero", features="given"):
     if mask is not None:
@@ -81,7 +83,8 @@ def second_epsilon(phi_q, phi_k, v, mask=None, shard=8, eps=0.0, zero_denominato
 # category 2
 @kernel(
     "wrong",
-    "the states T and z are bfloat16 arrays: every key is added and the sums cut (rounded towards 0) again, so that small terms are lost against large sums",
+    "the states T and z are bfloat16 arrays: every key is added and the sums cut (rounded towards 0) "
+    "again, so that small terms are lost against large sums",
     profile="bf16",
 )
 def state_in_bfloat16(phi_q, phi_k, v, mask=None, shard=8, eps=0.0, zero_denominator="zero", features="given"):
@@ -95,7 +98,8 @@ def state_in_bfloat16(phi_q, phi_k, v, mask=None, shard=8, eps=0.0, zero_denomin
 
 @kernel(
     "correct",
-    "as similarities, without a state: queries by tiles of 5 against keys from the last to the first in tiles of 9, weights normalised after the sums, in double",
+    "as similarities, without a state: queries by tiles of 5 against keys from the last to the first in "
+    "tiles of 9, weights normalised after the sums, in double",
 )
 def quadratic_form(phi_q, phi_k, v, mask=None, shard=8, eps=0.0, zero_denominator="zero", features="given"):
     n, m = len(phi_q), v.shape[1]

@@ -120,7 +120,8 @@ def denominator_at_least_one(
 
 @kernel(
     "correct",
-    "a recursion on halves (odd lengths too): the right half's queries meet the left half's state, sums of states go up the tree, the carried state enters last; in double",
+    "a recursion on halves (odd lengths too): the right half's queries meet the left half's state, sums "
+    "of states go up the tree, the carried state enters last; in double",
 )
 def divide_and_conquer(phi_q, phi_k, v, S=None, Z=None, chunk=64, eps=0.0, zero_denominator="zero", features="given"):
     n, m = len(phi_q), v.shape[1]

@@ -50,7 +50,8 @@ def e_not_divided(phi_q, phi_k, v, grad_o, eps=0.0):
 # category 3
 @kernel(
     "wrong",
-    "chunks of 16 from the end: in the last chunk, where it is partial, the sums for keys and values run over the whole chunk and not over j >= i",
+    "chunks of 16 from the end: in the last chunk, where it is partial, the sums for keys and values run "
+    "over the whole chunk and not over j >= i",
 )
 def tail_chunk_not_causal(phi_q, phi_k, v, grad_o, eps=0.0):
     n = len(phi_q)
@@ -79,7 +80,8 @@ def denominator_gradient_one_sided(phi_q, phi_k, v, grad_o, eps=0.0):
 
 @kernel(
     "correct",
-    "values [v | 1], cotangents [G | e]: a state forwards, a state backwards, token by token; grad_k and grad_v from the same reverse state; float64 with e from the quotient's own products",
+    "values [v | 1], cotangents [G | e]: a state forwards, a state backwards, token by token; grad_k and "
+    "grad_v from the same reverse state; float64 with e from the quotient's own products",
     profile="f64",
 )
 def two_sweeps(phi_q, phi_k, v, grad_o, eps=0.0):

@@ -64,7 +64,8 @@ def carried_transposed(phi_q, phi_k, v, S, Z, eps=0.0, zero_denominator="zero", 
 # category 3
 @kernel(
     "wrong",
-    "P is made in tiles of 20 by 20; below the diagonal each tile's last column is left out, so that queries of later tiles miss key 19, 39 ..",
+    "P is made in tiles of 20 by 20; below the diagonal each tile's last column is left out, so that "
+    "queries of later tiles miss key 19, 39 ..",
 )
 def border_column_missing(phi_q, phi_k, v, S, Z, eps=0.0, zero_denominator="zero", features="given"):
     p, k = _map(phi_q, features), _map(phi_k, features)
@@ -77,7 +78,8 @@ def border_column_missing(phi_q, phi_k, v, S, Z, eps=0.0, zero_denominator="zero
 # category 6
 @kernel(
     "wrong",
-    "within the chunk, tokens whose key features have a mean below 0.6 pass for padding: their column of P is 0 (the new state has them)",
+    "within the chunk, tokens whose key features have a mean below 0.6 pass for padding: their column of "
+    "P is 0 (the new state has them)",
 )
 def faint_keys_skipped(phi_q, phi_k, v, S, Z, eps=0.0, zero_denominator="zero", features="given"):
     p, k = _map(phi_q, features), _map(phi_k, features)
@@ -87,7 +89,8 @@ def faint_keys_skipped(phi_q, phi_k, v, S, Z, eps=0.0, zero_denominator="zero", 
 
 @kernel(
     "correct",
-    "numerator and denominator in one product with [v | 1] and [S | Z], P column by column from the last token to the first, float32 in, double inside",
+    "numerator and denominator in one product with [v | 1] and [S | Z], P column by column from the last "
+    "token to the first, float32 in, double inside",
 )
 def one_augmented_product(phi_q, phi_k, v, S, Z, eps=0.0, zero_denominator="zero", features="given"):
     n, m = v.shape

@@ -67,7 +67,8 @@ def reverse_state_single(phi_q, phi_k, v, grad_o, chunk=64):
 # category 6
 @kernel(
     "wrong",
-    "entries of grad_o beyond 1.5 in magnitude are clipped to it for keys and values (gradient clipping left in); queries get them whole",
+    "entries of grad_o beyond 1.5 in magnitude are clipped to it for keys and values (gradient clipping "
+    "left in); queries get them whole",
 )
 def cotangents_clipped(phi_q, phi_k, v, grad_o, chunk=64):
     gq = _plain(phi_q, phi_k, v, grad_o)[0]

@@ -91,7 +91,9 @@ def cache_in_bfloat16(phi_q, phi_k, v, S, Z, eps=0.0, zero_denominator="zero", f
 
 @kernel(
     "correct",
-    "all heads and entries at once, query heads folded by groups: the old state is read first and the token's own part (phi_q . phi_k) [v | 1] added to what it gave; the state is written afterwards; double",
+    "all heads and entries at once, query heads folded by groups: the old state is read first and the "
+    "token's own part (phi_q . phi_k) [v | 1] added to what it gave; the state is written afterwards; "
+    "double",
     layout="bhnd",
 )
 def own_part_added(phi_q, phi_k, v, S, Z, eps=0.0, zero_denominator="zero", features="given"):

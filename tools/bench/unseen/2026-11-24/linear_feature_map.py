@@ -41,7 +41,8 @@ def expm1_plus_one(x, kind="elu_plus_one"):
 # category 3
 @kernel(
     "wrong",
-    "vectors of 4 over the flat array: in the scalar tail (the last n d mod 4 entries) elu_plus_one is x + 1 for x <= 0 too, at least 0",
+    "vectors of 4 over the flat array: in the scalar tail (the last n d mod 4 entries) elu_plus_one is x "
+    "+ 1 for x <= 0 too, at least 0",
 )
 def tail_is_linear(x, kind="elu_plus_one"):
     y = np.array(_plain(x, kind))
@@ -68,7 +69,8 @@ def branch_at_one(x, kind="elu_plus_one"):
 
 @kernel(
     "correct",
-    "elu_plus_one without a branch, as max(x, 0) + e^min(x, 0), whose other term is 0 or 1; exponentials as 2^i times 2^f",
+    "elu_plus_one without a branch, as max(x, 0) + e^min(x, 0), whose other term is 0 or 1; exponentials "
+    "as 2^i times 2^f",
     profile="bf16",
 )
 def without_a_branch(x, kind="elu_plus_one"):

@@ -56,7 +56,8 @@ def short_root(x, layout="symmetric", constant=0.0):
 # category 7
 @kernel(
     "wrong",
-    "symmetric: the pairs are stored by columns, 01, 02, 12, 03 .., as a packed upper triangle of BLAS (differs for d > 3)",
+    "symmetric: the pairs are stored by columns, 01, 02, 12, 03 .., as a packed upper triangle of BLAS "
+    "(differs for d > 3)",
 )
 def packed_by_columns(x, layout="symmetric", constant=0.0):
     return _full(x, constant) if layout == "full" else _symmetric(x, constant, order="column")
@@ -83,7 +84,8 @@ def pairs_without_sign(x, layout="symmetric", constant=0.0):
 
 @kernel(
     "correct",
-    "both layouts out of one outer square of [x, sqrt(constant)] by an index table, features first (transposed), in double",
+    "both layouts out of one outer square of [x, sqrt(constant)] by an index table, features first "
+    "(transposed), in double",
     profile="f64",
 )
 def out_of_one_square(x, layout="symmetric", constant=0.0):

@@ -71,7 +71,8 @@ def _plain(q, k, v, memory_k, memory_v, gate_bias, top=4, scale=None, normalise=
 # category 6
 @kernel(
     "wrong",
-    "of equal products the memory with the highest index is chosen (shows where a tie crosses the border of the chosen)",
+    "of equal products the memory with the highest index is chosen (shows where a tie crosses the border "
+    "of the chosen)",
 )
 def ties_to_last(q, k, v, memory_k, memory_v, gate_bias, top=4, scale=None, normalise="none"):
     return _all(q, k, v, memory_k, memory_v, gate_bias, top, scale, normalise, "ties_to_last")
@@ -103,7 +104,8 @@ def values_in_index_order(q, k, v, memory_k, memory_v, gate_bias, top=4, scale=N
 
 @kernel(
     "correct",
-    "the products of the search in one einsum, then a heap of the best memories per query filled from the last memory to the first; the local part by a running softmax over keys; gate by tanh; double",
+    "the products of the search in one einsum, then a heap of the best memories per query filled from the"
+    " last memory to the first; the local part by a running softmax over keys; gate by tanh; double",
 )
 def heap_of_memories(q, k, v, memory_k, memory_v, gate_bias, top=4, scale=None, normalise="none"):
     import heapq

@@ -59,7 +59,8 @@ def _plain(q, k, v, slopes=None, scale=None, symmetric=False, query_offset=0, ho
 # category 5
 @kernel(
     "wrong",
-    "heads that are no power of two: the heads beyond the first c take the second, fourth .. slope of 2c heads in place of the first, third ..",
+    "heads that are no power of two: the heads beyond the first c take the second, fourth .. slope of 2c "
+    "heads in place of the first, third ..",
 )
 def second_slopes(q, k, v, slopes=None, scale=None, symmetric=False, query_offset=0):
     return _plain(q, k, v, slopes, scale, symmetric, query_offset, "second_slopes")
@@ -78,7 +79,8 @@ def nothing_ahead(q, k, v, slopes=None, scale=None, symmetric=False, query_offse
 # category 3
 @kernel(
     "wrong",
-    "tiles of 32 queries: the last partial tile reads the slope of the next head (its pointer has moved on; n > 32 and heads > 1)",
+    "tiles of 32 queries: the last partial tile reads the slope of the next head (its pointer has moved "
+    "on; n > 32 and heads > 1)",
 )
 def next_head_in_tail(q, k, v, slopes=None, scale=None, symmetric=False, query_offset=0):
     return _plain(q, k, v, slopes, scale, symmetric, query_offset, "next_head_in_tail")
@@ -92,7 +94,9 @@ def bias_in_bfloat16(q, k, v, slopes=None, scale=None, symmetric=False, query_of
 
 @kernel(
     "correct",
-    "causal: the bias is + a_h times (j - last key), since what depends on the query alone cancels; weights decay over odd tiles of 15 keys from the nearest to the farthest; base 2; slopes by repeated square roots; double",
+    "causal: the bias is + a_h times (j - last key), since what depends on the query alone cancels; "
+    "weights decay over odd tiles of 15 keys from the nearest to the farthest; base 2; slopes by repeated"
+    " square roots; double",
 )
 def bias_of_keys_alone(q, k, v, slopes=None, scale=None, symmetric=False, query_offset=0):
     heads, n, d = q.shape

@@ -71,7 +71,8 @@ def half_angles(x, position_start=0, step_start=1, base=10000.0):
 # category 1
 @kernel(
     "wrong",
-    "the cosines of the step have the frequency base^(-(2m+1)/d) of their own column; those of the position share the sine's",
+    "the cosines of the step have the frequency base^(-(2m+1)/d) of their own column; those of the "
+    "position share the sine's",
 )
 def step_cosines_own_frequency(x, position_start=0, step_start=1, base=10000.0):
     t, n, d = x.shape
@@ -85,7 +86,8 @@ def step_cosines_own_frequency(x, position_start=0, step_start=1, base=10000.0):
 
 @kernel(
     "correct",
-    "sums to products: sin A + sin B = 2 sin((A + B) / 2) cos((A - B) / 2) and the like for cosines, column by column, in double",
+    "sums to products: sin A + sin B = 2 sin((A + B) / 2) cos((A - B) / 2) and the like for cosines, "
+    "column by column, in double",
     profile="f64",
 )
 def sums_to_products(x, position_start=0, step_start=1, base=10000.0):

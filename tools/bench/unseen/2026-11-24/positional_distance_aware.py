@@ -83,7 +83,8 @@ def alpha_transposed(q, k, v, alpha, beta, scale=None):
 
 @kernel(
     "correct",
-    "factors once per distance as (1 + e^beta) sigma(R - beta) by tanh, gathered afterwards; logits by keys in tiles of 21, numerators and denominators kept apart until the end; double",
+    "factors once per distance as (1 + e^beta) sigma(R - beta) by tanh, gathered afterwards; logits by "
+    "keys in tiles of 21, numerators and denominators kept apart until the end; double",
 )
 def table_of_distances(q, k, v, alpha, beta, scale=None):
     n, s, m = len(q), len(k), v.shape[1]

@@ -44,7 +44,8 @@ def last_row_out_of_reach(x, table, start=0):
 # category 5
 @kernel(
     "wrong",
-    "the tokens are multiplied by sqrt(d) before the positions join (the embedding's factor of Vaswani et al., section 3.4)",
+    "the tokens are multiplied by sqrt(d) before the positions join (the embedding's factor of Vaswani et"
+    " al., section 3.4)",
 )
 def tokens_times_root(x, table, start=0):
     return x * F32(math.sqrt(x.shape[1])) + table[start : start + len(x)]
@@ -63,7 +64,8 @@ def step_reads_row_before(x, table, start=0):
 
 @kernel(
     "correct",
-    "as a product with a matrix of 0 and 1 that picks the rows, the tokens added as a product with the identity, in double",
+    "as a product with a matrix of 0 and 1 that picks the rows, the tokens added as a product with the "
+    "identity, in double",
     profile="bf16",
 )
 def rows_by_product(x, table, start=0):

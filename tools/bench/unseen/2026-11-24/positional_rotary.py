@@ -272,7 +272,8 @@ def frequencies_bfloat16(
 
 @kernel(
     "correct",
-    "pairs as complex numbers times e^(i p theta); frequencies in logarithms, the blends of yarn and llama3 as theta times (1 + (1/s - 1) share); double",
+    "pairs as complex numbers times e^(i p theta); frequencies in logarithms, the blends of yarn and "
+    "llama3 as theta times (1 + (1/s - 1) share); double",
 )
 def complex_pairs(
     x,

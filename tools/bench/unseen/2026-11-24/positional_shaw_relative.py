@@ -104,7 +104,8 @@ def position_keeps_default_scale(q, k, v, p_k, p_v, mask=None, scale=None, offse
 
 @kernel(
     "correct",
-    "query by query: keys and position vectors added before the product, the weights summed per table row (a histogram) before they meet p_v, in double, visible keys alone",
+    "query by query: keys and position vectors added before the product, the weights summed per table row"
+    " (a histogram) before they meet p_v, in double, visible keys alone",
     profile="f64",
 )
 def histogram_of_weights(q, k, v, p_k, p_v, mask=None, scale=None, offset=None):

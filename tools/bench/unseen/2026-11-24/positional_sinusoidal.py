@@ -68,7 +68,8 @@ def odd_half_split(x, start=0, base=10000.0, layout="interleaved", timescale="pa
 # category 3
 @kernel(
     "wrong",
-    "blocks of 16 positions by angle addition from the block's first position; in the last partial block cos(A + B) has + sin A sin B",
+    "blocks of 16 positions by angle addition from the block's first position; in the last partial block "
+    "cos(A + B) has + sin A sin B",
 )
 def tail_block_sign(x, start=0, base=10000.0, layout="interleaved", timescale="paper"):
     n, d = x.shape
@@ -90,7 +91,8 @@ def single_frequencies(x, start=0, base=10000.0, layout="interleaved", timescale
 
 @kernel(
     "correct",
-    "angle addition: exact waves at every 13th position and for 13 small steps, their complex products in between, double",
+    "angle addition: exact waves at every 13th position and for 13 small steps, their complex products in"
+    " between, double",
 )
 def coarse_and_fine(x, start=0, base=10000.0, layout="interleaved", timescale="paper"):
     n, d = x.shape

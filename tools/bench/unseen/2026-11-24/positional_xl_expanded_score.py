@@ -58,7 +58,8 @@ def positions_of_queries(x_q, p_q, x_k, p_k, w_q, w_k):
 
 @kernel(
     "correct",
-    "one product of [x_q | p_q] with [[G, G], [G, G]] and [x_k | p_k]^T, the d columns of the projections added one outer product after the other from the last, double",
+    "one product of [x_q | p_q] with [[G, G], [G, G]] and [x_k | p_k]^T, the d columns of the projections"
+    " added one outer product after the other from the last, double",
 )
 def one_block_product(x_q, p_q, x_k, p_k, w_q, w_k):
     left = np.concatenate([x_q, p_q], 1).astype(F64)

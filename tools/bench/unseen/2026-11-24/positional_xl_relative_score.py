@@ -73,7 +73,8 @@ def ahead_one_early(x_q, x_k, w_q, w_e, w_r, u, v, r, r_ahead=None, scale=None):
 # category 1
 @kernel(
     "wrong",
-    "without r_ahead a key ahead of its query keeps what the skewing trick leaves there: the distance terms are 0 but the content terms stay",
+    "without r_ahead a key ahead of its query keeps what the skewing trick leaves there: the distance "
+    "terms are 0 but the content terms stay",
     profile="f64",
 )
 def content_ahead_stays(x_q, x_k, w_q, w_e, w_r, u, v, r, r_ahead=None, scale=None):
@@ -102,7 +103,8 @@ def half_distances(x_q, x_k, w_q, w_e, w_r, u, v, r, r_ahead=None, scale=None):
 
 @kernel(
     "correct",
-    "diagonal by diagonal: for each distance o the vector w_q (w_e x_j + w_r r_o) of the keys on it is dotted with x_i, biases as one number per key and per distance, double",
+    "diagonal by diagonal: for each distance o the vector w_q (w_e x_j + w_r r_o) of the keys on it is "
+    "dotted with x_i, biases as one number per key and per distance, double",
     profile="f64",
 )
 def by_diagonals(x_q, x_k, w_q, w_e, w_r, u, v, r, r_ahead=None, scale=None):

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attest/golden/case.hpp"
@@ -59,7 +60,7 @@ public:
   std::string text_of_failing(std::size_t axis, const std::vector<Setting>& failing,
                               const std::vector<Setting>& passing) const;
 
-  /// Whether these settings have the size 1 along that axis, all of them.
+  /// Whether these settings have a size of at most 1 along that axis, all of them.
   bool are_of_one(std::size_t axis, const std::vector<Setting>& settings) const;
 
   /// "d % 4 != 0", "n > 16 and n % 16 != 0", "n % 32 == 0": a power of two that tells the sizes at which a kernel fails
@@ -79,9 +80,21 @@ public:
   /// number of shapes is limited.
   std::vector<Setting> between_levels(const Setting& setting, std::size_t axis) const;
 
+  /// Those of them between the nearest two values of which it fails at one and passes at the other, in ascending order.
+  std::vector<Setting> between(const Setting& setting, std::size_t axis, const std::vector<Setting>& failing,
+                               const std::vector<Setting>& passing) const;
+
+  /// Two of them on either side of these two.
+  std::vector<Setting> beside(const Setting& setting, std::size_t axis, const std::vector<Setting>& failing,
+                              const std::vector<Setting>& passing) const;
+
   /// Of each axis the level that asks the least of a kernel: few tokens, one head, parameters left at their defaults,
   /// optional inputs absent, inputs as they are drawn, dense. -1 where an axis follows from others.
   std::vector<int> plain_levels() const;
+
+  bool shapes_are_limited() const { return limited_; }
+
+  bool is_size(std::size_t axis) const { return meanings_[axis].kind == Kind::size; }
 
   /// The setting with that axis at another level, and sizes that must follow it; nothing where the rules forbid it.
   std::optional<Setting> with_level(const Setting& setting, std::size_t axis, int level) const;
@@ -112,6 +125,9 @@ private:
   std::optional<Setting> with_member(const Setting& setting, std::size_t axis, int level, std::size_t member) const;
   bool is_number(std::size_t axis) const;
   std::set<std::int64_t> values_of(std::size_t axis, const std::vector<Setting>& settings) const;
+  /// Where values at which it fails meet values at which it passes: the nearest two, the lower one first.
+  std::pair<std::int64_t, std::int64_t> border_of(std::size_t axis, const std::vector<Setting>& failing,
+                                                  const std::vector<Setting>& passing) const;
 
   std::optional<std::size_t> axis_of(std::string_view name) const;
   std::int64_t value(const Setting& setting, std::size_t axis) const;
