@@ -20,8 +20,9 @@ namespace {
 constexpr double kCertain = 1e-6;    // corrected p above which a fit names nothing: a wrong name in a million runs
 constexpr double kNearOne = 0.05;    // c of a fault that is there as a whole
 constexpr double kMostOfAFault = 2;  // c
-constexpr std::size_t kMostShownElsewhere = 4;  // passing cases in which a fault would show, for each that fails
-constexpr double kExplainsInPart = 0.999;       // of the squared error, for a name of what is there in part
+constexpr std::size_t kFewCases = 6, kMostShownElsewhere = 4;  // passing cases in which a fault would show, for each
+                                                               // of few that fail
+constexpr double kExplainsInPart = 0.999;                  // of the squared error, for a name of what is there in part
 constexpr std::array<Index, 4> kLengths{16, 32, 64, 128};  // of blocks that kernels have
 
 /// Distance of a kernel from a fault taken as the equation.
@@ -350,7 +351,8 @@ Diagnosis named_by_equation(Bank& bank, const Failures& failures, const Statisti
     name.failing_cases = failing.size();
     if (!match.whole) name.shown_in_passing = shown_in(bank, *match.fault, failures.passing);
     // A few cases may look like what is seen nowhere else.
-    if (name.shown_in_passing > kMostShownElsewhere * name.failing_cases) diagnosis.names.pop_back();
+    if (name.failing_cases < kFewCases && name.shown_in_passing > kMostShownElsewhere * name.failing_cases)
+      diagnosis.names.pop_back();
   }
   return diagnosis;
 }
