@@ -900,8 +900,8 @@ std::vector<Setting> Regimes::between(const Setting& setting, std::size_t axis, 
                                       const std::vector<Setting>& passing) const {
   const auto [low, high] = border_of(axis, failing, passing);
   auto settings = between_levels(setting, axis);
-  std::erase_if(settings, [&, low = low, high = high](const Setting& one) {
-    return value(one, axis) <= low || value(one, axis) >= high;
+  std::erase_if(settings, [&, from = low, to = high](const Setting& one) {
+    return value(one, axis) <= from || value(one, axis) >= to;
   });
   return settings;
 }
@@ -912,9 +912,9 @@ std::vector<Setting> Regimes::beside(const Setting& setting, std::size_t axis, c
   const auto [low, high] = border_of(axis, failing, passing);
   const auto settings = between_levels(setting, axis);
   const auto above = std::find_if(settings.begin(), settings.end(),
-                                  [&, high = high](const Setting& one) { return value(one, axis) > high; });
+                                  [&, to = high](const Setting& one) { return value(one, axis) > to; });
   const auto below = std::find_if(settings.begin(), settings.end(),
-                                  [&, low = low](const Setting& one) { return value(one, axis) >= low; });
+                                  [&, from = low](const Setting& one) { return value(one, axis) >= from; });
   std::vector<Setting> some(below - std::min(kOnEachSide, below - settings.begin()), below);
   some.insert(some.end(), above, above + std::min(kOnEachSide, settings.end() - above));
   return some;
