@@ -1,0 +1,10 @@
+# The vectors and the engines of the OpenMP kernels.
+add_executable(attest_test_simd engines/simd.cpp $<TARGET_OBJECTS:attest_unit_main>)
+target_link_libraries(attest_test_simd PRIVATE attest::contract attest::judge GTest::gtest)
+target_include_directories(
+  attest_test_simd
+  PRIVATE ${PROJECT_SOURCE_DIR}/optimized/openmp/include ${CMAKE_CURRENT_SOURCE_DIR}/engines
+)
+target_compile_definitions(attest_test_simd PRIVATE ATTEST_UNCHECKED_VIEWS)
+attest_setup(attest_test_simd)
+gtest_discover_tests(attest_test_simd TEST_PREFIX "engines/simd/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300)
