@@ -40,11 +40,6 @@ RowMajor<T> compared(const In<T>& in, View<const T, 2> x) {
   return rows;
 }
 
-template <class T>
-View<const T, 2> view(const RowMajor<T>& x) {
-  return {x.data(), {x.rows(), x.cols()}};
-}
-
 /// Both branches and the gate; `read` is true where a query reads a memory, and absent if it reads all.
 template <class T>
 void attend(const In<T>& in, const Out<T>& out, const RowMajor<T>& q, const RowMajor<T>& memory,
@@ -55,8 +50,7 @@ void attend(const In<T>& in, const Out<T>& out, const RowMajor<T>& q, const RowM
   o *= closed;
   if (memory.rows() > 0) {
     RowMajor<T> far(o.rows(), o.cols());
-    engine::attend({.q = view(q), .k = view(memory), .v = in.memory_v, .scale = scale, .mask = read},
-                   {.o = {far.data(), {far.rows(), far.cols()}}});
+    engine::attend({.q = view(q), .k = view(memory), .v = in.memory_v, .scale = scale, .mask = read}, {.o = view(far)});
     o += g * far;
   }
   remember(in.memory_k, in.k, out.memory_k);

@@ -31,8 +31,7 @@ template <class T, class P, class V>
 void attend(const In<T>& in, const Out<T>& out, P&& position, V&& place) {
   auto problem = attention::problem_of<T>(in);
   problem.edit = [&](const Tile<T>& l) {
-    for (Index i = l.query; i < l.query + l.queries; ++i)
-      for (Index j = l.key; j < l.key + l.keys; ++j) l(i, j) += problem.scale * position(i, j);
+    l.each([&](T& logit, Index i, Index j) { logit += problem.scale * position(i, j); });
   };
   RowMajor<T> placed = RowMajor<T>::Zero(in.q.extent(0), in.v.extent(1));
   engine::attend(
@@ -45,9 +44,9 @@ void attend(const In<T>& in, const Out<T>& out, P&& position, V&& place) {
 template <class T>
 auto placed_values(const In<T>& in, const Distance<T>& distance) {
   return [&](const Tile<T>& a, RowMajor<T>& o) {
-    for (Index i = a.query; i < a.query + a.queries; ++i)
-      for (Index j = a.key; j < a.key + a.keys; ++j)
-        if (a(i, j) != 0) o.row(i) += a(i, j) * vector(in.p_v[distance.row(i, j)]).transpose();
+    a.each([&](T weight, Index i, Index j) {
+      if (weight != 0) o.row(i) += weight * vector(in.p_v[distance.row(i, j)]).transpose();
+    });
   };
 }
 

@@ -20,6 +20,13 @@ struct Tile {
   Index key_stride;
 
   T& operator()(Index i, Index j) const { return data[(j - key) * key_stride + i - query]; }
+
+  /// f(logit, i, j) for all, in the order in which they lie.
+  template <class F>
+  void each(F&& f) const {
+    for (Index j = key; j < key + keys; ++j)
+      for (Index i = query; i < query + queries; ++i) f((*this)(i, j), i, j);
+  }
 };
 
 template <class T>
