@@ -15,7 +15,7 @@ namespace attest::openmp::engine {
 
 /// Keys of a tile: as many whole blocks as fit, fewer for short sequences so that these have several tiles too.
 inline Index tile_of(Index block, Index s) {
-  constexpr Index kKeys = 64, kTiles = 8;
+  constexpr Index kKeys = 128, kTiles = 8;
   return block * std::max<Index>(1, std::min(kKeys / block, s / (kTiles * block)));
 }
 
