@@ -13,9 +13,11 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "attest/openmp/simd/vector-inl.hpp"
 #include "openmp/engine/attend_leaves.hpp"
@@ -25,6 +27,7 @@ namespace attest::openmp::engine::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using simd::HWY_NAMESPACE::all;
+using simd::HWY_NAMESPACE::each_column;
 using simd::HWY_NAMESPACE::kLanes;
 using simd::HWY_NAMESPACE::Lanes;
 using simd::HWY_NAMESPACE::Onto;
@@ -82,10 +85,18 @@ struct Queries {
   }
 };
 
-/// Channel c of query i at out[c * stride + i], times `factor`.
+/// Channel c of query i at out[c * stride + i], times `factor`. What lanes behind the last query have is finite, or
+/// what that query has.
 template <class T>
 void pack_channels(View<const T, 2> x, const Queries<T>& rows, T factor, T* out) {
   const Index stride = rows.stride(), width = x.extent(1);
+  if (x.stride(1) == 1) {
+    const T* from = x.data() + rows.first * x.stride(0);
+    each_column(from, x.stride(0), rows.count, width, [&](Index c, Index first, Vector<T> lanes) HWY_ATTR {
+      hn::Store(hn::Mul(lanes, all(factor)), Lanes<T>(), out + c * stride + first);
+    });
+    return;
+  }
   for (Index c = 0; c < width; ++c) {
     const T* from = x.data() + rows.first * x.stride(0) + c * x.stride(1);
     T* to = out + c * stride;
@@ -126,6 +137,17 @@ Seen masked(const Queries<T>& rows, Index key, Index keys) {
   return !visible ? Seen::none : hidden ? Seen::some : Seen::all;
 }
 
+/// Terms of logits, -inf where they hide: a term of each pair at terms + i * term_stride + j.
+template <class T>
+void add_terms(const T* terms, Index term_stride, Index count, Index keys, T* out, Index stride) {
+  const Lanes<T> d;
+  each_column(terms, term_stride, count, keys, [&](Index j, Index first, Vector<T> term) HWY_ATTR {
+    T* at = out + j * stride + first;
+    // NaN of a hidden key stays hidden
+    hn::Store(hn::IfThenElse(hn::Eq(term, all(kHidden<T>)), term, hn::Add(hn::Load(d, at), term)), d, at);
+  });
+}
+
 /// What is done to products of scaled queries and keys before they are logits; row j at out + j * stride.
 template <class T>
 void edit(const Queries<T>& rows, Index key, Index keys, T* out, Index stride) {
@@ -136,26 +158,49 @@ void edit(const Queries<T>& rows, Index key, Index keys, T* out, Index stride) {
     for (Index at = 0; at < keys * stride; at += kLanes<T>)
       hn::Store(hn::Mul(cap, simd::HWY_NAMESPACE::tanh<T>(hn::Div(hn::Load(d, out + at), cap))), d, out + at);
   }
-  if (in.bias)
-    for (Index i = 0; i < rows.count; ++i) {
-      const T* bias = in.bias.data() + (rows.first + i) * in.bias.stride(0) + key * in.bias.stride(1);
-      for (Index j = 0; j < keys; ++j) {
-        const T b = bias[j * in.bias.stride(1)];
-        T& logit = out[j * stride + i];
-        logit = b == kHidden<T> ? b : logit + b;  // NaN in a hidden key stays hidden
-      }
+  if (in.bias) {
+    const T* bias = in.bias.data() + rows.first * in.bias.stride(0) + key * in.bias.stride(1);
+    if (in.bias.stride(1) == 1 && stride >= kLanes<T>) {
+      add_terms(bias, in.bias.stride(0), rows.count, keys, out, stride);
+    } else {
+      for (Index i = 0; i < rows.count; ++i)
+        for (Index j = 0; j < keys; ++j) {
+          const T b = bias[i * in.bias.stride(0) + j * in.bias.stride(1)];
+          T& logit = out[j * stride + i];
+          logit = b == kHidden<T> ? b : logit + b;
+        }
     }
+  }
   if (in.edit) in.edit(Tile<T>{out, rows.first, rows.count, key, keys, stride});
+}
+
+/// 0 or -inf, without a branch.
+template <class T>
+HWY_INLINE T hiding_term(bool visible) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  return std::bit_cast<T>(static_cast<Bits>((static_cast<Bits>(visible) - 1) & std::bit_cast<Bits>(kHidden<T>)));
 }
 
 template <class T>
 void hide_masked(const Queries<T>& rows, Index key, Index keys, T* out, Index stride) {
+  constexpr Index kChunk = 64;
   const auto& mask = rows.in.mask;
-  for (Index i = 0; i < rows.count; ++i) {
-    const bool* row = mask.data() + (rows.first + i) * mask.stride(0) + key * mask.stride(1);
-    for (Index j = 0; j < keys; ++j)
-      if (!row[j * mask.stride(1)]) out[j * stride + i] = kHidden<T>;
+  const bool* visible = mask.data() + rows.first * mask.stride(0) + key * mask.stride(1);
+  if (mask.stride(1) != 1 || stride < kLanes<T>) {
+    for (Index i = 0; i < rows.count; ++i)
+      for (Index j = 0; j < keys; ++j)
+        if (!visible[i * mask.stride(0) + j * mask.stride(1)]) out[j * stride + i] = kHidden<T>;
+    return;
   }
+  T terms[kLanes<T> * kChunk];
+  for (Index first = 0; first < rows.count; first += kLanes<T>)
+    for (Index from = 0; from < keys; from += kChunk) {
+      const Index count = std::min(kLanes<T>, rows.count - first), chunk = std::min(kChunk, keys - from);
+      for (Index i = 0; i < count; ++i)
+        for (Index j = 0; j < chunk; ++j)
+          terms[i * kChunk + j] = hiding_term<T>(visible[(first + i) * mask.stride(0) + from + j]);
+      add_terms(terms, kChunk, count, chunk, out + from * stride + first, stride);
+    }
 }
 
 /// -inf where a query does not reach.

@@ -10,6 +10,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -124,6 +125,66 @@ HWY_INLINE Vector<T> tanh(Vector<T> x) {
   small = hn::MulAdd(hn::Mul(square, small), x, x);
   const auto large = hn::Sub(all(T(1)), hn::Div(all(T(2)), hn::Add(exp<T>(hn::Add(size, size)), all(T(1)))));
   return hn::IfThenElse(hn::Gt(size, all(T(0.625))), hn::CopySign(large, x), small);
+}
+
+/// Elements of a block of 128 bits: what shuffles work within.
+template <class T>
+constexpr Index kBlock = static_cast<Index>(16 / sizeof(T));
+
+/// Rows row(0), row(1), ... of `kBlock` elements each, one per block of a vector.
+template <class T, class Row>
+HWY_INLINE Vector<T> load_blocks(Row&& row) {
+  const hn::FixedTag<T, 16 / sizeof(T)> block;
+#if HWY_MAX_BYTES == 16
+  return hn::LoadU(block, row(0));
+#else
+  const auto two = [&](Index first) HWY_ATTR {
+    return hn::Combine(hn::FixedTag<T, 32 / sizeof(T)>(), hn::LoadU(block, row(first + 1)),
+                       hn::LoadU(block, row(first)));
+  };
+#if HWY_MAX_BYTES == 32
+  return two(0);
+#else
+  return hn::Combine(Lanes<T>(), two(2), two(0));
+#endif
+#endif
+}
+
+/// column(j, first, x): x has x[first + lane][j] in its lanes, for j < columns and every `first` that is a multiple of
+/// the lanes. Row i lies at x + i * stride; lanes behind the last row repeat it.
+template <class T, class F>
+HWY_INLINE void each_column(const T* x, Index stride, Index rows, Index columns, F&& column) {
+  const Lanes<T> d;
+  for (Index first = 0; first < rows; first += kLanes<T>) {
+    const auto at = [&](Index row, Index j) HWY_ATTR { return x + std::min(first + row, rows - 1) * stride + j; };
+    Index j = 0;
+    for (; j + kBlock<T> <= columns; j += kBlock<T>) {
+      const auto row = [&](Index r) HWY_ATTR {
+        return load_blocks<T>([&](Index block) HWY_ATTR { return at(block * kBlock<T> + r, j); });
+      };
+      if constexpr (sizeof(T) == 4) {
+        const hn::Repartition<std::uint64_t, Lanes<T>> pairs;
+        const auto x0 = row(0), x1 = row(1), x2 = row(2), x3 = row(3);
+        const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, x0, x1)),
+                   low23 = hn::BitCast(pairs, hn::InterleaveLower(d, x2, x3)),
+                   high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, x0, x1)),
+                   high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, x2, x3));
+        column(j, first, hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)));
+        column(j + 1, first, hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)));
+        column(j + 2, first, hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)));
+        column(j + 3, first, hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)));
+      } else {
+        const auto x0 = row(0), x1 = row(1);
+        column(j, first, hn::InterleaveLower(d, x0, x1));
+        column(j + 1, first, hn::InterleaveUpper(d, x0, x1));
+      }
+    }
+    for (; j < columns; ++j) {
+      HWY_ALIGN T lanes[kLanes<T>];
+      for (Index row = 0; row < kLanes<T>; ++row) lanes[row] = *at(row, j);
+      column(j, first, hn::Load(d, lanes));
+    }
+  }
 }
 
 /// What a product does with what stands in C.
