@@ -26,3 +26,14 @@ foreach(simd sse4 avx2 avx512)
     PROPERTIES TIMEOUT 300 ENVIRONMENT ATTEST_SIMD=${simd}
   )
 endforeach()
+
+# Mistakes in an engine that the judge must find.
+add_test(
+  NAME mutants/openmp
+  COMMAND
+    ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/mutants/openmp/mutants.py --cxx ${CMAKE_CXX_COMPILER} --cli
+    $<TARGET_FILE:attest-cli> --folder ${CMAKE_CURRENT_BINARY_DIR}/mutants/openmp --objects
+    $<TARGET_OBJECTS:attest_openmp> $<TARGET_OBJECTS:attest_engines>
+  COMMAND_EXPAND_LISTS
+)
+set_tests_properties(mutants/openmp PROPERTIES TIMEOUT 600)
