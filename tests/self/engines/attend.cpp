@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attest/openmp/simd/targets.hpp"
+#include "attest/openmp/tasks.hpp"
 
 namespace attest::openmp::engine {
 namespace {
@@ -319,8 +320,7 @@ TYPED_TEST(Attend, TheNumberOfThreadsChangesNoBit) {
       if (in_team) {
 #pragma omp parallel
 #pragma omp single
-#pragma omp taskloop grainsize(1) default(shared)
-        for (std::size_t h = 0; h < 2; ++h) head(h);
+        each_task(2, true, [&](Index h) { head(static_cast<std::size_t>(h)); });
       } else {
         for (std::size_t h = 0; h < 2; ++h) head(h);
       }
