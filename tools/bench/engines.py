@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""engines.py [--rounds N] [--threads N] [--only GLOB] [--peers NAME,...] [--plugin FILE] [--markdown FILE]: seconds of
+"""engines.py [--rounds N] [--threads N] [--only GLOB] [--peers NAME,...] [--plugin FILE] [--markdown FILE]
+[--tries N]: seconds of
 the OpenMP engines beside other libraries, on one machine, in one run.
 
 Each peer is a process of its own for each work, so that no allocator or thread pool of another is in it. All are asked
 in turn in every round, in another order each time; the table has medians over the rounds, the ratio to the fastest
 other library of the same round, and the share of the ceilings: fused multiply-adds in registers, and a copy of 128 MiB,
 bytes read and bytes written. Before a call 256 MiB are written, which empties the caches. What differs from NumPy in
-float64, in some rows of the first head, by more than 1e-4 (float64: 1e-12) gets no time.
+float64, in some rows of the first head, by more than 1e-4 (float64: 1e-12) gets no time. A call beside which other
+programs took more than a tenth of a processor is made again, --tries times at most; the last line counts those that
+were disturbed to the end.
 
 It needs the target attest_bench_ceilings and Python with NumPy; PyTorch, OpenVINO, onnxruntime and JAX are peers where
 they are installed. OpenVINO is asked for float32, which it would not take by itself where there is bfloat16."""
@@ -55,7 +58,8 @@ class Work:
         kind = numpy.float64 if self.dtype == "f64" else numpy.float32
         shapes = {"q": self.n, "k": self.s, "v": self.s, "grad_o": self.n}
         return {
-            name: random.standard_normal((1, self.heads, tokens, self.d)).astype(kind) for name, tokens in shapes.items()
+            name: random.standard_normal((1, self.heads, tokens, self.d)).astype(kind)
+            for name, tokens in shapes.items()
         }
 
     def truth(self, numpy):
@@ -298,6 +302,28 @@ class Asked:
             return {"failed": "the process ended"}
         return self.read()
 
+    def busy(self):
+        """Seconds of the processors that others have taken, on Linux; a constant elsewhere."""
+        ticks = os.sysconf("SC_CLK_TCK")
+        with contextlib.suppress(OSError, ValueError):
+            # user, nice, system, idle, waiting, and so on
+            all_of_it = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+            mine = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+            return (sum(all_of_it) - sum(all_of_it[3:5]) - int(mine[11]) - int(mine[12])) / ticks
+        return 0.0
+
+    def undisturbed(self, line, tries):
+        """The answer, and whether others disturbed the last call that was tried."""
+        for _ in range(max(tries, 1)):
+            start, before = time.perf_counter(), self.busy()
+            answer = self.ask(line)
+            others = self.busy() - before
+            disturbed = others > 0.1 * (time.perf_counter() - start) + 0.03  # three ticks are rounding
+            if not disturbed:
+                break
+            time.sleep(0.5)
+        return answer, disturbed
+
     def end(self):
         self.process.stdin.close()
         self.process.wait()
@@ -320,10 +346,14 @@ def measure(work, options, ceilings):
             running[name] = asked
     seconds, tops = {name: [] for name in running}, []
     for turn in range(options.rounds):
-        tops.append(ceilings.ask("copy" if work.decodes() else work.dtype))
+        top, disturbed = ceilings.undisturbed("copy" if work.decodes() else work.dtype, options.tries)
+        tops.append(top)
+        options.disturbed.append(disturbed)
         names = list(running)
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            seconds[name].append(running[name].ask("go").get("seconds", math.nan))
+            answer, disturbed = running[name].undisturbed("go", options.tries)
+            seconds[name].append(answer.get("seconds", math.nan))
+            options.disturbed.append(disturbed)
     for asked in running.values():
         asked.end()
     return seconds, absent, tops
@@ -389,8 +419,10 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/ci")
     parser.add_argument("--plugin", type=pathlib.Path)
     parser.add_argument("--markdown", type=pathlib.Path, help="write the tables to this file too")
+    parser.add_argument("--tries", type=int, default=20, help="calls until others leave the processors alone")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.disturbed = []
     options.plugin = options.plugin or options.build / "plugins/libattest_openmp.so"
     works = [work for work in WORKS if fnmatch.fnmatchcase(work.name, options.only)]
     if options.serve:
@@ -403,8 +435,8 @@ def main():
         print(parts[-1], flush=True)
     ceilings.end()
     head = (
-        f"{machine()}; {options.threads} threads, medians of {options.rounds} rounds; load when it began {load:.2f}\n\n"
-        f"{versions()}\n"
+        f"{machine()}; {options.threads} threads, medians of {options.rounds} rounds; load when it began {load:.2f}; "
+        f"{sum(options.disturbed)} of {len(options.disturbed)} calls disturbed\n\n{versions()}\n"
     )
     print(head)
     if options.markdown:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""mutants.py --cxx COMPILER --cli FILE --folder FOLDER --objects FILE... [--names NAME...]: plants mistakes in the attend
-engine of the OpenMP kernels and judges each by `attest check`, which must reject the forms that have it and pass the
-others.
+"""mutants.py --cxx COMPILER --cli FILE --folder FOLDER --objects FILE... [--names NAME...]: plants mistakes in the
+attend engine of the OpenMP kernels and judges each by `attest check`, which must reject the forms that have it and pass
+the others.
 
 Of the plugin's objects that of attend_f32.cpp is compiled again, from a copy of the engine with one place changed."""
 
