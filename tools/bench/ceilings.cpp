@@ -85,11 +85,10 @@ double copy() {
 
 int main() {
   for (std::string asked; std::getline(std::cin, asked);)
-    std::cout << (asked == "copy"  ? attest::bench::copy()
-                  : asked == "f64" ? attest::bench::of_all_threads<double>(
-                                         ATTEST_CHOSEN(attest::bench, multiply_add_f64))
-                                   : attest::bench::of_all_threads<float>(
-                                         ATTEST_CHOSEN(attest::bench, multiply_add_f32)))
+    std::cout << (asked == "copy" ? attest::bench::copy()
+                  : asked == "f64"
+                      ? attest::bench::of_all_threads<double>(ATTEST_CHOSEN(attest::bench, multiply_add_f64))
+                      : attest::bench::of_all_threads<float>(ATTEST_CHOSEN(attest::bench, multiply_add_f32)))
               << std::endl;
 }
 #endif
