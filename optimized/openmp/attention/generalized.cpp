@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
+#include <utility>
 
+#include "attest/openmp/attention.hpp"
 #include "attest/openmp/eigen.hpp"
 
 namespace attest::openmp::attention::generalized {
@@ -17,71 +16,59 @@ using attest::spec::attention::generalized::Phi;
 using attest::spec::attention::generalized::Sim;
 using attest::spec::attention::generalized::ZeroDenominator;
 
-/// Every form: `similarities(i, keys)` over the keys that query i sees; hidden keys are not touched. Queries are
-/// shared among the threads.
-template <class T, class F>
-void each_query(const In<T>& in, const Out<T>& out, F&& similarities) {
-  const Index n = in.q.extent(0), s = in.k.extent(0);
-#pragma omp parallel for schedule(dynamic) if (n * s > 256)
-  for (Index i = 0; i < n; ++i) {
-    std::vector<Index> keys;
-    for (Index j = 0; j < s && (!in.causal || j <= i + (s - n)); ++j)
-      if (!in.mask || in.mask(i, j)) keys.push_back(j);
-    auto o = vector(out.o[i]);
-    const Column<T> w = keys.empty() ? Column<T>() : Column<T>(similarities(i, keys));
-    const T z = w.sum();
-    if (z == 0)
-      o.setConstant(in.zero_denominator == ZeroDenominator::nan ? std::numeric_limits<T>::quiet_NaN() : T(0));  // C5
-    else
-      o = matrix(in.v)(keys, Eigen::all).transpose() * w / z;
-  }
-}
-
-/// e^(l - max l)
-template <class T>
-Column<T> exponentials(const Column<T>& l) {
-  return (l.array() - l.maxCoeff()).exp();
-}
-
-template <class T>
-RowMajor<T> rows(View<const T, 2> x, const std::vector<Index>& some) {
-  return matrix(x)(some, Eigen::all);
-}
-
 /// phi of every element; below 0 the small features are e^x itself.
-template <class X>
-X features(Phi map, const X& x) {
-  using T = typename X::Scalar;
-  return x.unaryExpr([&](T t) {
+template <class T>
+RowMajor<T> features(Phi map, View<const T, 2> x) {
+  return matrix(x).unaryExpr([&](T t) {
     return map == Phi::relu ? std::max(t, T(0)) : map == Phi::exp || t <= 0 ? std::exp(t) : t + 1;
   });
 }
 
 template <class T>
+engine::Forward<T> forward_of(const In<T>& in, const Out<T>& out) {
+  return {.empty = in.zero_denominator == ZeroDenominator::nan ? engine::Empty::nan : engine::Empty::zero,  // C5
+          .o = out.o};
+}
+
+template <class T>
 void stable(const In<T>& in, const Out<T>& out) {
+  auto problem = attention::problem_of<T>(in);
+  if (in.sim != Sim::exp_dot) problem.scale = 1;
   const T gamma = static_cast<T>(in.gamma), offset = static_cast<T>(in.offset);
-  const T scale = in.scale ? static_cast<T>(*in.scale) : 1 / std::sqrt(static_cast<T>(in.q.extent(1)));
-  each_query(in, out, [&](Index i, const std::vector<Index>& keys) -> Column<T> {
-    const Column<T> q = vector(in.q[i]);
-    const RowMajor<T> k = rows(in.k, keys);
-    if (in.sim == Sim::exp_dot) return exponentials<T>(scale * (k * q));
-    if (in.sim == Sim::rbf) return exponentials<T>(-gamma * (k.rowwise() - q.transpose()).rowwise().squaredNorm());
-    if (in.sim == Sim::feature_dot) return features(in.varphi, k) * features(in.phi, q);
-    const Column<T> x = (k * q).array() + offset;
-    Column<T> w = x;
-    for (Index t = 1; t < in.power; ++t) w.array() *= x.array();  // C2
-    return w;
-  });
+  if (in.sim == Sim::rbf)
+    problem.edit = [&](const engine::Tile<T>& l) {
+      l.each([&](T& logit, Index i, Index j) { logit = -gamma * (vector(in.k[j]) - vector(in.q[i])).squaredNorm(); });
+    };
+  if (in.sim == Sim::polynomial) {
+    problem.exponential = false;
+    problem.edit = [&](const engine::Tile<T>& l) {
+      l.each([&](T& w, Index, Index) {
+        const T x = w + offset;
+        w = x;
+        for (Index t = 1; t < in.power; ++t) w *= x;  // C2
+      });
+    };
+  }
+  RowMajor<T> phi_q, phi_k;
+  if (in.sim == Sim::feature_dot) {
+    problem.exponential = false;
+    phi_q = features(in.phi, in.q);
+    phi_k = features(in.varphi, in.k);
+    problem.q = view(std::as_const(phi_q));
+    problem.k = view(std::as_const(phi_k));
+  }
+  engine::attend(problem, forward_of(in, out));
 }
 
 /// No distances are computed: a softmax kernel with a bias per key.
 template <class T>
 void rbf_as_softmax(const In<T>& in, const Out<T>& out) {
+  auto problem = attention::problem_of<T>(in);
   const T gamma = static_cast<T>(in.gamma);
-  each_query(in, out, [&](Index i, const std::vector<Index>& keys) -> Column<T> {
-    const RowMajor<T> k = rows(in.k, keys);
-    return exponentials<T>(gamma * (2 * (k * vector(in.q[i])) - k.rowwise().squaredNorm()));
-  });
+  const Column<T> size = matrix(in.k).rowwise().squaredNorm();
+  problem.scale = 2 * gamma;
+  problem.edit = [&](const engine::Tile<T>& l) { l.each([&](T& logit, Index, Index j) { logit -= gamma * size(j); }); };
+  engine::attend(problem, forward_of(in, out));
 }
 
 template void stable(const In<float>&, const Out<float>&);

@@ -5,37 +5,33 @@
 #include <vector>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/engine/attend.hpp"
+#include "attest/openmp/tasks.hpp"
 
 namespace attest::openmp::attention::multi_head {
 
 using attest::spec::attention::multi_head::In;
 using attest::spec::attention::multi_head::Out;
 
-/// Softmax attention of one head. Hidden keys are not touched; a query that sees none leaves zeros.
-template <class T>
-RowMajor<T> attend(const In<T>& in, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v) {
-  const Index n = q.rows(), s = k.rows();
-  const T scale = in.scale ? static_cast<T>(*in.scale) : T(1) / std::sqrt(static_cast<T>(q.cols()));
-  RowMajor<T> head = RowMajor<T>::Zero(n, v.cols());
-  for (Index i = 0; i < n; ++i) {
-    std::vector<Index> keys;
-    for (Index j = 0; j < s && (!in.causal || j <= i + (s - n)); ++j)  // C1
-      if (!in.mask || in.mask(i, j)) keys.push_back(j);
-    if (keys.empty()) continue;
-    Column<T> l = scale * (k(keys, Eigen::all) * q.row(i).transpose());
-    l = (l.array() - l.maxCoeff()).exp();
-    head.row(i) = (l / l.sum()).transpose() * v(keys, Eigen::all);
-  }
+/// Softmax attention of one head; a query that sees no key leaves zeros.
+template <class T, class M>
+RowMajor<T> attend(const In<T>& in, const M& q, const M& k, const M& v) {
+  RowMajor<T> head(q.rows(), v.cols());
+  engine::Problem<T> problem{.q = view(q), .k = view(k), .v = view(v), .mask = in.mask};
+  problem.scale = in.scale ? static_cast<T>(*in.scale) : T(1) / std::sqrt(static_cast<T>(q.cols()));
+  problem.shift = k.rows() - q.rows();
+  if (in.causal) problem.right = 0;  // C1
+  engine::attend(problem, {.o = view(head)});
   return head;
 }
 
-/// Every head on its own thread: head(h) is [n, m].
+/// All heads, each a task: head(h) is [n, m].
 template <class T, class F>
 std::vector<RowMajor<T>> all_heads(const In<T>& in, F&& head) {
   const Index heads = in.w_q.extent(0);
   std::vector<RowMajor<T>> all(static_cast<std::size_t>(heads));
-#pragma omp parallel for schedule(static) if (heads > 1 && in.x_q.extent(0) * in.x_k.extent(0) > 256)
-  for (Index h = 0; h < heads; ++h) all[static_cast<std::size_t>(h)] = head(h);
+  each_task(heads, in.x_q.extent(0) * in.x_k.extent(0) > 256,
+            [&](Index h) { all[static_cast<std::size_t>(h)] = head(h); });
   return all;
 }
 
@@ -44,7 +40,7 @@ std::vector<RowMajor<T>> head_by_head(const In<T>& in) {
   return all_heads(in, [&](Index h) {
     const RowMajor<T> q = matrix(in.x_q) * matrix(in.w_q[h]), k = matrix(in.x_k) * matrix(in.w_k[h]),
                       v = matrix(in.x_v) * matrix(in.w_v[h]);
-    return attend(in, q, k, v);
+    return attend<T>(in, q, k, v);
   });
 }
 

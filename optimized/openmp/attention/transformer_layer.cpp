@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/engine/attend.hpp"
+#include "attest/openmp/tasks.hpp"
 
 namespace attest::openmp::attention::transformer_layer {
 
@@ -28,38 +30,35 @@ Weights<T> of_memory(const In<T>& in) {
 }
 
 /// elu(x) + 1
-template <class T>
-RowMajor<T> features(const RowMajor<T>& x) {
+template <class T, class M>
+RowMajor<T> features(const M& x) {
   return x.unaryExpr([](T t) { return t > 0 ? t + 1 : std::exp(t); });
 }
 
-/// One head as a matrix of weights; row i sees the first `seen(i)` keys.
-template <class T, class S>
-RowMajor<T> weighted(const In<T>& in, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, S&& seen) {
+/// One head by its weights: of softmax, or products of features.
+template <class T, class Q, class K>
+RowMajor<T> weighted(const In<T>& in, const Q& q, const K& k, const K& v, bool causal) {
   const bool softmax = in.attention == Attention::softmax;
-  const T scale = T(1) / std::sqrt(static_cast<T>(q.cols()));
-  const RowMajor<T> l =
-      softmax ? RowMajor<T>(scale * (q * k.transpose())) : RowMajor<T>(features(q) * features(k).transpose());
+  const RowMajor<T> phi_q = softmax ? RowMajor<T>() : features<T>(q), phi_k = softmax ? RowMajor<T>() : features<T>(k);
+  engine::Problem<T> problem{.q = softmax ? view(q) : view(phi_q), .k = softmax ? view(k) : view(phi_k), .v = view(v)};
+  problem.exponential = softmax;
+  if (softmax) problem.scale = T(1) / std::sqrt(static_cast<T>(q.cols()));
+  if (causal) problem.right = 0;
   RowMajor<T> o(q.rows(), v.cols());
-  for (Index i = 0; i < q.rows(); ++i) {
-    const Index count = seen(i);
-    Column<T> w = l.row(i).head(count).transpose();
-    if (softmax) w = (w.array() - w.maxCoeff()).exp();
-    o.row(i) = w.transpose() * v.topRows(count) / w.sum();
-  }
+  engine::attend(problem, {.o = view(o)});
   return o;
 }
 
 /// The same head of linear attention through running sums of phi(k) v^T and phi(k): as many keys are added before row i
-/// is read.
-template <class T, class S>
-RowMajor<T> summed(const In<T>&, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, S&& seen) {
-  const RowMajor<T> phi_q = features(q), phi_k = features(k);
+/// is read as it sees.
+template <class T>
+RowMajor<T> summed(const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, bool causal) {
+  const RowMajor<T> phi_q = features<T>(q), phi_k = features<T>(k);
   RowMajor<T> sums = RowMajor<T>::Zero(k.cols(), v.cols()), o(q.rows(), v.cols());
   Column<T> z = Column<T>::Zero(k.cols());
   Index added = 0;
   for (Index i = 0; i < q.rows(); ++i) {
-    for (; added < seen(i); ++added) {
+    for (; added < (causal ? i + 1 : k.rows()); ++added) {
       sums += phi_k.row(added).transpose() * v.row(added);
       z += phi_k.row(added).transpose();
     }
@@ -68,17 +67,16 @@ RowMajor<T> summed(const In<T>&, const RowMajor<T>& q, const RowMajor<T>& k, con
   return o;
 }
 
-/// All heads of an attention, each on its own thread, and what the output projection makes of them.
+/// All heads of an attention, each a task, and what the output projection makes of them.
 template <class T, class H>
 RowMajor<T> attend(const RowMajor<T>& x, const RowMajor<T>& from, const Weights<T>& w, H&& head) {
   const Index heads = w.q.extent(0), m = w.v.extent(2);
   RowMajor<T> all(x.rows(), heads * m), w_o(heads * m, w.o.extent(2));
-#pragma omp parallel for schedule(static) if (heads > 1 && x.rows() * from.rows() > 256)
-  for (Index h = 0; h < heads; ++h) {
+  each_task(heads, x.rows() * from.rows() > 256, [&](Index h) {
     const RowMajor<T> q = x * matrix(w.q[h]), k = from * matrix(w.k[h]), v = from * matrix(w.v[h]);
     all.middleCols(h * m, m) = head(h, q, k, v);
     w_o.middleRows(h * m, m) = matrix(w.o[h]);
-  }
+  });
   return all * w_o;
 }
 
@@ -126,16 +124,16 @@ RowMajor<T> finish(const In<T>& in, const RowMajor<T>& x, const RowMajor<T>& att
   return normalise<T>(in, z, in.gamma_3, in.beta_3);
 }
 
-/// The layer for all tokens at once, `one_head(q, k, v, seen)` being its attention.
+/// The layer for all tokens at once, `one_head(q, k, v, causal)` being its attention.
 template <class T, class H>
 void whole(const In<T>& in, const Out<T>& out, H&& one_head) {
   const RowMajor<T> x = matrix(in.x);
   const bool causal = in.kind == Kind::decoder_post_norm;
   const auto all = [&](Index, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v) {
-    return one_head(q, k, v, [&](Index) { return k.rows(); });
+    return one_head(q, k, v, false);
   };
   const auto earlier = [&](Index, const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v) {
-    return one_head(q, k, v, [&](Index i) { return causal ? i + 1 : k.rows(); });
+    return one_head(q, k, v, causal);
   };
   matrix(out.z) = finish<T>(in, x, attend<T>(x, x, of_tokens(in), earlier), [&](const RowMajor<T>& y) -> RowMajor<T> {
     return attend<T>(y, matrix(in.memory), of_memory(in), all);
@@ -144,15 +142,15 @@ void whole(const In<T>& in, const Out<T>& out, H&& one_head) {
 
 template <class T>
 void dense(const In<T>& in, const Out<T>& out) {
-  whole(in, out, [&](const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, const auto& seen) {
-    return weighted(in, q, k, v, seen);
+  whole(in, out, [&](const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, bool causal) {
+    return weighted<T>(in, q, k, v, causal);
   });
 }
 
 template <class T>
 void linear_attention(const In<T>& in, const Out<T>& out) {
-  whole(in, out, [&](const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, const auto& seen) {
-    return summed(in, q, k, v, seen);
+  whole(in, out, [&](const RowMajor<T>& q, const RowMajor<T>& k, const RowMajor<T>& v, bool causal) {
+    return summed<T>(q, k, v, causal);
   });
 }
 
@@ -176,14 +174,14 @@ void incremental(const In<T>& in, const Out<T>& out) {
           auto &cached_k = keys[static_cast<std::size_t>(h)], &cached_v = values[static_cast<std::size_t>(h)];
           cached_k.row(i) = k.row(0);
           cached_v.row(i) = v.row(0);
-          return weighted<T>(in, q, cached_k.topRows(i + 1), cached_v.topRows(i + 1), [&](Index) { return i + 1; });
+          return weighted<T>(in, q, cached_k.topRows(i + 1), cached_v.topRows(i + 1), false);
         });
     matrix(out.z.rows(i, 1)) = finish<T>(in, x, own, [&](const RowMajor<T>& y) {
-      return attend<T>(
-          y, nothing, of_memory(in), [&](Index h, const RowMajor<T>& q, const RowMajor<T>&, const RowMajor<T>&) {
-            const RowMajor<T>& k = memory_keys[static_cast<std::size_t>(h)];
-            return weighted<T>(in, q, k, memory_values[static_cast<std::size_t>(h)], [&](Index) { return k.rows(); });
-          });
+      return attend<T>(y, nothing, of_memory(in),
+                       [&](Index h, const RowMajor<T>& q, const RowMajor<T>&, const RowMajor<T>&) {
+                         const RowMajor<T>& k = memory_keys[static_cast<std::size_t>(h)];
+                         return weighted<T>(in, q, k, memory_values[static_cast<std::size_t>(h)], false);
+                       });
     });
   }
 }

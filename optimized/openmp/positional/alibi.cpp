@@ -3,9 +3,13 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/engine/attend.hpp"
+#include "attest/openmp/tasks.hpp"
 
 namespace attest::openmp::positional::alibi {
 
@@ -25,63 +29,58 @@ Column<T> slopes(const In<T>& in) {
   return a;
 }
 
-/// Every form: bias(a, p, count) is the row of biases of keys 0 .. count - 1 for a head of slope a and a query at
-/// position p. Rows of all heads are independent.
+/// Every form: `prepare(problem, a, attend)` puts the bias of a head of slope a into its logits and calls attend(). The
+/// position of a query is its row + problem.shift. Every query sees a key (C1).
 template <class T, class F>
-void each_row(const In<T>& in, const Out<T>& out, F&& bias) {
+void each_head(const In<T>& in, const Out<T>& out, F&& prepare) {
   const Index heads = in.q.extent(0), n = in.q.extent(1), s = in.k.extent(1);
   const T scale = in.scale ? static_cast<T>(*in.scale) : 1 / std::sqrt(static_cast<T>(in.q.extent(2)));
   const Column<T> a = slopes(in);
-#pragma omp parallel for collapse(2) schedule(dynamic) if (heads * n * s > 256)
-  for (Index h = 0; h < heads; ++h)
-    for (Index i = 0; i < n; ++i) {
-      const Index p = i + s - n + in.query_offset, count = in.symmetric ? s : std::min(s, p + 1);  // C1
-      Column<T> w = scale * (openmp::matrix(in.k[h]).topRows(count) * vector(in.q[h][i])) + bias(a(h), p, count);
-      w = (w.array() - w.maxCoeff()).exp();
-      vector(out.o[h][i]) = openmp::matrix(in.v[h]).topRows(count).transpose() * w / w.sum();
-    }
+  each_task(heads, heads * n * s > 256, [&](Index h) {
+    engine::Problem<T> problem{.q = in.q[h], .k = in.k[h], .v = in.v[h], .scale = scale};
+    problem.shift = s - n + in.query_offset;
+    if (!in.symmetric) problem.right = 0;
+    prepare(problem, a(h), [&] { engine::attend(problem, {.o = out.o[h]}); });
+  });
 }
 
-template <class T>
-Column<T> away(T a, Index p, Index count) {
-  return -a * (Column<T>::LinSpaced(count, 0, static_cast<T>(count - 1)).array() - static_cast<T>(p)).abs().matrix();
-}
-
-/// The distances of a row, times the slope.
+/// The distance of each pair, times the slope.
 template <class T>
 void distance(const In<T>& in, const Out<T>& out) {
-  each_row(in, out, [](T a, Index p, Index count) -> Column<T> { return away(a, p, count); });
+  each_head(in, out, [](engine::Problem<T>& problem, T a, auto&& attend) {
+    problem.edit = [&](const engine::Tile<T>& l) {
+      l.each([&](T& logit, Index i, Index j) { logit -= a * static_cast<T>(std::abs(i + problem.shift - j)); });
+    };
+    attend();
+  });
 }
 
-/// The indices of the keys, times the slope: the same row for every query.
+/// The indices of the keys, times the slope: the same for every query.
 template <class T>
 void key_index(const In<T>& in, const Out<T>& out) {
-  const Index s = in.k.extent(1);
-  const Column<T> index = Column<T>::LinSpaced(s, 0, static_cast<T>(s - 1));
-  each_row(in, out, [&](T a, Index, Index count) -> Column<T> { return a * index.head(count); });
+  each_head(in, out, [](engine::Problem<T>& problem, T a, auto&& attend) {
+    problem.edit = [&](const engine::Tile<T>& l) {
+      l.each([&](T& logit, Index, Index j) { logit += a * static_cast<T>(j); });
+    };
+    attend();
+  });
 }
 
-/// A matrix of biases for each head, then ordinary attention over all keys.
+/// A matrix of biases for each head, -inf where invisible, then ordinary attention over all keys.
 template <class T>
 void matrix(const In<T>& in, const Out<T>& out) {
-  const Index heads = in.q.extent(0), n = in.q.extent(1), s = in.k.extent(1);
-  const T scale = in.scale ? static_cast<T>(*in.scale) : 1 / std::sqrt(static_cast<T>(in.q.extent(2)));
-  const Column<T> a = slopes(in);
-#pragma omp parallel for schedule(static) if (heads > 1)
-  for (Index h = 0; h < heads; ++h) {
-    RowMajor<T> l = RowMajor<T>::Constant(n, s, -std::numeric_limits<T>::infinity());
-    for (Index i = 0; i < n; ++i) {
-      const Index p = i + s - n + in.query_offset, count = in.symmetric ? s : std::min(s, p + 1);
-      l.row(i).head(count) = away(a(h), p, count).transpose();
-    }
-    l += scale * (openmp::matrix(in.q[h]) * openmp::matrix(in.k[h]).transpose());
-    for (Index i = 0; i < n; ++i) {
-      const T highest = l.row(i).maxCoeff();
-      for (Index j = 0; j < s; ++j) l(i, j) = std::exp(l(i, j) - highest);  // an exact 0 where invisible
-      l.row(i) /= l.row(i).sum();
-    }
-    openmp::matrix(out.o[h]) = l * openmp::matrix(in.v[h]);
-  }
+  each_head(in, out, [](engine::Problem<T>& problem, T a, auto&& attend) {
+    RowMajor<T> bias(problem.q.extent(0), problem.k.extent(0));
+    for (Index i = 0; i < bias.rows(); ++i)
+      for (Index j = 0; j < bias.cols(); ++j) {
+        const Index behind = i + problem.shift - j;
+        bias(i, j) =
+            problem.right && behind < 0 ? -std::numeric_limits<T>::infinity() : -a * static_cast<T>(std::abs(behind));
+      }
+    problem.right.reset();
+    problem.bias = view(std::as_const(bias));
+    attend();
+  });
 }
 
 template void distance(const In<float>&, const Out<float>&);

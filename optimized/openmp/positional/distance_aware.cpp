@@ -2,8 +2,10 @@
 #include "attest/spec/positional/distance_aware.hpp"
 
 #include <cmath>
+#include <cstdlib>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/engine/attend.hpp"
 
 namespace attest::openmp::positional::distance_aware {
 
@@ -25,37 +27,34 @@ Column<T> factors(const In<T>& in) {
   return f;
 }
 
-/// Every form: the logits of a row from its products and factors.
+/// Every form: `logit(product, f)`.
 template <class T, class F>
-void each_query(const In<T>& in, const Out<T>& out, F&& logits) {
-  const Index n = in.q.extent(0), s = in.k.extent(0);
+void attend(const In<T>& in, const Out<T>& out, F&& logit) {
   const T scale = in.scale ? static_cast<T>(*in.scale) : 1 / std::sqrt(static_cast<T>(in.q.extent(1)));
-  const Column<T> by_distance = factors(in);
-#pragma omp parallel for schedule(static) if (n * s > 256)
-  for (Index i = 0; i < n; ++i) {
-    Column<T> f(s);
-    for (Index j = 0; j < s; ++j) f(j) = by_distance(std::abs(i - j));
-    Column<T> w = logits(scale, Column<T>(matrix(in.k) * vector(in.q[i])), f);
-    w = (w.array() - w.maxCoeff()).exp();
-    vector(out.o[i]) = matrix(in.v).transpose() * w / w.sum();
-    if (out.f) vector(out.f[i]) = f;
-  }
+  const Column<T> f = factors(in);
+  engine::attend({.q = in.q,
+                  .k = in.k,
+                  .v = in.v,
+                  .edit =
+                      [&](const engine::Tile<T>& tile) {
+                        tile.each([&](T& x, Index i, Index j) { x = scale * logit(x, f(std::abs(i - j))); });
+                      }},
+                 {.o = out.o});
+  if (out.f)
+    for (Index i = 0; i < in.q.extent(0); ++i)
+      for (Index j = 0; j < in.k.extent(0); ++j) out.f(i, j) = f(std::abs(i - j));
 }
 
 /// The factor on positive products.
 template <class T>
 void softplus(const In<T>& in, const Out<T>& out) {
-  each_query(in, out, [](T scale, const Column<T>& products, const Column<T>& f) -> Column<T> {
-    return scale * products.cwiseMax(T(0)).cwiseProduct(f);
-  });
+  attend(in, out, [](T product, T f) { return (product < 0 ? 0 : product) * f; });
 }
 
 /// The factor on all products, then what is positive.
 template <class T>
 void relu_after(const In<T>& in, const Out<T>& out) {
-  each_query(in, out, [](T scale, const Column<T>& products, const Column<T>& f) -> Column<T> {
-    return scale * products.cwiseProduct(f).cwiseMax(T(0));
-  });
+  attend(in, out, [](T product, T f) { return product * f < 0 ? 0 : product * f; });
 }
 
 template void softplus(const In<float>&, const Out<float>&);

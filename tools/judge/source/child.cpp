@@ -28,7 +28,8 @@ constexpr std::chrono::seconds shutdown_limit{1};
 /// Environment of the child: variables that a library needs to run, and nothing that could tell it what it is run for.
 /// Its idle threads sleep unless the user says otherwise: between calls they would take the cores from the judge.
 std::vector<std::string> worker_environment() {
-  static constexpr std::array names{"PATH=", "HOME=", "LD_LIBRARY_PATH=", "TMPDIR=", "OMP_", "CUDA_", "ATTEST_CUDA_"};
+  static constexpr std::array names{
+      "PATH=", "HOME=", "LD_LIBRARY_PATH=", "TMPDIR=", "OMP_", "CUDA_", "ATTEST_CUDA_", "ATTEST_SIMD="};
   std::vector<std::string> result;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
     if (std::any_of(names.begin(), names.end(),

@@ -29,4 +29,14 @@ MappedColumn<T> vector(View<T, 1> x) {
   return MappedColumn<T>(x.data(), x.extent(0), Eigen::InnerStride<>(x.stride(0)));
 }
 
+/// A matrix, or some rows or columns of one, as a view.
+template <class M>
+View<const typename M::Scalar, 2> view(const M& x) {
+  return {x.data(), {x.rows(), x.cols()}, {x.rowStride(), x.colStride()}};
+}
+template <class M>
+View<typename M::Scalar, 2> view(M& x) {
+  return {x.data(), {x.rows(), x.cols()}, {x.rowStride(), x.colStride()}};
+}
+
 }  // namespace attest::openmp

@@ -11,6 +11,7 @@
 
 #include "attest/attest_kernel.h"
 #include "attest/choice.hpp"
+#include "attest/openmp/tasks.hpp"
 #include "attest/view.hpp"
 
 namespace attest::openmp {
@@ -86,23 +87,28 @@ private:
   Index heads_ = call_.outputs[0].tensor.shape[1];
 };
 
-/// Runs `kernel` once per head of the call, heads in parallel when there are several (a kernel that is given one head
-/// is parallel over its rows). An exception becomes the call's error.
+/// Runs `kernel` once per head of the call. Several heads are tasks of one team, and an engine's tasks within them are
+/// shared by the same threads; a head alone has all threads. An exception becomes the call's error.
 template <class T, class F>
 int over_heads(const attest_call* call, F&& kernel) {
   const Index batch = call->outputs[0].tensor.shape[0], heads = call->outputs[0].tensor.shape[1];
   std::string error;
-#pragma omp parallel for collapse(2) schedule(dynamic) if (batch * heads > 1)
-  for (Index b = 0; b < batch; ++b)
-    for (Index h = 0; h < heads; ++h) {
-      try {
-        const Head<T> head(*call, b, h);
-        kernel(head);
-      } catch (const std::exception& exception) {
+  const auto one = [&](Index index) {
+    try {
+      const Head<T> head(*call, index / heads, index % heads);
+      kernel(head);
+    } catch (const std::exception& exception) {
 #pragma omp critical
-        error = exception.what();
-      }
+      error = exception.what();
     }
+  };
+  if (batch * heads == 1) {
+    one(0);
+  } else {
+#pragma omp parallel
+#pragma omp single
+    each_task(batch * heads, true, one);
+  }
   if (error.empty()) return 0;
   std::snprintf(call->error, call->error_size, "%s", error.c_str());
   return 1;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "attest/openmp/engine/attend.hpp"
 #include "attest/openmp/infini.hpp"
 #include "attest/spec/infini/segment_attention.hpp"
 
@@ -72,15 +73,15 @@ struct Head {
   /// Causal softmax attention of rows i .. i + count - 1 over their segment, which begins at `first`.
   RowMajor<T> local(Index first, Index i, Index count) const {
     const Index keys = i + count - first;
-    RowMajor<T> weight = scale * (q.middleRows(i, count) * k.middleRows(first, keys).transpose());
-    for (Index r = 0; r < count; ++r) {
-      const Index visible = i + r - first + 1;
-      auto row = weight.row(r).head(visible);
-      row = (row.array() - row.maxCoeff()).exp().matrix().eval();
-      row /= row.sum();
-      weight.row(r).tail(keys - visible).setZero();
-    }
-    return weight * v.middleRows(first, keys);
+    engine::Problem<T> problem{.q = view(q.middleRows(i, count)),
+                               .k = view(k.middleRows(first, keys)),
+                               .v = view(v.middleRows(first, keys)),
+                               .scale = scale};
+    problem.shift = i - first;
+    problem.right = 0;
+    RowMajor<T> o(count, m);
+    engine::attend(problem, {.o = view(o)});
+    return o;
   }
 
   /// Rows i .. i + count - 1 of the output, given the memory from before their segment (C3 in `retrieve`).
