@@ -761,9 +761,9 @@ bool Regimes::is_threshold(std::size_t axis, const std::vector<Setting>& failing
 std::string Regimes::text_of_failing(std::size_t axis, const std::vector<Setting>& failing,
                                      const std::vector<Setting>& passing) const {
   if (!is_number(axis)) {
-    std::vector<int> levels;
-    for (const Setting& setting : failing) levels.push_back(setting.level[axis]);
-    return text_of(axis, levels);
+    std::set<int> levels;
+    for (const Setting& setting : failing) levels.insert(setting.level[axis]);
+    return text_of(axis, {levels.begin(), levels.end()});
   }
   const auto fails = values_of(axis, failing), passes = values_of(axis, passing);
   const std::string& name = axes_[axis].name;
