@@ -314,7 +314,10 @@ struct Run {
       ++counts.unseen;
       if (counts.shown_nowhere.size() < kMostNotVisited) counts.shown_nowhere.push_back(regimes->text_of(combination));
     }
-    if (!all.failed.empty() && all.failed.size() < all.answered) find_condition(*regimes, all, real, counts);
+    if (!all.failed.empty() && all.failed.size() < all.answered)
+      find_condition(*regimes, smallest_failed(*regimes, all), all, real, counts);
+    else if (all.failed.empty() && all.answered > 0)
+      find_condition_of_cases(*regimes, all, real, counts);
     if (const auto answer = judge.right_without_a_kernel(); all.answered > 0 && all.failed.empty() && !answer.empty())
       row.failures.push_back({Status::invalid, "",
                               fmt::format("'{}' is right in every case that the kernel can be given ('{}'): nothing of "
@@ -374,11 +377,26 @@ struct Run {
     }
   }
 
-  /// By more calls, from the smallest setting that failed. They count in no group: what they say is the condition.
-  void find_condition(const Regimes& regimes, const Settings& all, bool real, RegimeCounts& counts) {
-    const auto smallest = *std::min_element(all.failed.begin(), all.failed.end(), [&](std::size_t a, std::size_t b) {
+  static Setting smallest_failed(const Regimes& regimes, const Settings& all) {
+    return all.settings[*std::min_element(all.failed.begin(), all.failed.end(), [&](std::size_t a, std::size_t b) {
       return regimes.work(all.settings[a]) < regimes.work(all.settings[b]);
-    });
+    })];
+  }
+
+  /// From other cases in which it failed.
+  void find_condition_of_cases(const Regimes& regimes, const Settings& all, bool real, RegimeCounts& counts) {
+    std::vector<Setting> settings;
+    for (const Sample& sample : failed.samples)
+      if (const auto setting = regimes.setting_of(sample.c->name)) settings.push_back(*setting);
+    std::stable_sort(settings.begin(), settings.end(),
+                     [&](const Setting& a, const Setting& b) { return regimes.work(a) < regimes.work(b); });
+    for (const Setting& setting : settings)
+      if (counts.fails_when.empty()) find_condition(regimes, setting, all, real, counts);
+  }
+
+  /// By more calls, from a setting that failed. They count in no group: what they say is the condition.
+  void find_condition(const Regimes& regimes, const Setting& first, const Settings& all, bool real,
+                      RegimeCounts& counts) {
     std::uint64_t seed = seed_of(all.settings.size(), options);
     const auto fails = [&](const Setting& setting) -> std::optional<bool> {
       if (ended(options, row)) return std::nullopt;
@@ -393,9 +411,8 @@ struct Run {
       if (!right && aside.failures.back().tier == kRefusal) return std::nullopt;
       return !right;
     };
-    const auto found =
-        condition_by_calls(regimes, all.settings[smallest], real ? kCallsOfReal : kCallsOfCondition, fails);
-    counts.fails_when = found.text, counts.condition_calls = found.calls;
+    const auto found = condition_by_calls(regimes, first, real ? kCallsOfReal : kCallsOfCondition, fails);
+    counts.fails_when = found.text, counts.condition_calls += found.calls;
   }
 
   /// Whether all rows of all problems are judged: where not, a kernel may be wrong elsewhere.

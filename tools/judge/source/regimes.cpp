@@ -689,6 +689,45 @@ golden::Case Regimes::case_of(const Setting& setting, std::uint64_t seed) const 
   return c;
 }
 
+std::optional<Setting> Regimes::setting_of(const golden::Case& c) const {
+  Setting setting{plain_levels(), std::vector<int>(axes_.size(), 0)};
+  for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+    const std::string& name = axes_[axis].name;
+    std::int64_t chosen = 0;
+    switch (const Meaning& meaning = meanings_[axis]; meaning.kind) {
+      case Kind::size: chosen = c.sizes.at(name); break;
+      case Kind::parameter: {
+        const auto given = c.parameters.find(name);
+        const auto set = given == c.parameters.end() ? std::nullopt : std::optional(given->second);
+        const auto at = std::find(meaning.settings.begin(), meaning.settings.end(), set);
+        chosen = at == meaning.settings.end() ? -1 : at - meaning.settings.begin();
+        break;
+      }
+      case Kind::input: chosen = std::find(c.with.begin(), c.with.end(), name) != c.with.end(); break;
+      case Kind::draw: {
+        const auto at = std::find(meaning.flags.begin(), meaning.flags.end(), c.flag);
+        chosen = at == meaning.flags.end() ? 0 : at - meaning.flags.begin();
+        break;
+      }
+      case Kind::entries:
+      case Kind::heads:
+      case Kind::sharing: chosen = 1; break;
+      case Kind::order:
+      case Kind::magnitude:
+      case Kind::values:
+      case Kind::memory: break;
+    }
+    const int level = level_of(axis, chosen);
+    if (level < 0 && is_size(axis)) return std::nullopt;
+    if (level < 0 || meanings_[axis].kind == Kind::order) continue;  // plain, or it follows
+    setting.level[axis] = level;
+    const auto& members = axes_[axis].levels[static_cast<std::size_t>(setting.level[axis])];
+    setting.member[axis] = static_cast<int>(std::find(members.begin(), members.end(), chosen) - members.begin());
+  }
+  follow_order(setting);
+  return keeps_rules(setting) ? std::optional(setting) : std::nullopt;
+}
+
 void Regimes::set_magnitude(golden::Case& c, std::int64_t magnitude) const {
   const bool narrow = storage_ == DType::f16;
   const auto scale = [&](const TensorDeclaration& input, double factor) {

@@ -49,6 +49,10 @@ public:
   /// The case of a setting; its grid is 1 x 1 x 1 where the kernel's layout has none.
   golden::Case case_of(const Setting& setting, std::uint64_t seed) const;
 
+  /// The setting of a case, dense and of one problem, plain where an axis has not what the case has; nothing where that
+  /// is one of its sizes.
+  std::optional<Setting> setting_of(const golden::Case& c) const;
+
   /// "2 to 13", "given": the axis at that level.
   std::string text_of_level(std::size_t axis, int level) const;
   /// "heads in {8, 32}", "s >= 128": an axis at some of its levels.
