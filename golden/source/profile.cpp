@@ -9,10 +9,7 @@ namespace attest::golden {
 
 using reference::kAccumulate;
 using reference::kChannels;
-using reference::kFunction;
-using reference::kOperand;
 using reference::kStore;
-using reference::kUnderflow;
 using reference::PerChannel;
 
 PerChannel Profile::units_of(const TensorDeclaration& output) const {

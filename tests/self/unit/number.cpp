@@ -49,7 +49,7 @@ public:
   using Base::Base;
   bool takes_plain_inputs() const override { return false; }
   void row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) override {
-    Arithmetic::row_times_matrix(row, matrix, out);
+    Arithmetic::row_times_matrix(row, matrix, out);  // NOLINT(bugprone-parent-virtual-call): not that of Base
   }
 };
 

@@ -54,7 +54,7 @@ const Names kAttention{{"mask", "seen"}, {"bias", "added"}, {"causal", "ordered"
 
 TEST(Roles, ABiasOfAnyNameMayHideKeys) {
   const Spec spec = renamed("attention.scaled_dot_product", kAttention);
-  for (golden::Case c : golden::stored_cases(spec)) {
+  for (const golden::Case& c : golden::stored_cases(spec)) {
     if (c.flag != "bias_hides") continue;
     const Problem problem = golden::draw(c);
     ASSERT_NE(given(problem, Role::bias), nullptr);

@@ -179,7 +179,7 @@ Array contracted_attention(const Problem& problem) {
 TEST(ExactFamily, LeavesRoomForAContractedExponentAndForNoLabel) {
   const Spec& spec = find_spec("attention.scaled_dot_product");
   int judged = 0, other_bits = 0;
-  for (auto name : golden::stored_cases(spec)) {
+  for (const auto& name : golden::stored_cases(spec)) {
     if (exact_outputs(name).empty()) continue;
     auto c = judged_by(golden::certify_case(name), golden::profile("f32"));
     if (c.problem.inputs.count("mask") || c.problem.inputs.count("bias")) continue;

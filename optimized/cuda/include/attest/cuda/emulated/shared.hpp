@@ -36,6 +36,8 @@ public:
     return U(get());
   }
   void operator=(const T& value) && { running->write(offset_, value, where_); }
+  // A write may be reported.
+  // NOLINTNEXTLINE(performance-noexcept-move-constructor)
   void operator=(Element&& other) && { running->write(offset_, other.get(), where_); }
   void operator+=(const T& value) && { running->write(offset_, static_cast<T>(get() + value), where_); }
   void operator-=(const T& value) && { running->write(offset_, static_cast<T>(get() - value), where_); }

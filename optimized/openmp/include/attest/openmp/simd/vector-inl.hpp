@@ -243,10 +243,12 @@ void product(Index rows, Index vectors, Index depth, const T* a, Index a_row, In
     vectors -= width;
   };
   // 24 and 12 accumulators are 8 and 4 rows of 3 vectors; 4 vectors are as fast where there are 32 registers.
+  // NOLINTBEGIN(bugprone-infinite-loop): `columns` counts the vectors down
   while (vectors >= 6 || vectors == 3) columns(std::integral_constant<int, 3>());
   while (vectors >= 4 && kAccumulators == 24) columns(std::integral_constant<int, 4>());
   while (vectors >= 2) columns(std::integral_constant<int, 2>());
   while (vectors >= 1) columns(std::integral_constant<int, 1>());
+  // NOLINTEND(bugprone-infinite-loop)
 }
 
 }  // namespace attest::openmp::simd::HWY_NAMESPACE
