@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+// The leaves of the recur engine for the target that is being compiled: included by recur_f32.cpp and recur_f64.cpp
+// behind <hwy/foreach_target.h>, once per target, hence no #pragma once.
+//
+// Lanes go along channels: queries and keys are read as they lie and multiplied from the left, one element at a time;
+// the state and the values are what they multiply. Only the keys of a tile are transposed, for the products of its
+// queries and keys.
+#if defined(ATTEST_OPENMP_ENGINE_RECUR_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTEST_OPENMP_ENGINE_RECUR_INL_HPP
+#undef ATTEST_OPENMP_ENGINE_RECUR_INL_HPP
+#else
+#define ATTEST_OPENMP_ENGINE_RECUR_INL_HPP
+#endif
+
+#include <algorithm>
+
+#include "openmp/engine/recur_leaves.hpp"
+#include "openmp/engine/scratch-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace attest::openmp::engine::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using simd::HWY_NAMESPACE::all;
+using simd::HWY_NAMESPACE::each_column;
+using simd::HWY_NAMESPACE::Lanes;
+using simd::HWY_NAMESPACE::Onto;
+using simd::HWY_NAMESPACE::product;
+using simd::HWY_NAMESPACE::Vector;
+
+/// Elements behind the last pair that a query sees that are zeros: at least as many as rows of a product or lanes.
+constexpr Index kZeros = 16;
+
+/// Rows of elements side by side; behind the last come zeros up to a whole vector.
+template <class T>
+struct Rows {
+  const T* data;
+  Index stride;
+};
+
+/// Rows first .. first + count - 1 of x, mapped, as they lie if possible. Those that the mask hides are zeros and not
+/// read.
+template <class T>
+Rows<T> rows_of(View<const T, 2> x, Index first, Index count, const Map<T>& map, View<const bool, 1> mask,
+                Scratch<T>& scratch) {
+  const Index width = x.extent(1), stride = whole_vectors<T>(width), step = x.stride(1);
+  const T* from = x.data() + first * x.stride(0);
+  if (step == 1 && stride == width && !map && !mask) return {from, x.stride(0)};
+  T* to = scratch.take(count * stride);
+  const auto hidden = [&](Index i) { return mask && !mask(first + i); };
+  for (Index i = 0; i < count; ++i) {
+    const T* row = from + i * x.stride(0);
+    T* out = to + i * stride;
+    Index a = 0;
+    if (hidden(i))
+      ;
+    else if (step == 1)
+      a = std::copy_n(row, width, out) - out;
+    else
+      for (; a < width; ++a) out[a] = row[a * step];
+    std::fill_n(out + a, stride - a, T(0));
+  }
+  if (map) {
+    map(to, count * stride);
+    for (Index i = 0; i < count; ++i) {
+      const Index seen = hidden(i) ? 0 : width;
+      std::fill_n(to + i * stride + seen, stride - seen, T(0));
+    }
+  }
+  return {to, stride};
+}
+
+template <class T>
+bool finite(Rows<T> x, Index count, Index width) {
+  const Lanes<T> d;
+  auto sum = hn::Zero(d);
+  for (Index i = 0; i < count; ++i)
+    for (Index a = 0; a < width; a += kLanes<T>) sum = hn::MulAdd(hn::LoadU(d, x.data + i * x.stride + a), hn::Zero(d), sum);
+  return hn::GetLane(hn::SumOfLanes(d, sum)) == 0;
+}
+
+template <class T>
+HWY_INLINE T dot(const T* a, const T* b, Index size) {
+  const Lanes<T> d;
+  auto even = hn::Zero(d), odd = hn::Zero(d);
+  Index i = 0;
+  for (; i + 2 * kLanes<T> <= size; i += 2 * kLanes<T>) {
+    even = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), even);
+    odd = hn::MulAdd(hn::LoadU(d, a + i + kLanes<T>), hn::LoadU(d, b + i + kLanes<T>), odd);
+  }
+  if (i < size) even = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), even);
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
+}
+
+/// Some keys with their values.
+template <class T>
+struct Keys {
+  Rows<T> k, v;
+  Index count;
+};
+
+template <class T>
+Keys<T> keys_of(const Recurrence<T>& in, Index first, Index count, Scratch<T>& scratch) {
+  return {rows_of(in.k, first, count, in.map, in.mask, scratch), rows_of(in.v, first, count, Map<T>(), in.mask, scratch),
+          count};
+}
+
+/// The state takes some keys.
+template <class T>
+void store(const Recurrence<T>& in, const Keys<T>& keys, State<T> state) {
+  const Lanes<T> d;
+  product<T, Onto::sum>(state.features, state.width / kLanes<T>, keys.count, keys.k.data, 1, keys.k.stride, keys.v.data,
+                        keys.v.stride, state.S, state.width);
+  if (!in.normalised) return;
+  for (Index a = 0; a < state.z_size; a += kLanes<T>) {
+    auto sum = hn::LoadU(d, state.z() + a);
+    for (Index j = 0; j < keys.count; ++j) sum = hn::Add(sum, hn::LoadU(d, keys.k.data + j * keys.k.stride + a));
+    hn::StoreU(sum, d, state.z() + a);
+  }
+}
+
+/// The answers to a tile of queries: numerators in rows, denominators.
+template <class T>
+class Answers {
+public:
+  static Index size(Index features, Index width, Index tile) {
+    return tile * whole_vectors<T>(features) + tile * width + whole_vectors<T>(tile) + tile * pair_stride(tile) +
+           features * whole_vectors<T>(tile);
+  }
+
+  Answers(const Recurrence<T>& in, Index first, Index count, Index tile, State<T> state, Scratch<T>& scratch)
+      : in_(in), first_(first), count_(count), features_(in.k.extent(1)), width_(state.width) {
+    q_ = rows_of(in.q, first, count, in.map, {}, scratch);
+    in_place_ = in.o.stride(1) == 1 && in.o.extent(1) == width_;
+    stride_ = in_place_ ? in.o.stride(0) : width_;
+    o_ = in_place_ ? in.o.data() + first * stride_ : scratch.take(count * width_);
+    sum_ = scratch.take(count);
+    pairs_ = scratch.take(tile * pair_stride(tile));
+    transposed_ = scratch.take(features_ * whole_vectors<T>(tile));
+    // what the state answers
+    product<T, Onto::nothing>(count, width_ / kLanes<T>, features_, q_.data, q_.stride, 1, state.S, width_, o_, stride_);
+    if (in.normalised)
+      for (Index i = 0; i < count; ++i) sum_[i] = dot(q_.data + i * q_.stride, state.z(), state.z_size);
+  }
+
+  /// Some keys add to the answers; those of the past are the queries' own tokens.
+  void see(const Keys<T>& keys, bool past) {
+    const Index stride = pair_stride(keys.count);
+    pair(keys, past, stride);
+    const auto visible = [&](Index i) { return past ? i + 1 : keys.count; };
+    for (Index i = 0; i < count_; ++i) {
+      const Lanes<T> d;
+      T* row = pairs_ + i * stride;
+      for (Index zero = 0; zero < kZeros; zero += kLanes<T>) hn::StoreU(hn::Zero(d), d, row + visible(i) + zero);
+      if (in_.normalised) {
+        auto sum = hn::Zero(d);
+        for (Index j = 0; j < visible(i); j += kLanes<T>) sum = hn::Add(sum, hn::LoadU(d, row + j));
+        sum_[i] += hn::GetLane(hn::SumOfLanes(d, sum));
+      }
+    }
+    const auto add = [&](Index i, Index rows, auto depth) HWY_ATTR {
+      product<T, Onto::sum>(rows, width_ / kLanes<T>, depth, pairs_ + i * stride, stride, 1, keys.v.data, keys.v.stride,
+                            o_ + i * stride_, stride_);
+    };
+    if (!past)
+      add(0, count_, keys.count);
+    else if (finite(keys.v, keys.count, width_))
+      add(0, count_, [&](Index end) { return std::min(end, keys.count); });
+    else  // 0 times what is hidden would be NaN
+      for (Index i = 0; i < count_; ++i) add(i, 1, i + 1);
+  }
+
+  void finish() const {
+    const Lanes<T> d;
+    for (Index i = 0; i < count_; ++i) {
+      T* row = o_ + i * stride_;
+      if (in_.normalised) {
+        const T sum = sum_[i] + in_.eps;
+        if (sum == 0)
+          std::fill_n(row, width_, in_.undefined);
+        else
+          for (Index b = 0; b < width_; b += kLanes<T>) hn::StoreU(hn::Div(hn::LoadU(d, row + b), all(sum)), d, row + b);
+      }
+      if (!in_place_)
+        for (Index b = 0; b < in_.o.extent(1); ++b) in_.o(first_ + i, b) = row[b];
+    }
+  }
+
+private:
+  static Index pair_stride(Index keys) { return whole_vectors<T>(keys) + std::max(kZeros, kLanes<T>); }
+
+  /// Products of queries and keys in rows, of the past at least those that are seen.
+  void pair(const Keys<T>& keys, bool past, Index stride) {
+    if (keys.count == 1) {
+      for (Index i = 0; i < count_; ++i)
+        pairs_[i * stride] = dot(q_.data + i * q_.stride, keys.k.data, whole_vectors<T>(features_));
+      return;
+    }
+    const Index step = whole_vectors<T>(keys.count);
+    each_column(keys.k.data, keys.k.stride, keys.count, features_, [&](Index a, Index first, Vector<T> lanes) HWY_ATTR {
+      hn::StoreU(lanes, Lanes<T>(), transposed_ + a * step + first);
+    });
+    const Index rows = past ? std::max<Index>(kLanes<T>, 8) : count_;
+    for (Index i = 0; i < count_; i += rows) {
+      const Index some = std::min(rows, count_ - i);
+      product<T, Onto::nothing>(some, (past ? whole_vectors<T>(i + some) : step) / kLanes<T>, features_,
+                                q_.data + i * q_.stride, q_.stride, 1, transposed_, step, pairs_ + i * stride, stride);
+    }
+  }
+
+  const Recurrence<T>& in_;
+  const Index first_, count_, features_, width_;
+  Rows<T> q_{};
+  bool in_place_ = false;
+  Index stride_ = 0;
+  T *o_ = nullptr, *sum_ = nullptr, *pairs_ = nullptr, *transposed_ = nullptr;
+};
+
+template <class T>
+Index scratch_size(const Recurrence<T>& in, Index tile) {
+  const Index c = in.k.extent(1), width = whole_vectors<T>(in.v.extent(1));
+  return Answers<T>::size(c, width, tile) + tile * (whole_vectors<T>(c) + width);
+}
+
+template <class T>
+void walk(const Recurrence<T>& in, Index first, Index count, Index tile, bool answer, bool keep, State<T> state,
+          T* data) {
+  for (Index at = first; at < first + count; at += tile) {
+    Scratch<T> scratch(data);
+    const Index tokens = std::min(tile, first + count - at);
+    const Keys<T> keys = keys_of(in, at, tokens, scratch);
+    if (answer) {
+      Answers<T> answers(in, at, tokens, tile, state, scratch);
+      answers.see(keys, true);
+      answers.finish();
+    }
+    if (keep || at + tokens < first + count) store(in, keys, state);
+  }
+}
+
+template <class T>
+void answer(const Recurrence<T>& in, Index first, Index count, Index tile, See see, State<T> state, T* data) {
+  Scratch<T> scratch(data);
+  Answers<T> answers(in, first, count, tile, state, scratch);
+  const auto meet = [&](Index key, Index keys, bool past) {
+    Scratch<T> rest = scratch;
+    answers.see(keys_of(in, key, keys, rest), past);
+  };
+  if (see != See::nothing) {
+    const Index end = see == See::past ? first : in.k.extent(0);
+    for (Index key = 0; key < end; key += tile) meet(key, std::min(tile, end - key), false);
+    if (see == See::past) meet(first, count, true);
+  }
+  answers.finish();
+}
+
+/// Inclusive prefix sums of `count` rows over a balanced tree: up to the root, then down to the places between. A sum
+/// of n terms passes through 2 log2 n additions.
+template <class T>
+void prefix_sums(T* x, Index count, Index size) {
+  const Lanes<T> d;
+  const auto add = [&](Index to, Index from) HWY_ATTR {
+    for (Index a = 0; a < size; a += kLanes<T>)
+      hn::StoreU(hn::Add(hn::LoadU(d, x + to * size + a), hn::LoadU(d, x + from * size + a)), d, x + to * size + a);
+  };
+  Index reach = 1;
+  for (; 2 * reach <= count; reach *= 2)
+    for (Index t = 2 * reach - 1; t < count; t += 2 * reach) add(t, t - reach);
+  for (reach /= 2; reach >= 1; reach /= 2)
+    for (Index t = 3 * reach - 1; t < count; t += 2 * reach) add(t, t - reach);
+}
+
+template <class T>
+Index scan_size(const Recurrence<T>& in) {
+  const Index n = in.k.extent(0), c = in.k.extent(1), features = whole_vectors<T>(c);
+  return n * (2 * features + kLanes<T>) + (n + 1) * (c * kLanes<T> + features);
+}
+
+template <class T>
+void scan(const Recurrence<T>& in, Index column, State<T> state, T* data) {
+  const Lanes<T> d;
+  Scratch<T> scratch(data);
+  const Index n = in.k.extent(0), c = in.k.extent(1), size = c * kLanes<T>;
+  const Index columns = std::min(kLanes<T>, in.v.extent(1) - column);
+  const Rows<T> q = rows_of(in.q, 0, n, in.map, {}, scratch), k = rows_of(in.k, 0, n, in.map, {}, scratch),
+                v = rows_of(in.v.columns(column, columns), 0, n, Map<T>(), {}, scratch);
+  T *sums = scratch.take((n + 1) * size), *z = scratch.take((n + 1) * state.z_size);
+  for (Index a = 0; a < c; ++a)
+    hn::StoreU(hn::LoadU(d, state.S + a * state.width + column), d, sums + a * kLanes<T>);
+  std::copy_n(state.z(), state.z_size, z);
+  for (Index i = 0; i < n; ++i) {
+    const auto value = hn::LoadU(d, v.data + i * v.stride);
+    for (Index a = 0; a < c; ++a)
+      hn::StoreU(hn::Mul(all(k.data[i * k.stride + a]), value), d, sums + (i + 1) * size + a * kLanes<T>);
+    std::copy_n(k.data + i * k.stride, state.z_size, z + (i + 1) * state.z_size);
+  }
+  prefix_sums(sums, n + 1, size);
+  prefix_sums(z, n + 1, state.z_size);
+  for (Index i = 0; i < n; ++i) {
+    const T *before = sums + (i + 1) * size, *query = q.data + i * q.stride;
+    auto even = hn::Zero(d), odd = hn::Zero(d);
+    Index a = 0;
+    for (; a + 2 <= c; a += 2) {
+      even = hn::MulAdd(all(query[a]), hn::LoadU(d, before + a * kLanes<T>), even);
+      odd = hn::MulAdd(all(query[a + 1]), hn::LoadU(d, before + (a + 1) * kLanes<T>), odd);
+    }
+    if (a < c) even = hn::MulAdd(all(query[a]), hn::LoadU(d, before + a * kLanes<T>), even);
+    auto numerator = hn::Add(even, odd);
+    if (in.normalised) {
+      const T sum = dot(query, z + (i + 1) * state.z_size, state.z_size) + in.eps;
+      numerator = sum == 0 ? all(in.undefined) : hn::Div(numerator, all(sum));
+    }
+    HWY_ALIGN T lanes[kLanes<T>];
+    hn::Store(numerator, d, lanes);
+    for (Index b = 0; b < columns; ++b) in.o(i, column + b) = lanes[b];
+  }
+  for (Index a = 0; a < c; ++a)
+    hn::StoreU(hn::LoadU(d, sums + n * size + a * kLanes<T>), d, state.S + a * state.width + column);
+  if (column == 0 && in.z_after)  // the others read the state's z
+    for (Index a = 0; a < c; ++a) in.z_after(a) = z[n * state.z_size + a];
+}
+
+template <class T>
+inline const RecurLeaves<T> recur_leaves{kLanes<T>, scratch_size<T>, walk<T>, answer<T>, scan_size<T>, scan<T>};
+
+}  // namespace attest::openmp::engine::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+
+#include "attest/openmp/tasks.hpp"
+#include "openmp/engine/memory.hpp"
+#include "openmp/engine/recur_leaves.hpp"
+
+/// The threads of the recur engine: tiles of queries, columns of values, spans of tokens. What is split, and in which
+/// order parts are added up, depends on sizes alone.
+namespace attest::openmp::engine {
+
+/// Tokens of a tile, in products under a mask: more mean more pairs, fewer mean that the state is loaded and stored
+/// more often.
+constexpr Index kTokens = 32;
+
+/// Below this many multiplications threads cost more than they save.
+constexpr Index kEnoughOfRecurrence = 1 << 17;
+
+template <class T>
+State<T> state_of(const RecurLeaves<T>& leaves, const Recurrence<T>& in, T* data = nullptr) {
+  const auto padded = [&](Index width) { return (width + leaves.lanes - 1) / leaves.lanes * leaves.lanes; };
+  return {data, in.k.extent(1), padded(in.v.extent(1)), padded(in.k.extent(1))};
+}
+
+/// What is carried from before.
+template <class T>
+void load(const Recurrence<T>& in, State<T> state) {
+  if (!in.S || in.S.extent(1) < state.width) std::fill_n(state.S, state.features * state.width, T(0));
+  std::fill_n(state.z(), state.z_size, T(0));
+  if (in.S)
+    for (Index a = 0; a < state.features; ++a) {
+      const T* row = in.S.data() + a * in.S.stride(0);
+      T* to = state.S + a * state.width;
+      if (in.S.stride(1) == 1)
+        std::copy_n(row, in.S.extent(1), to);
+      else
+        for (Index b = 0; b < in.S.extent(1); ++b) to[b] = row[b * in.S.stride(1)];
+    }
+  if (in.z)
+    for (Index a = 0; a < state.features; ++a) state.z()[a] = in.z(a);
+}
+
+template <class T>
+void save(const Recurrence<T>& in, State<T> state) {
+  if (in.S_after)
+    for (Index a = 0; a < state.features; ++a)
+      for (Index b = 0; b < in.S_after.extent(1); ++b) in.S_after(a, b) = state.S[a * state.width + b];
+  if (in.z_after)
+    for (Index a = 0; a < state.features; ++a) in.z_after(a) = state.z()[a];
+}
+
+template <class T>
+bool wants_state(const Recurrence<T>& in) {
+  return in.S_after || in.z_after;
+}
+
+template <class T>
+bool enough(const Recurrence<T>& in) {
+  return in.k.extent(0) * in.k.extent(1) * in.v.extent(1) > kEnoughOfRecurrence;
+}
+
+/// States of spans of `length` tokens, each its own, in parallel; the states before them, from `first` on, in order;
+/// `total` behind the last. They lie in `memory`.
+template <class T>
+class Spans {
+public:
+  Spans(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Index length)
+      : n_(in.k.extent(0)), length_(std::max<Index>(length, 1)), count_((n_ + length_ - 1) / length_) {
+    shape_ = state_of(leaves, in);
+    data_ = memory_.of((count_ + 1) * shape_.size());
+    load(in, state(0));
+    each_task(count_, enough(in), [&](Index t) {
+      std::fill_n(state(t + 1).S, shape_.size(), T(0));
+      leaves.walk(in, first(t), tokens(t), kTokens, false, true, state(t + 1),
+                  scratch<T>(leaves.scratch_size(in, kTokens)));
+    });
+    for (Index t = 1; t <= count_; ++t) {
+      const T* before = state(t - 1).S;
+      T* sum = state(t).S;
+      for (Index i = 0; i < shape_.size(); ++i) sum[i] += before[i];
+    }
+  }
+  Index count() const { return count_; }
+  Index first(Index t) const { return t * length_; }
+  Index tokens(Index t) const { return std::min(length_, n_ - first(t)); }
+  /// Before span t.
+  State<T> state(Index t) const {
+    State<T> at = shape_;
+    at.S = data_ + t * shape_.size();
+    return at;
+  }
+  State<T> total() const { return state(count_); }
+
+private:
+  Index n_, length_, count_;
+  State<T> shape_;
+  Memory<T> memory_;
+  T* data_;
+};
+
+/// Whole chunks of a span, so that there are not more than 16 spans.
+inline Index span_of(Index chunk, Index n) {
+  constexpr Index kSpans = 16;
+  return chunk * std::max<Index>(1, (n + kSpans * chunk - 1) / (kSpans * chunk));
+}
+
+/// Tiles of queries, each with the keys that it sees.
+template <class T>
+void answer_tiles(const RecurLeaves<T>& leaves, const Recurrence<T>& in, See see, State<T> state) {
+  const Index n = in.q.extent(0), tiles = (n + kTokens - 1) / kTokens;
+  each_task(tiles, enough(in), [&](Index t) {
+    const Index first = (tiles - 1 - t) * kTokens;  // causal: the longest rows begin
+    leaves.answer(in, first, std::min(kTokens, n - first), kTokens, see, state,
+                  scratch<T>(leaves.scratch_size(in, kTokens)));
+  });
+}
+
+/// The state itself walks through all tokens, `tile` at a time.
+template <class T>
+void walk_through(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Index tile) {
+  Memory<T> memory;
+  State<T> state = state_of(leaves, in);
+  state.S = memory.of(state.size());
+  load(in, state);
+  leaves.walk(in, 0, in.k.extent(0), tile, static_cast<bool>(in.o), wants_state(in), state,
+              scratch<T>(leaves.scratch_size(in, tile)));
+  save(in, state);
+}
+
+/// Columns of values are independent: each part walks through all tokens with its own, and with all of z.
+template <class T>
+void walk_by_columns(const RecurLeaves<T>& leaves, const Recurrence<T>& in) {
+  const Index m = in.v.extent(1), part = 2 * leaves.lanes, parts = (m + part - 1) / part;
+  each_task(parts, enough(in), [&](Index t) {
+    const Index first = t * part, columns = std::min(part, m - first);
+    Recurrence<T> own = in;
+    own.v = in.v.columns(first, columns);
+    own.o = in.o.columns(first, columns);
+    if (in.S) own.S = in.S.columns(first, columns);
+    if (in.S_after) own.S_after = in.S_after.columns(first, columns);
+    if (t > 0) own.z_after = {};
+    walk_through(leaves, own, 1);
+  });
+}
+
+template <class T>
+void run_two_level(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Index chunk) {
+  const Spans<T> spans(leaves, in, span_of(chunk, in.k.extent(0)));
+  save(in, spans.total());
+  each_task(spans.count(), enough(in), [&](Index t) {
+    const Index tile = std::min(chunk, kTokens);
+    leaves.walk(in, spans.first(t), spans.tokens(t), tile, true, false, spans.state(t),
+                scratch<T>(leaves.scratch_size(in, tile)));
+  });
+}
+
+template <class T>
+void run_causal(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Order order, Index chunk) {
+  const Index n = in.k.extent(0);
+  chunk = std::clamp<Index>(chunk, 1, std::max<Index>(n, 1));
+  switch (order) {
+    case Order::chunked: return walk_through(leaves, in, std::min(chunk, kTokens));
+    case Order::token_by_token: return walk_by_columns(leaves, in);
+    case Order::two_level: return run_two_level(leaves, in, chunk);
+    default: break;
+  }
+  Memory<T> memory;
+  State<T> state = state_of(leaves, in);
+  state.S = memory.of(state.size());
+  load(in, state);
+  if (order == Order::scan) {
+    const Index m = in.v.extent(1);
+    each_task((m + leaves.lanes - 1) / leaves.lanes, enough(in), [&](Index t) {
+      leaves.scan(in, t * leaves.lanes, state, scratch<T>(leaves.scan_size(in)));
+    });
+    Recurrence<T> rest = in;
+    rest.z_after = {};
+    return save(rest, state);
+  }
+  answer_tiles(leaves, in, See::past, state);
+  if (wants_state(in)) save(in, Spans<T>(leaves, in, span_of(kTokens, n)).total());
+}
+
+template <class T>
+void run_whole(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Whole order, Index shard) {
+  const Index s = in.k.extent(0);
+  if (order == Whole::all_pairs) {
+    Memory<T> memory;
+    State<T> state = state_of(leaves, in);
+    state.S = memory.of(state.size());
+    load(in, state);
+    return answer_tiles(leaves, in, See::keys, state);
+  }
+  const Spans<T> spans(leaves, in, order == Whole::shards ? span_of(std::max<Index>(shard, 1), s) : std::max<Index>(s, 1));
+  save(in, spans.total());
+  if (in.o) answer_tiles(leaves, in, See::nothing, spans.total());
+}
+
+}  // namespace attest::openmp::engine

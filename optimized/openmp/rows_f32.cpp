@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// The engine of rows for float.
+#include "attest/openmp/simd/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "openmp/rows_f32.cpp"
+#include <hwy/foreach_target.h>
+
+#include "openmp/engine/rows-inl.hpp"
+
+#if HWY_ONCE
+namespace attest::openmp::engine {
+
+void map(Feature feature, float* data, Index count) {
+  ATTEST_CHOSEN(attest::openmp::engine, row_leaves<float>).map(feature, data, count);
+}
+
+}  // namespace attest::openmp::engine
+#endif
