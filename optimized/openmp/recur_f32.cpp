@@ -20,5 +20,9 @@ void whole(const Recurrence<float>& in, Whole order, Index shard) {
   run_whole(ATTEST_CHOSEN(attest::openmp::engine, recur_leaves<float>), in, order, shard);
 }
 
+void causal_backward(const Gradients<float>& in, Order order, Index chunk) {
+  run_backward(ATTEST_CHOSEN(attest::openmp::engine, recur_leaves<float>), in, order, chunk);
+}
+
 }  // namespace attest::openmp::engine
 #endif

@@ -12,6 +12,8 @@
 #define ATTEST_OPENMP_ENGINE_RECUR_INL_HPP
 #endif
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 
 #include "openmp/engine/recur_leaves.hpp"
@@ -70,13 +72,30 @@ Rows<T> rows_of(View<const T, 2> x, Index first, Index count, const Map<T>& map,
   return {to, stride};
 }
 
+/// Asks for rows that the next tile reads: products walk through many rows at once, which the processor's own prefetching
+/// does not foresee.
+template <class T>
+void prefetch(View<const T, 2> x, Index first, Index count) {
+  constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
+  if (x.stride(1) != 1) return;
+  for (Index i = first; i < std::min(first + count, x.extent(0)); ++i)
+    for (Index a = 0; a < x.extent(1); a += kLine) hwy::Prefetch(x.data() + i * x.stride(0) + a);
+}
+
 template <class T>
 bool finite(Rows<T> x, Index count, Index width) {
   const Lanes<T> d;
-  auto sum = hn::Zero(d);
-  for (Index i = 0; i < count; ++i)
-    for (Index a = 0; a < width; a += kLanes<T>) sum = hn::MulAdd(hn::LoadU(d, x.data + i * x.stride + a), hn::Zero(d), sum);
-  return hn::GetLane(hn::SumOfLanes(d, sum)) == 0;
+  auto even = hn::Zero(d), odd = hn::Zero(d);
+  for (Index a = 0; a < width; a += kLanes<T>) {
+    Index i = 0;
+    const auto at = [&](Index row) HWY_ATTR { return hn::LoadU(d, x.data + row * x.stride + a); };
+    for (; i + 2 <= count; i += 2) {
+      even = hn::MulAdd(at(i), hn::Zero(d), even);
+      odd = hn::MulAdd(at(i + 1), hn::Zero(d), odd);
+    }
+    if (i < count) even = hn::MulAdd(at(i), hn::Zero(d), even);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd))) == 0;
 }
 
 template <class T>
@@ -176,6 +195,7 @@ public:
       T* row = o_ + i * stride_;
       if (in_.normalised) {
         const T sum = sum_[i] + in_.eps;
+        if (in_.denominators) in_.denominators(first_ + i) = sum;
         if (sum == 0)
           std::fill_n(row, width_, in_.undefined);
         else
@@ -228,6 +248,14 @@ void walk(const Recurrence<T>& in, Index first, Index count, Index tile, bool an
   for (Index at = first; at < first + count; at += tile) {
     Scratch<T> scratch(data);
     const Index tokens = std::min(tile, first + count - at);
+    prefetch(in.k, at + tokens, tokens);
+    prefetch(in.v, at + tokens, tokens);
+    if (answer) {
+      prefetch(in.q, at + tokens, tokens);
+      for (Index i = at + tokens; i < std::min(at + 2 * tokens, in.o.extent(0)); ++i)
+        for (Index a = 0; a < in.o.extent(1); a += 64 / static_cast<Index>(sizeof(T)))
+          __builtin_prefetch(in.o.data() + i * in.o.stride(0) + a, 1);
+    }
     const Keys<T> keys = keys_of(in, at, tokens, scratch);
     if (answer) {
       Answers<T> answers(in, at, tokens, tile, state, scratch);
@@ -320,8 +348,71 @@ void scan(const Recurrence<T>& in, Index column, State<T> state, T* data) {
     for (Index a = 0; a < c; ++a) in.z_after(a) = z[n * state.z_size + a];
 }
 
+/// f(a) for every element of a row, `vectors(a)` for every whole vector if `side_by_side`.
+template <class T, class V, class F>
+HWY_INLINE void each_channel(Index width, bool side_by_side, V&& vectors, F&& f) {
+  Index a = 0;
+  if (side_by_side)
+    for (; a + kLanes<T> <= width; a += kLanes<T>) vectors(a);
+  for (; a < width; ++a) f(a);
+}
+
 template <class T>
-inline const RecurLeaves<T> recur_leaves{kLanes<T>, scratch_size<T>, walk<T>, answer<T>, scan_size<T>, scan<T>};
+void cotangents(View<const T, 2> grad_o, View<T, 2> o, View<T, 1> denominators) {
+  const Lanes<T> d;
+  const Index m = o.extent(1);
+  const bool side_by_side = grad_o.stride(1) == 1;
+  for (Index i = 0; i < o.extent(0); ++i) {
+    T &e = denominators(i), *row = o.data() + i * o.stride(0), rest = 0;
+    const T denominator = e, *from = grad_o.data() + i * grad_o.stride(0);
+    if (denominator == 0) {
+      std::fill_n(row, m, T(0));
+      continue;
+    }
+    auto sum = hn::Zero(d);
+    each_channel<T>(
+        m, side_by_side,
+        [&](Index b) HWY_ATTR {
+          const auto g = hn::Div(hn::LoadU(d, from + b), all(denominator));
+          sum = hn::MulAdd(g, hn::LoadU(d, row + b), sum);
+          hn::StoreU(g, d, row + b);
+        },
+        [&](Index b) {
+          const T g = from[b * grad_o.stride(1)] / denominator;
+          rest += g * row[b];
+          row[b] = g;
+        });
+    e = -(hn::GetLane(hn::SumOfLanes(d, sum)) + rest);
+  }
+}
+
+template <class T>
+void share(View<const T, 1> e, View<const T, 2> x, View<T, 2> y, bool weighted, T* sum) {
+  const Lanes<T> d;
+  const Index width = x.extent(1);
+  const bool side_by_side = x.stride(1) == 1 && y.stride(1) == 1;
+  std::fill_n(sum, width, T(0));
+  for (Index i = 0; i < x.extent(0); ++i) {
+    const T factor = e(i), inside = weighted ? factor : T(1), outside = weighted ? T(1) : factor;
+    const T* from = x.data() + i * x.stride(0);
+    T* to = y.data() + i * y.stride(0);
+    each_channel<T>(
+        width, side_by_side,
+        [&](Index a) HWY_ATTR {
+          const auto total = hn::MulAdd(all(inside), hn::LoadU(d, from + a), hn::LoadU(d, sum + a));
+          hn::StoreU(total, d, sum + a);
+          hn::StoreU(hn::MulAdd(all(outside), total, hn::LoadU(d, to + a)), d, to + a);
+        },
+        [&](Index a) {
+          sum[a] += inside * from[a * x.stride(1)];
+          to[a * y.stride(1)] += outside * sum[a];
+        });
+  }
+}
+
+template <class T>
+inline const RecurLeaves<T> recur_leaves{kLanes<T>,    scratch_size<T>, walk<T>,       answer<T>,
+                                         scan_size<T>, scan<T>,         cotangents<T>, share<T>};
 
 }  // namespace attest::openmp::engine::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

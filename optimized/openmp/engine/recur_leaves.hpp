@@ -34,6 +34,11 @@ struct RecurLeaves {
   /// tokens and leaves S after the last; with column 0 z_after is written.
   Index (*scan_size)(const Recurrence<T>&);
   void (*scan)(const Recurrence<T>&, Index column, State<T>, T* memory);
+  /// Row i of `o` becomes that of grad_o over denominator i, the denominator minus their product over itself; zeros
+  /// where it is 0.
+  void (*cotangents)(View<const T, 2> grad_o, View<T, 2> o, View<T, 1> denominators);
+  /// y_i += e_i sum_{j <= i} x_j, or sum_{j <= i} e_j x_j, with `sum` for a row of x.
+  void (*share)(View<const T, 1> e, View<const T, 2> x, View<T, 2> y, bool weighted, T* sum);
 };
 
 }  // namespace attest::openmp::engine

@@ -13,7 +13,7 @@ namespace attest::openmp::engine {
 
 /// Tokens of a tile, in products under a mask: more mean more pairs, fewer mean that the state is loaded and stored
 /// more often.
-constexpr Index kTokens = 32;
+constexpr Index kTokens = 24;
 
 /// Below this many multiplications threads cost more than they save.
 constexpr Index kEnoughOfRecurrence = 1 << 17;
@@ -196,6 +196,56 @@ void run_whole(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Whole orde
   const Spans<T> spans(leaves, in, order == Whole::shards ? span_of(std::max<Index>(shard, 1), s) : std::max<Index>(s, 1));
   save(in, spans.total());
   if (in.o) answer_tiles(leaves, in, See::nothing, spans.total());
+}
+
+/// [x | one]
+template <class T>
+View<T, 2> widened(View<const T, 2> x, View<const T, 1> one, T* data) {
+  const Index n = x.extent(0), width = x.extent(1) + 1;
+  for (Index i = 0; i < n; ++i) {
+    for (Index a = 0; a + 1 < width; ++a) data[i * width + a] = x(i, a);
+    data[i * width + width - 1] = one ? one(i) : T(1);
+  }
+  return {data, {n, width}};
+}
+
+template <class T>
+void run_backward(const RecurLeaves<T>& leaves, const Gradients<T>& in, Order order, Index chunk) {
+  const Index n = in.v.extent(0), m = in.v.extent(1), c = in.k.extent(1);
+  Memory<T> memory, wide;
+  View<const T, 2> g = in.grad_o, v = in.v;
+  View<const T, 1> e;
+  if (in.normalised) {
+    const Index width = (m + leaves.lanes - 1) / leaves.lanes * leaves.lanes;
+    T* data = memory.of(n * width + n);
+    const View<T, 2> rows(data, {n, m}, {width, 1});
+    const View<T, 1> denominators(data + n * width, {n});
+    run_causal(leaves,
+               {.q = in.q, .k = in.k, .v = in.v, .eps = in.eps, .o = rows, .denominators = denominators},
+               order, chunk);
+    leaves.cotangents(in.grad_o, rows, denominators);
+    g = rows, e = denominators;
+    if (in.augmented) {
+      T* columns = wide.of(2 * n * (m + 1));
+      v = widened<T>(in.v, {}, columns);
+      g = widened<T>(rows, e, columns + n * (m + 1));
+    }
+  }
+  const bool apart = in.normalised && !in.augmented;
+  const auto sum = [&](View<const T, 2> q, View<const T, 2> k, View<const T, 2> values, View<T, 2> o) {
+    run_causal(leaves, {.q = q, .k = k, .v = values, .normalised = false, .o = o}, order, chunk);
+  };
+  each_task(3, n * c * m > kEnoughOfRecurrence, [&](Index t) {
+    if (t == 0) {
+      sum(g, v, in.k, in.grad_q);
+      if (apart) leaves.share(e, in.k, in.grad_q, false, scratch<T>(c));
+    } else if (t == 1) {
+      sum(v.reversed(), g.reversed(), in.q.reversed(), in.grad_k.reversed());
+      if (apart) leaves.share(e.reversed(), in.q.reversed(), in.grad_k.reversed(), true, scratch<T>(c));
+    } else {
+      sum(in.k.reversed(), in.q.reversed(), g.columns(0, m).reversed(), in.grad_v.reversed());
+    }
+  });
 }
 
 }  // namespace attest::openmp::engine

@@ -22,8 +22,9 @@ struct Recurrence {
   View<const T, 1> z = {};                  ///< [c], the same
   bool normalised = true;                   ///< otherwise the numerators alone, and no z
   T eps = 0;
-  T undefined = 0;  ///< the output where a denominator is exactly 0
+  T undefined = 0;                          ///< the output where a denominator is exactly 0
   View<T, 2> o = {};                        ///< [n, m]; without it the state alone is updated
+  View<T, 1> denominators = {};             ///< [n], with eps, if wanted; not of a scan
   View<T, 2> S_after = {};                  ///< [c, m], if wanted
   View<T, 1> z_after = {};                  ///< [c], if wanted
 };
@@ -42,5 +43,20 @@ enum class Whole { all_pairs, state, shards };
 
 void whole(const Recurrence<float>& in, Whole order, Index shard);
 void whole(const Recurrence<double>& in, Whole order, Index shard);
+
+/// Gradients of sum_i grad_o_i . o_i, o without a carried state.
+template <class T>
+struct Gradients {
+  View<const T, 2> q = {}, k = {}, v = {}, grad_o = {};  ///< [n, c], [n, c], [n, m], [n, m]
+  bool normalised = true;
+  T eps = 0;
+  /// The denominators' share as one more column of values and cotangents; otherwise it is added on its own.
+  bool augmented = false;
+  View<T, 2> grad_q = {}, grad_k = {}, grad_v = {};
+};
+
+/// Three sums of the same kind: causal over cotangents, values and keys, against time for keys and values.
+void causal_backward(const Gradients<float>& in, Order order, Index chunk);
+void causal_backward(const Gradients<double>& in, Order order, Index chunk);
 
 }  // namespace attest::openmp::engine
