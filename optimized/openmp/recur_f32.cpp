@@ -16,6 +16,10 @@ void causal(const Recurrence<float>& in, Order order, Index chunk) {
   run_causal(ATTEST_CHOSEN(attest::openmp::engine, recur_leaves<float>), in, order, chunk);
 }
 
+void step(const Recurrence<float>& in, bool read_first) {
+  run_step(ATTEST_CHOSEN(attest::openmp::engine, recur_leaves<float>), in, read_first);
+}
+
 void whole(const Recurrence<float>& in, Whole order, Index shard) {
   run_whole(ATTEST_CHOSEN(attest::openmp::engine, recur_leaves<float>), in, order, shard);
 }

@@ -16,6 +16,10 @@ void causal(const Recurrence<double>& in, Order order, Index chunk) {
   run_causal(ATTEST_CHOSEN(attest::openmp::engine, recur_leaves<double>), in, order, chunk);
 }
 
+void step(const Recurrence<double>& in, bool read_first) {
+  run_step(ATTEST_CHOSEN(attest::openmp::engine, recur_leaves<double>), in, read_first);
+}
+
 void whole(const Recurrence<double>& in, Whole order, Index shard) {
   run_whole(ATTEST_CHOSEN(attest::openmp::engine, recur_leaves<double>), in, order, shard);
 }

@@ -348,6 +348,64 @@ void scan(const Recurrence<T>& in, Index column, State<T> state, T* data) {
     for (Index a = 0; a < c; ++a) in.z_after(a) = z[n * state.z_size + a];
 }
 
+template <class T>
+Index step_size(const Recurrence<T>& in) {
+  return 3 * whole_vectors<T>(in.k.extent(1));
+}
+
+/// The state after, in `Width` vectors of columns from `first` on, and the answer of both or of the state before.
+template <class T, int Width>
+HWY_INLINE void step_columns(const Recurrence<T>& in, const T* q, const T* k, bool read_first, T product_qk, T sum,
+                             Index first) {
+  const Lanes<T> d;
+  const T* before = in.S.data() + first;
+  T* after = in.S_after.data() + first;
+  Vector<T> v[Width], numerator[Width];
+  for (int w = 0; w < Width; ++w) {
+    v[w] = hn::LoadU(d, in.v.data() + first + w * kLanes<T>);
+    numerator[w] = read_first ? hn::Mul(all(product_qk), v[w]) : hn::Zero(d);
+  }
+  for (Index a = 0; a < in.k.extent(1); ++a) {
+    const auto query = all(q[a]), key = all(k[a]);
+    for (int w = 0; w < Width; ++w) {
+      const auto old = hn::LoadU(d, before + a * in.S.stride(0) + w * kLanes<T>);
+      const auto next = hn::MulAdd(key, v[w], old);
+      hn::StoreU(next, d, after + a * in.S_after.stride(0) + w * kLanes<T>);
+      numerator[w] = hn::MulAdd(query, read_first ? old : next, numerator[w]);
+    }
+  }
+  for (int w = 0; w < Width; ++w)
+    hn::StoreU(sum == 0 ? all(in.undefined) : hn::Div(numerator[w], all(sum)), d,
+               in.o.data() + first + w * kLanes<T>);
+}
+
+template <class T>
+void step(const Recurrence<T>& in, bool read_first, Index first, Index count, T* data) {
+  Scratch<T> scratch(data);
+  const Index c = in.k.extent(1), padded = whole_vectors<T>(c), end = first + count;
+  const T *q = rows_of(in.q, 0, 1, in.map, {}, scratch).data, *k = rows_of(in.k, 0, 1, in.map, {}, scratch).data;
+  const T* z = rows_of(View<const T, 2>(in.z.data(), {1, c}, {c, in.z.stride(0)}), 0, 1, Map<T>(), {}, scratch).data;
+  const T product_qk = dot(q, k, padded), sum = dot(q, z, padded) + product_qk + in.eps;
+  if (first == 0)
+    for (Index a = 0; a < c; ++a) in.z_after(a) = z[a] + k[a];
+  Index b = first;
+  if (in.S.stride(1) == 1 && in.S_after.stride(1) == 1 && in.v.stride(1) == 1 && in.o.stride(1) == 1) {
+    for (; b + 4 * kLanes<T> <= end; b += 4 * kLanes<T>)
+      step_columns<T, 4>(in, q, k, read_first, product_qk, sum, b);
+    for (; b + kLanes<T> <= end; b += kLanes<T>) step_columns<T, 1>(in, q, k, read_first, product_qk, sum, b);
+  }
+  for (; b < end; ++b) {
+    const T v = in.v(0, b);
+    T numerator = read_first ? product_qk * v : T(0);
+    for (Index a = 0; a < c; ++a) {
+      const T old = in.S(a, b), next = old + k[a] * v;
+      in.S_after(a, b) = next;
+      numerator += q[a] * (read_first ? old : next);
+    }
+    in.o(0, b) = sum == 0 ? in.undefined : numerator / sum;
+  }
+}
+
 /// f(a) for every element of a row, `vectors(a)` for every whole vector if `side_by_side`.
 template <class T, class V, class F>
 HWY_INLINE void each_channel(Index width, bool side_by_side, V&& vectors, F&& f) {
@@ -411,8 +469,8 @@ void share(View<const T, 1> e, View<const T, 2> x, View<T, 2> y, bool weighted, 
 }
 
 template <class T>
-inline const RecurLeaves<T> recur_leaves{kLanes<T>,    scratch_size<T>, walk<T>,       answer<T>,
-                                         scan_size<T>, scan<T>,         cotangents<T>, share<T>};
+inline const RecurLeaves<T> recur_leaves{kLanes<T>, scratch_size<T>, walk<T>, answer<T>,     scan_size<T>,
+                                         scan<T>,   step_size<T>,    step<T>, cotangents<T>, share<T>};
 
 }  // namespace attest::openmp::engine::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

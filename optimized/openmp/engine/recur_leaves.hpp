@@ -34,6 +34,9 @@ struct RecurLeaves {
   /// tokens and leaves S after the last; with column 0 z_after is written.
   Index (*scan_size)(const Recurrence<T>&);
   void (*scan)(const Recurrence<T>&, Index column, State<T>, T* memory);
+  /// One token for columns first .. first + count - 1 of values; z with column 0.
+  Index (*step_size)(const Recurrence<T>&);
+  void (*step)(const Recurrence<T>&, bool read_first, Index first, Index count, T* scratch);
   /// Row i of `o` becomes that of grad_o over denominator i, the denominator minus their product over itself; zeros
   /// where it is 0.
   void (*cotangents)(View<const T, 2> grad_o, View<T, 2> o, View<T, 1> denominators);

@@ -184,6 +184,15 @@ void run_causal(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Order ord
 }
 
 template <class T>
+void run_step(const RecurLeaves<T>& leaves, const Recurrence<T>& in, bool read_first) {
+  constexpr Index kColumns = 64;
+  const Index m = in.v.extent(1);
+  each_task((m + kColumns - 1) / kColumns, enough(in), [&](Index t) {
+    leaves.step(in, read_first, t * kColumns, std::min(kColumns, m - t * kColumns), scratch<T>(leaves.step_size(in)));
+  });
+}
+
+template <class T>
 void run_whole(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Whole order, Index shard) {
   const Index s = in.k.extent(0);
   if (order == Whole::all_pairs) {

@@ -37,6 +37,11 @@ enum class Order { all_pairs, token_by_token, chunked, scan, two_level };
 void causal(const Recurrence<float>& in, Order order, Index chunk);
 void causal(const Recurrence<double>& in, Order order, Index chunk);
 
+/// One token. `read_first`: the answer comes from the state before and the product of query and key, otherwise from the
+/// state after; either way the state is passed through once.
+void step(const Recurrence<float>& in, bool read_first);
+void step(const Recurrence<double>& in, bool read_first);
+
 /// Every query sees every key. `all_pairs`: no state; `state`: the state of all keys, read by all queries; `shards`:
 /// the same, its sum one over shards of keys.
 enum class Whole { all_pairs, state, shards };
