@@ -8,10 +8,16 @@
 #include "openmp/engine/rows-inl.hpp"
 
 #if HWY_ONCE
+#include "openmp/engine/rows_threads.hpp"
+
 namespace attest::openmp::engine {
 
 void map(Feature feature, float* data, Index count) {
   ATTEST_CHOSEN(attest::openmp::engine, row_leaves<float>).map(feature, data, count);
+}
+
+void rotate(const Rotation<float>& in) {
+  run_rotate(ATTEST_CHOSEN(attest::openmp::engine, row_leaves<float>), in);
 }
 
 }  // namespace attest::openmp::engine

@@ -8,10 +8,16 @@
 #include "openmp/engine/rows-inl.hpp"
 
 #if HWY_ONCE
+#include "openmp/engine/rows_threads.hpp"
+
 namespace attest::openmp::engine {
 
 void map(Feature feature, double* data, Index count) {
   ATTEST_CHOSEN(attest::openmp::engine, row_leaves<double>).map(feature, data, count);
+}
+
+void rotate(const Rotation<double>& in) {
+  run_rotate(ATTEST_CHOSEN(attest::openmp::engine, row_leaves<double>), in);
 }
 
 }  // namespace attest::openmp::engine

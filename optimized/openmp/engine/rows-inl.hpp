@@ -8,8 +8,14 @@
 #define ATTEST_OPENMP_ENGINE_ROWS_INL_HPP
 #endif
 
-#include "attest/openmp/simd/vector-inl.hpp"
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
 #include "openmp/engine/rows_leaves.hpp"
+#include "openmp/engine/scratch-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace attest::openmp::engine::HWY_NAMESPACE {
@@ -52,8 +58,122 @@ void map(Feature feature, T* data, Index count) {
   }
 }
 
+/// Cosines and sines of a row, and those of theta, in the wide type; rounded ones behind them.
 template <class T>
-inline const RowLeaves<T> row_leaves{map<T>};
+class Turn {
+public:
+  using Real = Wide<T>;
+  static Index size(Index pairs) { return 6 * padded(pairs); }
+
+  Turn(const Rotation<T>& in, Real* data) : in_(in), pairs_(in.theta.extent(0)), data_(data) {
+    for (Index m = 0; m < padded(pairs_); ++m) {
+      const Real theta = m < pairs_ ? in.theta(m) : Real(0);
+      step_cosine()[m] = std::cos(theta), step_sine()[m] = std::sin(theta);
+    }
+  }
+  T* cosines() const { return reinterpret_cast<T*>(data_ + 4 * padded(pairs_)); }
+  T* sines() const { return reinterpret_cast<T*>(data_ + 5 * padded(pairs_)); }
+
+  void to(Real position) {
+    for (Index m = 0; m < padded(pairs_); ++m) {
+      const Real angle = m < pairs_ ? position * in_.theta(m) : Real(0);
+      cosine()[m] = in_.length * std::cos(angle), sine()[m] = in_.length * std::sin(angle);
+      cosines()[m] = static_cast<T>(cosine()[m]), sines()[m] = static_cast<T>(sine()[m]);
+    }
+  }
+  void on() {
+    if constexpr (sizeof(T) == 4) {
+      const Lanes<double> d;
+      const hn::Rebind<float, Lanes<double>> narrow;
+      for (Index m = 0; m < pairs_; m += kLanes<double>) {
+        const auto c = hn::LoadU(d, cosine() + m), s = hn::LoadU(d, sine() + m), by_c = hn::LoadU(d, step_cosine() + m),
+                   by_s = hn::LoadU(d, step_sine() + m);
+        const auto next_c = hn::NegMulAdd(s, by_s, hn::Mul(c, by_c)), next_s = hn::MulAdd(c, by_s, hn::Mul(s, by_c));
+        hn::StoreU(next_c, d, cosine() + m);
+        hn::StoreU(next_s, d, sine() + m);
+        hn::StoreU(hn::DemoteTo(narrow, next_c), narrow, cosines() + m);
+        hn::StoreU(hn::DemoteTo(narrow, next_s), narrow, sines() + m);
+      }
+    } else {
+      for (Index m = 0; m < pairs_; ++m) {
+        const Real c = cosine()[m], s = sine()[m];
+        cosine()[m] = c * step_cosine()[m] - s * step_sine()[m];
+        sine()[m] = s * step_cosine()[m] + c * step_sine()[m];
+        cosines()[m] = static_cast<T>(cosine()[m]), sines()[m] = static_cast<T>(sine()[m]);
+      }
+    }
+  }
+
+private:
+  static Index padded(Index pairs) { return whole_vectors<float>(pairs); }
+  Real* cosine() const { return data_; }
+  Real* sine() const { return data_ + padded(pairs_); }
+  Real* step_cosine() const { return data_ + 2 * padded(pairs_); }
+  Real* step_sine() const { return data_ + 3 * padded(pairs_); }
+
+  const Rotation<T>& in_;
+  Index pairs_;
+  Real* data_;
+};
+
+/// Whether rows of y are whole aligned vectors of more memory than caches keep: they are written past the caches, which
+/// would otherwise read them first.
+template <class T>
+bool passes_caches(View<T, 2> y) {
+  constexpr Index kLarge = Index(1) << 20, kBytes = HWY_MAX_BYTES;
+  const auto address = reinterpret_cast<std::uintptr_t>(y.data());
+  return y.stride(1) == 1 && y.extent(1) % kLanes<T> == 0 && y.stride(0) % kLanes<T> == 0 && address % kBytes == 0 &&
+         y.extent(0) * y.extent(1) * static_cast<Index>(sizeof(T)) >= kLarge;
+}
+
+template <class T>
+void rotate(const Rotation<T>& in, Index first, Index count, Wide<T>* wide, T* row) {
+  const Lanes<T> d;
+  const bool passing = passes_caches(in.y);
+  const Index pairs = in.theta.extent(0), step_x = in.x.stride(1), step_y = in.y.stride(1);
+  Turn<T> turn(in, wide);
+  const T *cosines = turn.cosines(), *sines = turn.sines();
+  for (Index i = first; i < first + count; ++i) {
+    if (i == first || in.positions(i) != in.positions(i - 1) + 1)
+      turn.to(static_cast<Wide<T>>(in.positions(i)));
+    else
+      turn.on();
+    const T* x = in.x.data() + i * in.x.stride(0);
+    T *out = in.y.data() + i * in.y.stride(0), *y = passing ? row : out;
+    const auto turned = [&](Index m, auto a, auto b, auto& to_a, auto& to_b) HWY_ATTR {
+      const auto c = hn::LoadU(d, cosines + m), s = hn::LoadU(d, sines + m);
+      to_a = hn::Sub(hn::Mul(a, c), hn::Mul(b, s));
+      to_b = hn::Add(hn::Mul(a, s), hn::Mul(b, c));
+    };
+    Index m = 0;
+    if (step_x == 1 && step_y == 1)
+      for (; m + kLanes<T> <= pairs; m += kLanes<T>) {
+        Vector<T> a, b;
+        if (in.half) {
+          turned(m, hn::LoadU(d, x + m), hn::LoadU(d, x + pairs + m), a, b);
+          hn::StoreU(a, d, y + m);
+          hn::StoreU(b, d, y + pairs + m);
+        } else {
+          hn::LoadInterleaved2(d, x + 2 * m, a, b);
+          turned(m, a, b, a, b);
+          hn::StoreInterleaved2(a, b, d, y + 2 * m);
+        }
+      }
+    for (; m < pairs; ++m) {
+      const Index at_a = in.half ? m : 2 * m, at_b = in.half ? m + pairs : 2 * m + 1;
+      const T a = x[at_a * step_x], b = x[at_b * step_x];
+      y[at_a * step_y] = a * cosines[m] - b * sines[m];
+      y[at_b * step_y] = a * sines[m] + b * cosines[m];
+    }
+    for (Index at = 2 * pairs; at < in.x.extent(1); ++at) y[at * step_y] = x[at * step_x];
+    if (passing)
+      for (Index at = 0; at < in.x.extent(1); at += kLanes<T>) hn::Stream(hn::Load(d, row + at), d, out + at);
+  }
+  if (passing) hwy::FlushStream();
+}
+
+template <class T>
+inline const RowLeaves<T> row_leaves{map<T>, Turn<T>::size, rotate<T>};
 
 }  // namespace attest::openmp::engine::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
