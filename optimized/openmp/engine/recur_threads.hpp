@@ -58,7 +58,7 @@ bool wants_state(const Recurrence<T>& in) {
 
 template <class T>
 bool enough(const Recurrence<T>& in) {
-  return in.k.extent(0) * in.k.extent(1) * in.v.extent(1) > kEnoughOfRecurrence;
+  return std::max(in.q.extent(0), in.k.extent(0)) * in.k.extent(1) * in.v.extent(1) > kEnoughOfRecurrence;
 }
 
 /// States of spans of `length` tokens, each its own, in parallel; the states before them, from `first` on, in order;
@@ -137,7 +137,7 @@ void walk_by_columns(const RecurLeaves<T>& leaves, const Recurrence<T>& in) {
     const Index first = t * part, columns = std::min(part, m - first);
     Recurrence<T> own = in;
     own.v = in.v.columns(first, columns);
-    own.o = in.o.columns(first, columns);
+    if (in.o) own.o = in.o.columns(first, columns);
     if (in.S) own.S = in.S.columns(first, columns);
     if (in.S_after) own.S_after = in.S_after.columns(first, columns);
     if (t > 0) own.z_after = {};
@@ -194,7 +194,20 @@ void run_step(const RecurLeaves<T>& leaves, const Recurrence<T>& in, bool read_f
 
 template <class T>
 void run_whole(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Whole order, Index shard) {
-  const Index s = in.k.extent(0);
+  const Index s = in.k.extent(0), m = in.v.extent(1);
+  if (in.delta) {
+    Memory<T> memory;
+    const View<T, 2> differences(memory.of(s * m), {s, m});
+    Recurrence<T> retrieval = in, update = in;
+    retrieval.q = in.k, retrieval.k = in.k.rows(0, 0), retrieval.v = in.v.rows(0, 0), retrieval.o = differences;
+    retrieval.delta = update.delta = false;
+    retrieval.S_after = {}, retrieval.z_after = {};
+    run_whole(leaves, retrieval, Whole::state, shard);
+    for (Index j = 0; j < s; ++j)
+      for (Index b = 0; b < m; ++b) differences(j, b) = in.v(j, b) - differences(j, b);
+    update.v = differences;
+    return run_whole(leaves, update, order, shard);
+  }
   if (order == Whole::all_pairs) {
     Memory<T> memory;
     State<T> state = state_of(leaves, in);

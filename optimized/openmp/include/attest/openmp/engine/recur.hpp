@@ -20,6 +20,7 @@ struct Recurrence {
   View<const bool, 1> mask = {};            ///< [s]; false: the key is not read. Not in causal order
   View<const T, 2> S = {};                  ///< [c, m], carried from before; zero if absent
   View<const T, 1> z = {};                  ///< [c], the same
+  bool delta = false;                       ///< the state takes v - (what it answers to k), of all keys; not causal
   bool normalised = true;                   ///< otherwise the numerators alone, and no z
   T eps = 0;
   T undefined = 0;                          ///< the output where a denominator is exactly 0
