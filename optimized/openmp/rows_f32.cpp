@@ -16,9 +16,7 @@ void map(Feature feature, float* data, Index count) {
   ATTEST_CHOSEN(attest::openmp::engine, row_leaves<float>).map(feature, data, count);
 }
 
-void rotate(const Rotation<float>& in) {
-  run_rotate(ATTEST_CHOSEN(attest::openmp::engine, row_leaves<float>), in);
-}
+void rotate(const Rotation<float>& in) { run_rotate(ATTEST_CHOSEN(attest::openmp::engine, row_leaves<float>), in); }
 
 }  // namespace attest::openmp::engine
 #endif

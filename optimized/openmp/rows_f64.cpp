@@ -16,9 +16,7 @@ void map(Feature feature, double* data, Index count) {
   ATTEST_CHOSEN(attest::openmp::engine, row_leaves<double>).map(feature, data, count);
 }
 
-void rotate(const Rotation<double>& in) {
-  run_rotate(ATTEST_CHOSEN(attest::openmp::engine, row_leaves<double>), in);
-}
+void rotate(const Rotation<double>& in) { run_rotate(ATTEST_CHOSEN(attest::openmp::engine, row_leaves<double>), in); }
 
 }  // namespace attest::openmp::engine
 #endif

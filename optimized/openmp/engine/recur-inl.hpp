@@ -72,8 +72,8 @@ Rows<T> rows_of(View<const T, 2> x, Index first, Index count, const Map<T>& map,
   return {to, stride};
 }
 
-/// Asks for rows that the next tile reads: products walk through many rows at once, which the processor's own prefetching
-/// does not foresee.
+/// Asks for rows that the next tile reads: products walk through many rows at once, which the processor's own
+/// prefetching does not foresee.
 template <class T>
 void prefetch(View<const T, 2> x, Index first, Index count) {
   constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
@@ -120,8 +120,8 @@ struct Keys {
 
 template <class T>
 Keys<T> keys_of(const Recurrence<T>& in, Index first, Index count, Scratch<T>& scratch) {
-  return {rows_of(in.k, first, count, in.map, in.mask, scratch), rows_of(in.v, first, count, Map<T>(), in.mask, scratch),
-          count};
+  return {rows_of(in.k, first, count, in.map, in.mask, scratch),
+          rows_of(in.v, first, count, Map<T>(), in.mask, scratch), count};
 }
 
 /// The state takes some keys.
@@ -157,7 +157,8 @@ public:
     pairs_ = scratch.take(tile * pair_stride(tile));
     transposed_ = scratch.take(features_ * whole_vectors<T>(tile));
     // what the state answers
-    product<T, Onto::nothing>(count, width_ / kLanes<T>, features_, q_.data, q_.stride, 1, state.S, width_, o_, stride_);
+    product<T, Onto::nothing>(count, width_ / kLanes<T>, features_, q_.data, q_.stride, 1, state.S, width_, o_,
+                              stride_);
     if (in.normalised)
       for (Index i = 0; i < count; ++i) sum_[i] = dot(q_.data + i * q_.stride, state.z(), state.z_size);
   }
@@ -199,7 +200,8 @@ public:
         if (sum == 0)
           std::fill_n(row, width_, in_.undefined);
         else
-          for (Index b = 0; b < width_; b += kLanes<T>) hn::StoreU(hn::Div(hn::LoadU(d, row + b), all(sum)), d, row + b);
+          for (Index b = 0; b < width_; b += kLanes<T>)
+            hn::StoreU(hn::Div(hn::LoadU(d, row + b), all(sum)), d, row + b);
       }
       if (!in_place_)
         for (Index b = 0; b < in_.o.extent(1); ++b) in_.o(first_ + i, b) = row[b];
@@ -301,7 +303,7 @@ void prefix_sums(T* x, Index count, Index size) {
 template <class T>
 Index scan_size(const Recurrence<T>& in) {
   const Index n = in.k.extent(0), c = in.k.extent(1), features = whole_vectors<T>(c);
-  return n * (2 * features + kLanes<T>) + (n + 1) * (c * kLanes<T> + features);
+  return n * (2 * features + kLanes<T>)+(n + 1) * (c * kLanes<T> + features);
 }
 
 template <class T>
@@ -313,8 +315,7 @@ void scan(const Recurrence<T>& in, Index column, State<T> state, T* data) {
   const Rows<T> q = rows_of(in.q, 0, n, in.map, {}, scratch), k = rows_of(in.k, 0, n, in.map, {}, scratch),
                 v = rows_of(in.v.columns(column, columns), 0, n, Map<T>(), {}, scratch);
   T *sums = scratch.take((n + 1) * size), *z = scratch.take((n + 1) * state.z_size);
-  for (Index a = 0; a < c; ++a)
-    hn::StoreU(hn::LoadU(d, state.S + a * state.width + column), d, sums + a * kLanes<T>);
+  for (Index a = 0; a < c; ++a) hn::StoreU(hn::LoadU(d, state.S + a * state.width + column), d, sums + a * kLanes<T>);
   std::copy_n(state.z(), state.z_size, z);
   for (Index i = 0; i < n; ++i) {
     const auto value = hn::LoadU(d, v.data + i * v.stride);
@@ -375,8 +376,7 @@ HWY_INLINE void step_columns(const Recurrence<T>& in, const T* q, const T* k, bo
     }
   }
   for (int w = 0; w < Width; ++w)
-    hn::StoreU(sum == 0 ? all(in.undefined) : hn::Div(numerator[w], all(sum)), d,
-               in.o.data() + first + w * kLanes<T>);
+    hn::StoreU(sum == 0 ? all(in.undefined) : hn::Div(numerator[w], all(sum)), d, in.o.data() + first + w * kLanes<T>);
 }
 
 template <class T>
@@ -390,8 +390,7 @@ void step(const Recurrence<T>& in, bool read_first, Index first, Index count, T*
     for (Index a = 0; a < c; ++a) in.z_after(a) = z[a] + k[a];
   Index b = first;
   if (in.S.stride(1) == 1 && in.S_after.stride(1) == 1 && in.v.stride(1) == 1 && in.o.stride(1) == 1) {
-    for (; b + 4 * kLanes<T> <= end; b += 4 * kLanes<T>)
-      step_columns<T, 4>(in, q, k, read_first, product_qk, sum, b);
+    for (; b + 4 * kLanes<T> <= end; b += 4 * kLanes<T>) step_columns<T, 4>(in, q, k, read_first, product_qk, sum, b);
     for (; b + kLanes<T> <= end; b += kLanes<T>) step_columns<T, 1>(in, q, k, read_first, product_qk, sum, b);
   }
   for (; b < end; ++b) {

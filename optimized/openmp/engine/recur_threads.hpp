@@ -172,9 +172,8 @@ void run_causal(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Order ord
   load(in, state);
   if (order == Order::scan) {
     const Index m = in.v.extent(1);
-    each_task((m + leaves.lanes - 1) / leaves.lanes, enough(in), [&](Index t) {
-      leaves.scan(in, t * leaves.lanes, state, scratch<T>(leaves.scan_size(in)));
-    });
+    each_task((m + leaves.lanes - 1) / leaves.lanes, enough(in),
+              [&](Index t) { leaves.scan(in, t * leaves.lanes, state, scratch<T>(leaves.scan_size(in))); });
     Recurrence<T> rest = in;
     rest.z_after = {};
     return save(rest, state);
@@ -215,7 +214,8 @@ void run_whole(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Whole orde
     load(in, state);
     return answer_tiles(leaves, in, See::keys, state);
   }
-  const Spans<T> spans(leaves, in, order == Whole::shards ? span_of(std::max<Index>(shard, 1), s) : std::max<Index>(s, 1));
+  const Spans<T> spans(leaves, in,
+                       order == Whole::shards ? span_of(std::max<Index>(shard, 1), s) : std::max<Index>(s, 1));
   save(in, spans.total());
   if (in.o) answer_tiles(leaves, in, See::nothing, spans.total());
 }
@@ -242,9 +242,8 @@ void run_backward(const RecurLeaves<T>& leaves, const Gradients<T>& in, Order or
     T* data = memory.of(n * width + n);
     const View<T, 2> rows(data, {n, m}, {width, 1});
     const View<T, 1> denominators(data + n * width, {n});
-    run_causal(leaves,
-               {.q = in.q, .k = in.k, .v = in.v, .eps = in.eps, .o = rows, .denominators = denominators},
-               order, chunk);
+    run_causal(leaves, {.q = in.q, .k = in.k, .v = in.v, .eps = in.eps, .o = rows, .denominators = denominators}, order,
+               chunk);
     leaves.cotangents(in.grad_o, rows, denominators);
     g = rows, e = denominators;
     if (in.augmented) {

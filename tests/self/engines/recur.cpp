@@ -25,8 +25,8 @@ struct Sizes {
   Index n, c, m;
 };
 // around tiles of 24 tokens, vectors of 2 to 16, blocks of rows of products
-constexpr Sizes kSizes[] = {{1, 1, 1},    {1, 64, 64},  {2, 3, 5},   {23, 16, 17}, {24, 64, 64}, {25, 7, 32},
-                            {47, 33, 16}, {65, 64, 64}, {130, 4, 9}, {300, 20, 40}};
+constexpr Sizes kSizes[] = {{1, 1, 1},   {1, 64, 64},  {2, 3, 5},    {23, 16, 17}, {24, 64, 64},
+                            {25, 7, 32}, {47, 33, 16}, {65, 64, 64}, {130, 4, 9},  {300, 20, 40}};
 constexpr Order kOrders[] = {Order::all_pairs, Order::token_by_token, Order::chunked, Order::scan, Order::two_level};
 
 /// Inputs of one head; `transposed`: tokens lie side by side.
@@ -155,8 +155,7 @@ TYPED_TEST(Recur, OutputsAndStatesOfEveryOrder) {
       for (const bool carries : {false, true})
         for (const bool maps : {false, true}) {
           auto in = data.recurrence(carries);
-          if (maps)
-            in.map = [](T* x, Index count) { map(Feature::elu_plus_one, x, count); };
+          if (maps) in.map = [](T* x, Index count) { map(Feature::elu_plus_one, x, count); };
           in.eps = T(0.25);
           const auto want = exact(in, true);
           for (const Order order : kOrders)

@@ -40,8 +40,10 @@ TYPED_TEST(Rows, Maps) {
       map(feature, y.data(), count);
       for (std::size_t i = 0; i < x.size(); ++i) {
         const long double e = std::exp(static_cast<long double>(x[i]));
-        const long double want = feature == Feature::exp ? e : x[i] > 0 ? x[i] + (feature != Feature::relu)
-                                 : feature == Feature::relu ? 0 : e;
+        const long double want = feature == Feature::exp    ? e
+                                 : x[i] > 0                 ? x[i] + (feature != Feature::relu)
+                                 : feature == Feature::relu ? 0
+                                                            : e;
         EXPECT_LE(std::abs(y[i] - want), 4 * std::numeric_limits<T>::epsilon() * want) << x[i];
       }
     }
@@ -84,8 +86,8 @@ TYPED_TEST(Rows, Rotations) {
           const auto of = [&](Index a) { return static_cast<long double>(x[static_cast<std::size_t>(row + a)]); };
           long double want = of(at), size = 1;
           if (at < 2 * sizes.pairs) {
-            const long double angle = static_cast<Wide<T>>(positions[static_cast<std::size_t>(i)]) *
-                                      theta[static_cast<std::size_t>(m)];
+            const long double angle =
+                static_cast<Wide<T>>(positions[static_cast<std::size_t>(i)]) * theta[static_cast<std::size_t>(m)];
             size = std::abs(angle);
             const bool second = half ? at >= sizes.pairs : at % 2 == 1;
             const Index partner = second ? at - (half ? sizes.pairs : 1) : at + (half ? sizes.pairs : 1);

@@ -20,10 +20,8 @@ View<T, 2> in_rows(View<T, 1> x) {
 /// What a contract says of queries, keys, values, features and denominators, and of a state that it carries.
 template <class T, class I, class O>
 engine::Recurrence<T> recurrence_of(const I& in, const O& out) {
-  engine::Recurrence<T> recurrence{.q = in_rows(in.phi_q),
-                                   .k = in_rows(in.phi_k),
-                                   .v = in_rows(in.v),
-                                   .map = engine::map_of<T>(in.features)};
+  engine::Recurrence<T> recurrence{
+      .q = in_rows(in.phi_q), .k = in_rows(in.phi_k), .v = in_rows(in.v), .map = engine::map_of<T>(in.features)};
   recurrence.eps = static_cast<T>(in.eps);
   using ZeroDenominator = decltype(in.zero_denominator);
   recurrence.undefined = in.zero_denominator == ZeroDenominator::nan ? std::numeric_limits<T>::quiet_NaN() : T(0);

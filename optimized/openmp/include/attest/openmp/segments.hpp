@@ -33,10 +33,8 @@ View<const T, 2> positioned(const In<T>& in, View<const T, 2> x, RowMajor<T>& tu
   std::iota(positions.begin(), positions.end(), in.offset);
   const auto theta = positional::frequencies<T>(10000, d / 2, static_cast<engine::Wide<T>>(d) / 2);  // C2
   turned.resize(n, d);
-  engine::rotate(engine::Rotation<T>{.x = x,
-                                     .positions = {positions.data(), {n}},
-                                     .theta = {theta.data(), {theta.size()}},
-                                     .y = view(turned)});
+  engine::rotate(engine::Rotation<T>{
+      .x = x, .positions = {positions.data(), {n}}, .theta = {theta.data(), {theta.size()}}, .y = view(turned)});
   return view(std::as_const(turned));
 }
 

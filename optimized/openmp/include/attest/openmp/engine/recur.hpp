@@ -23,11 +23,11 @@ struct Recurrence {
   bool delta = false;                       ///< the state takes v - (what it answers to k), of all keys; not causal
   bool normalised = true;                   ///< otherwise the numerators alone, and no z
   T eps = 0;
-  T undefined = 0;                          ///< the output where a denominator is exactly 0
-  View<T, 2> o = {};                        ///< [n, m]; without it the state alone is updated
-  View<T, 1> denominators = {};             ///< [n], with eps, if wanted; not of a scan
-  View<T, 2> S_after = {};                  ///< [c, m], if wanted
-  View<T, 1> z_after = {};                  ///< [c], if wanted
+  T undefined = 0;               ///< the output where a denominator is exactly 0
+  View<T, 2> o = {};             ///< [n, m]; without it the state alone is updated
+  View<T, 1> denominators = {};  ///< [n], with eps, if wanted; not of a scan
+  View<T, 2> S_after = {};       ///< [c, m], if wanted
+  View<T, 1> z_after = {};       ///< [c], if wanted
 };
 
 /// `all_pairs`: every tile of queries meets every key. `token_by_token`: the state takes a token, then it is read.

@@ -49,8 +49,8 @@ struct Rotation {
   View<T, 2> y = {};  ///< [n, d]
 };
 
-/// Cosines and sines are taken anew every 512 rows and wherever positions do not go up by 1; between them the row before
-/// is turned by theta, in the wide type.
+/// Cosines and sines are taken anew every 512 rows and wherever positions do not go up by 1; between them the row
+/// before is turned by theta, in the wide type.
 void rotate(const Rotation<float>& in);
 void rotate(const Rotation<double>& in);
 

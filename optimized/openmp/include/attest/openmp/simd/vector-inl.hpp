@@ -217,8 +217,8 @@ HWY_INLINE void product_block(Index depth, const T* HWY_RESTRICT a, Index a_row,
     for (int w = 0; w < Width; ++w) hn::StoreU(sum[r][w], d, c + r * c_row + w * kLanes<T>);
 }
 
-/// The same for any number of rows and `Width` vectors; `depth` is a number, or depth(end) that of the rows before `end`
-/// that are not done yet, some of which a triangle gives more than they need.
+/// The same for any number of rows and `Width` vectors; `depth` is a number, or depth(end) that of the rows before
+/// `end` that are not done yet, some of which a triangle gives more than they need.
 template <class T, int Width, Onto onto, class Depth>
 void product_columns(Index rows, const Depth& depth, const T* a, Index a_row, Index a_step, const T* b, Index b_step,
                      const T* scale, T* c, Index c_row) {
