@@ -168,16 +168,16 @@ public:
     const Index stride = pair_stride(keys.count);
     pair(keys, past, stride);
     const auto visible = [&](Index i) { return past ? i + 1 : keys.count; };
-    for (Index i = 0; i < count_; ++i) {
-      const Lanes<T> d;
-      T* row = pairs_ + i * stride;
-      for (Index zero = 0; zero < kZeros; zero += kLanes<T>) hn::StoreU(hn::Zero(d), d, row + visible(i) + zero);
-      if (in_.normalised) {
+    const Lanes<T> d;
+    for (Index i = 0; i < count_; ++i)
+      for (Index zero = 0; zero < kZeros; zero += kLanes<T>)
+        hn::StoreU(hn::Zero(d), d, pairs_ + i * stride + visible(i) + zero);
+    if (in_.normalised)  // in a loop of its own: what is loaded was not stored a moment ago, in parts
+      for (Index i = 0; i < count_; ++i) {
         auto sum = hn::Zero(d);
-        for (Index j = 0; j < visible(i); j += kLanes<T>) sum = hn::Add(sum, hn::LoadU(d, row + j));
+        for (Index j = 0; j < visible(i); j += kLanes<T>) sum = hn::Add(sum, hn::LoadU(d, pairs_ + i * stride + j));
         sum_[i] += hn::GetLane(hn::SumOfLanes(d, sum));
       }
-    }
     const auto add = [&](Index i, Index rows, auto depth) HWY_ATTR {
       product<T, Onto::sum>(rows, width_ / kLanes<T>, depth, pairs_ + i * stride, stride, 1, keys.v.data, keys.v.stride,
                             o_ + i * stride_, stride_);

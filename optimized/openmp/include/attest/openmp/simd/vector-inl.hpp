@@ -198,7 +198,9 @@ HWY_INLINE void product_block(Index depth, const T* HWY_RESTRICT a, Index a_row,
                               Index b_step, const T* scale, T* HWY_RESTRICT c, Index c_row) {
   const Lanes<T> d;
   Vector<T> sum[Rows][Width];
+#pragma GCC unroll 32
   for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 32
     for (int w = 0; w < Width; ++w) {
       if constexpr (onto == Onto::nothing) sum[r][w] = hn::Zero(d);
       if constexpr (onto == Onto::sum) sum[r][w] = hn::LoadU(d, c + r * c_row + w * kLanes<T>);
@@ -213,7 +215,9 @@ HWY_INLINE void product_block(Index depth, const T* HWY_RESTRICT a, Index a_row,
       for (int w = 0; w < Width; ++w) sum[r][w] = hn::MulAdd(factor, row[w], sum[r][w]);
     }
   }
+#pragma GCC unroll 32
   for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 32
     for (int w = 0; w < Width; ++w) hn::StoreU(sum[r][w], d, c + r * c_row + w * kLanes<T>);
 }
 
