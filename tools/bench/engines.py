@@ -65,7 +65,9 @@ class Work:
 
     def calls(self, forms):
         """Equation, form, inputs, outputs and their shapes, parameters of each call."""
-        shape = {name: (1, self.heads, tokens, self.d) for name, tokens in {"q": self.n, "k": self.s, "v": self.s}.items()}
+        shape = {
+            name: (1, self.heads, tokens, self.d) for name, tokens in {"q": self.n, "k": self.s, "v": self.s}.items()
+        }
         parameters = {"scale": self.d**-0.5, "causal": int(self.causal), "block": 64}
         plain = {"softcap": 0.0, "window_left": -1, "window_right": -1, "empty_row": "zero"}
         calls = [("attention.scaled_dot_product", forms[0], list("qkv"), {"o": shape["q"]}, {**parameters, **plain})]

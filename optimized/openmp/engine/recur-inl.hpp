@@ -72,15 +72,42 @@ Rows<T> rows_of(View<const T, 2> x, Index first, Index count, const Map<T>& map,
   return {to, stride};
 }
 
-/// Asks for rows that the next tile reads: products walk through many rows at once, which the processor's own
-/// prefetching does not foresee.
+/// Asks for what the next tile reads and writes, some lines at a time between products: these walk through many rows at
+/// once, which the processor's own prefetching does not foresee, and all lines at once would be waited for.
 template <class T>
-void prefetch(View<const T, 2> x, Index first, Index count) {
-  constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
-  if (x.stride(1) != 1) return;
-  for (Index i = first; i < std::min(first + count, x.extent(0)); ++i)
-    for (Index a = 0; a < x.extent(1); a += kLine) hwy::Prefetch(x.data() + i * x.stride(0) + a);
-}
+class Ahead {
+public:
+  Ahead(const Recurrence<T>& in, Index first, Index count, bool answer) {
+    add(in.k, first, count);
+    add(in.v, first, count);
+    if (answer) add(in.q, first, count), add(View<const T, 2>(in.o), first, count);
+  }
+  void some(Index lines) {
+    for (; lines > 0 && turn_ < used_; --lines) {
+      Part& part = parts_[turn_];
+      hwy::Prefetch(part.row + part.line * kLine);
+      if (++part.line < part.lines) continue;
+      part.line = 0;
+      part.row += part.stride;
+      if (--part.rows == 0) ++turn_;
+    }
+  }
+
+private:
+  static constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
+  struct Part {
+    const T* row;
+    Index stride, rows, lines, line;
+  };
+  void add(View<const T, 2> x, Index first, Index count) {
+    const Index rows = std::min(first + count, x.extent(0)) - first;
+    if (x.stride(1) == 1 && rows > 0)
+      parts_[used_++] = {x.data() + first * x.stride(0), x.stride(0), rows, (x.extent(1) + kLine - 1) / kLine, 0};
+  }
+
+  Part parts_[4] = {};
+  int used_ = 0, turn_ = 0;
+};
 
 template <class T>
 bool finite(Rows<T> x, Index count, Index width) {
@@ -124,12 +151,19 @@ Keys<T> keys_of(const Recurrence<T>& in, Index first, Index count, Scratch<T>& s
           rows_of(in.v, first, count, Map<T>(), in.mask, scratch), count};
 }
 
+/// Rows of a product between which lines are asked for, and how many.
+constexpr Index kRowsBetween = 12, kLines = 40;
+
 /// The state takes some keys.
 template <class T>
-void store(const Recurrence<T>& in, const Keys<T>& keys, State<T> state) {
+void store(const Recurrence<T>& in, const Keys<T>& keys, State<T> state, Ahead<T>& ahead) {
   const Lanes<T> d;
-  product<T, Onto::sum>(state.features, state.width / kLanes<T>, keys.count, keys.k.data, 1, keys.k.stride, keys.v.data,
-                        keys.v.stride, state.S, state.width);
+  for (Index a = 0; a < state.features; a += kRowsBetween) {
+    ahead.some(kLines);
+    product<T, Onto::sum>(std::min(kRowsBetween, state.features - a), state.width / kLanes<T>, keys.count,
+                          keys.k.data + a, 1, keys.k.stride, keys.v.data, keys.v.stride, state.S + a * state.width,
+                          state.width);
+  }
   if (!in.normalised) return;
   for (Index a = 0; a < state.z_size; a += kLanes<T>) {
     auto sum = hn::LoadU(d, state.z() + a);
@@ -147,7 +181,8 @@ public:
            features * whole_vectors<T>(tile);
   }
 
-  Answers(const Recurrence<T>& in, Index first, Index count, Index tile, State<T> state, Scratch<T>& scratch)
+  Answers(const Recurrence<T>& in, Index first, Index count, Index tile, State<T> state, Scratch<T>& scratch,
+          Ahead<T>* ahead = nullptr)
       : in_(in), first_(first), count_(count), features_(in.k.extent(1)), width_(state.width) {
     q_ = rows_of(in.q, first, count, in.map, {}, scratch);
     in_place_ = in.o.stride(1) == 1 && in.o.extent(1) == width_;
@@ -157,8 +192,11 @@ public:
     pairs_ = scratch.take(tile * pair_stride(tile));
     transposed_ = scratch.take(features_ * whole_vectors<T>(tile));
     // what the state answers
-    product<T, Onto::nothing>(count, width_ / kLanes<T>, features_, q_.data, q_.stride, 1, state.S, width_, o_,
-                              stride_);
+    for (Index i = 0; i < count; i += kRowsBetween) {
+      if (ahead) ahead->some(kLines);
+      product<T, Onto::nothing>(std::min(kRowsBetween, count - i), width_ / kLanes<T>, features_,
+                                q_.data + i * q_.stride, q_.stride, 1, state.S, width_, o_ + i * stride_, stride_);
+    }
     if (in.normalised)
       for (Index i = 0; i < count; ++i) sum_[i] = dot(q_.data + i * q_.stride, state.z(), state.z_size);
   }
@@ -250,21 +288,14 @@ void walk(const Recurrence<T>& in, Index first, Index count, Index tile, bool an
   for (Index at = first; at < first + count; at += tile) {
     Scratch<T> scratch(data);
     const Index tokens = std::min(tile, first + count - at);
-    prefetch(in.k, at + tokens, tokens);
-    prefetch(in.v, at + tokens, tokens);
-    if (answer) {
-      prefetch(in.q, at + tokens, tokens);
-      for (Index i = at + tokens; i < std::min(at + 2 * tokens, in.o.extent(0)); ++i)
-        for (Index a = 0; a < in.o.extent(1); a += 64 / static_cast<Index>(sizeof(T)))
-          __builtin_prefetch(in.o.data() + i * in.o.stride(0) + a, 1);
-    }
+    Ahead<T> ahead(in, at + tokens, tokens, answer);
     const Keys<T> keys = keys_of(in, at, tokens, scratch);
     if (answer) {
-      Answers<T> answers(in, at, tokens, tile, state, scratch);
+      Answers<T> answers(in, at, tokens, tile, state, scratch, &ahead);
       answers.see(keys, true);
       answers.finish();
     }
-    if (keep || at + tokens < first + count) store(in, keys, state);
+    if (keep || at + tokens < first + count) store(in, keys, state, ahead);
   }
 }
 

@@ -54,8 +54,8 @@ MUTANTS = {
     ),
     "tile_not_stored": (
         "recur-inl.hpp",
-        "    if (keep || at + tokens < first + count) store(in, keys, state);",
-        "    if ((keep || at + tokens < first + count) && at != first + tile) store(in, keys, state);",
+        "    if (keep || at + tokens < first + count) store(in, keys, state, ahead);",
+        "    if ((keep || at + tokens < first + count) && at != first + tile) store(in, keys, state, ahead);",
         ("recurrent", "chunked", "two_level"),
     ),
     "pair_on_the_diagonal_lost": (
