@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Works of engines.py for the recur engine and the engine of rows: inputs, the truth, this project's calls, the calls of
-other libraries."""
+"""Works of engines.py for the recur engine and the engine of rows: inputs, the truth, this project's calls, the calls
+of other libraries."""
 
 import math
 import os

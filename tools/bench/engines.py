@@ -398,8 +398,9 @@ def table(work, seconds, absent, tops):
         ratio = f"{statistics.median(ratios):.2f}" if ratios else "-"
         shares = [done / values[r] / tops[r] for r in range(len(values))]
         median = statistics.median(values)
+        milliseconds = f"{median * 1e3:.{2 if median > 1e-3 else 4}f}"
         lines.append(
-            f"| {name} | {median * 1e3:.{2 if median > 1e-3 else 4}f} | {spread(values):.0%} | {done / median * 1e-9:.1f} "
+            f"| {name} | {milliseconds} | {spread(values):.0%} | {done / median * 1e-9:.1f} "
             f"| {statistics.median(shares):.0%} | {ratio} |"
         )
     lines += [f"| {name} | {why.replace('|', '/')} | | | | |" for name, why in absent.items()]
