@@ -85,14 +85,21 @@ public:
     if constexpr (sizeof(T) == 4) {
       const Lanes<double> d;
       const hn::Rebind<float, Lanes<double>> narrow;
-      for (Index m = 0; m < pairs_; m += kLanes<double>) {
-        const auto c = hn::LoadU(d, cosine() + m), s = hn::LoadU(d, sine() + m), by_c = hn::LoadU(d, step_cosine() + m),
-                   by_s = hn::LoadU(d, step_sine() + m);
-        const auto next_c = hn::NegMulAdd(s, by_s, hn::Mul(c, by_c)), next_s = hn::MulAdd(c, by_s, hn::Mul(s, by_c));
-        hn::StoreU(next_c, d, cosine() + m);
-        hn::StoreU(next_s, d, sine() + m);
-        hn::StoreU(hn::DemoteTo(narrow, next_c), narrow, cosines() + m);
-        hn::StoreU(hn::DemoteTo(narrow, next_s), narrow, sines() + m);
+      // Rounded ones in whole vectors: what is loaded next must not be stored in halves.
+      for (Index m = 0; m < pairs_; m += kLanes<float>) {
+        const auto turned = [&](Index at, auto& rounded_c, auto& rounded_s) HWY_ATTR {
+          const auto c = hn::LoadU(d, cosine() + at), s = hn::LoadU(d, sine() + at),
+                     by_c = hn::LoadU(d, step_cosine() + at), by_s = hn::LoadU(d, step_sine() + at);
+          const auto next_c = hn::NegMulAdd(s, by_s, hn::Mul(c, by_c)), next_s = hn::MulAdd(c, by_s, hn::Mul(s, by_c));
+          hn::StoreU(next_c, d, cosine() + at);
+          hn::StoreU(next_s, d, sine() + at);
+          rounded_c = hn::DemoteTo(narrow, next_c), rounded_s = hn::DemoteTo(narrow, next_s);
+        };
+        hn::Vec<decltype(narrow)> low_c, low_s, high_c, high_s;
+        turned(m, low_c, low_s);
+        turned(m + kLanes<double>, high_c, high_s);
+        hn::StoreU(hn::Combine(Lanes<float>(), high_c, low_c), Lanes<float>(), cosines() + m);
+        hn::StoreU(hn::Combine(Lanes<float>(), high_s, low_s), Lanes<float>(), sines() + m);
       }
     } else {
       for (Index m = 0; m < pairs_; ++m) {
