@@ -136,6 +136,7 @@ bool passes_caches(View<T, 2> y) {
 template <class T>
 void rotate(const Rotation<T>& in, Index first, Index count, Wide<T>* wide, T* row) {
   const Lanes<T> d;
+  constexpr Index kAhead = 12;  // rows that are asked for before they are turned
   const bool passing = passes_caches(in.y);
   const Index pairs = in.theta.extent(0), step_x = in.x.stride(1), step_y = in.y.stride(1);
   Turn<T> turn(in, wide);
@@ -146,6 +147,9 @@ void rotate(const Rotation<T>& in, Index first, Index count, Wide<T>* wide, T* r
     else
       turn.on();
     const T* x = in.x.data() + i * in.x.stride(0);
+    if (passing && i + kAhead < first + count)
+      for (Index at = 0; at < in.x.extent(1); at += 64 / static_cast<Index>(sizeof(T)))
+        hwy::Prefetch(x + kAhead * in.x.stride(0) + at * step_x);
     T *out = in.y.data() + i * in.y.stride(0), *y = passing ? row : out;
     const auto turned = [&](Index m, auto a, auto b, auto& to_a, auto& to_b) HWY_ATTR {
       const auto c = hn::LoadU(d, cosines + m), s = hn::LoadU(d, sines + m);
