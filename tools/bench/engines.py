@@ -31,13 +31,18 @@ from datetime import date
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/bench"))
 
+import engine_works  # noqa: E402
+
 
 class Work:
     """Softmax attention of `heads` heads: one pass, or the gradients too."""
 
+    repeat = 1  # calls in a row that are timed as one
+
     def __init__(self, name, n, s, causal=False, gradients=False, dtype="f32", heads=8, d=64):
         self.name, self.n, self.s, self.causal, self.gradients = name, n, s, causal, gradients
         self.dtype, self.heads, self.d = dtype, heads, d
+        self.by_copy = n == 1  # decoding reads, and computes next to nothing
 
     def pairs(self):
         return self.n * (self.n + 1) // 2 + self.n * (self.s - self.n) if self.causal else self.n * self.s
@@ -50,8 +55,32 @@ class Work:
         """Keys and values, read once."""
         return 2 * self.heads * self.s * self.d * (8 if self.dtype == "f64" else 4)
 
-    def decodes(self):
-        return self.n == 1
+    def house(self):
+        """Forms of this project's kernels."""
+        if self.gradients:
+            return [("online_blocked", form) for form in ("materialised", "recompute")]
+        if self.n == 1:
+            return [("online_blocked",), ("split_k",)]
+        return [(form,) for form in ("online_blocked", "max_shift", "split_k", "per_query")]
+
+    def calls(self, forms):
+        """Equation, form, inputs, outputs and their shapes, parameters of each call."""
+        shape = {
+            name: (1, self.heads, tokens, self.d) for name, tokens in {"q": self.n, "k": self.s, "v": self.s}.items()
+        }
+        parameters = {"scale": self.d**-0.5, "causal": int(self.causal), "block": 64}
+        plain = {"softcap": 0.0, "window_left": -1, "window_right": -1, "empty_row": "zero"}
+        calls = [("attention.scaled_dot_product", forms[0], list("qkv"), {"o": shape["q"]}, {**parameters, **plain})]
+        if self.gradients:
+            made = {f"grad_{name}": shape[name] for name in "qkv"}
+            backward = "attention.scaled_dot_product_backward"
+            calls.append((backward, forms[1], ["q", "k", "v", "grad_o"], made, parameters))
+        return calls
+
+    def others(self):
+        able = ["PyTorch", "JAX"] + ([] if self.gradients else ["OpenVINO"])
+        able += ["onnxruntime"] if not self.gradients and self.dtype == "f32" else []
+        return {name: peer for name, peer in OTHERS.items() if name in able}
 
     def inputs(self, numpy):
         random = numpy.random.default_rng(1)
@@ -91,6 +120,7 @@ WORKS = [
     Work("softmax, full, f64", 4096, 4096, dtype="f64"),
     Work("softmax, causal, f64", 4096, 4096, causal=True, dtype="f64"),
     Work("softmax, full, with gradients, f64", 4096, 4096, gradients=True, dtype="f64"),
+    *engine_works.WORKS,
 ]
 
 
@@ -104,33 +134,28 @@ def attest(plugin, forms, work, x, numpy):
     from attest_bench.plugin import Call, Plugin
 
     host, loaded = Host(), Plugin(plugin)
-    shape = {name: value.shape for name, value in x.items()}
-    plain = {"softcap": 0.0, "window_left": -1, "window_right": -1, "empty_row": "zero"}
-    parameters = {"scale": work.d**-0.5, "causal": int(work.causal), "block": 64}
 
     class Case:
-        def __init__(self, inputs, outputs, more):
-            self.given, self.made, self.parameters = inputs, outputs, {**parameters, **more}
+        def __init__(self, given, made, parameters):
+            self.given, self.made, self.parameters = given, made, parameters
 
         def inputs(self):
-            return {name: Tensor(shape[name], work.dtype) for name in self.given}
+            kinds = {name: "i64" if x[name].dtype == numpy.int64 else work.dtype for name in self.given}
+            return {name: Tensor(x[name].shape, kinds[name]) for name in self.given}
 
         def outputs(self):
-            return {name: Tensor(shape[of], work.dtype) for name, of in self.made.items()}
+            return {name: Tensor(shape, work.dtype) for name, shape in self.made.items()}
 
-    cases = [("attention.scaled_dot_product", Case("qkv", {"o": "q"}, plain))]
-    if work.gradients:
-        made = {f"grad_{name}": name for name in "qkv"}
-        cases.append(("attention.scaled_dot_product_backward", Case(["q", "k", "v", "grad_o"], made, {})))
     calls, results = [], []
-    for (equation, case), form in zip(cases, forms):
+    for equation, form, given, made, parameters in work.calls(forms):
+        case = Case(given, made, parameters)
         kernel = next(
             k for k in loaded.kernels if (k.equation, k.form, k.dtype) == (equation, form, work.dtype) and k.reading
         )
         outputs = {name: host.empty(tensor) for name, tensor in case.outputs().items()}
         inputs = {}
-        for name in case.inputs():
-            inputs[name] = host.empty(Tensor(shape[name], work.dtype))
+        for name, tensor in case.inputs().items():
+            inputs[name] = host.empty(tensor)
             inputs[name][...] = x[name]
         calls.append(Call(kernel, case, host, inputs, outputs))
         results += outputs.values()
@@ -227,23 +252,11 @@ def jax_attention(work, x, numpy):
     return run, lambda: [numpy.asarray(value).transpose(0, 2, 1, 3) for value in kept]
 
 
-def house(work):
-    """Forms of this project's kernels."""
-    if work.gradients:
-        return [("online_blocked", form) for form in ("materialised", "recompute")]
-    if work.decodes():
-        return [("online_blocked",), ("split_k",)]
-    return [(form,) for form in ("online_blocked", "max_shift", "split_k", "per_query")]
-
-
 OTHERS = {"PyTorch": torch_sdpa, "OpenVINO": openvino_sdpa, "onnxruntime": onnxruntime_mha, "JAX": jax_attention}
 
 
 def peers_of(work, wanted):
-    names = [f"attest {' + '.join(forms)}" for forms in house(work)]
-    for name in OTHERS:
-        able = name in ("PyTorch", "JAX") or not work.gradients and (name == "OpenVINO" or work.dtype == "f32")
-        names += [name] if able else []
+    names = [f"attest {' + '.join(forms)}" for forms in work.house()] + list(work.others())
     return [name for name in names if not wanted or any(name.startswith(start) for start in wanted)]
 
 
@@ -261,11 +274,12 @@ def serve(name, work, plugin):
         if name.startswith("attest "):
             run, outputs = attest(plugin, name.removeprefix("attest ").split(" + "), work, x, numpy)
         else:
-            run, outputs = OTHERS[name](work, x, numpy)
+            run, outputs = work.others()[name](work, x, numpy)
         run()
         bound = 1e-12 if work.dtype == "f64" else 1e-4
         for got, want in zip(outputs(), work.truth(numpy), strict=True):
-            error = abs(numpy.asarray(got)[0, 0][work.rows()] - want).max()
+            head = numpy.asarray(got)[0, 0]
+            error = abs((head if head.shape == want.shape else head[work.rows()]) - want).max()
             if not error <= bound * max(1, abs(want).max()):
                 raise ValueError(f"wrong by {error:.2g}")
         dirt = numpy.zeros(1 << 25)
@@ -276,8 +290,9 @@ def serve(name, work, plugin):
     for _ in sys.stdin:
         dirt += 1
         start = time.perf_counter()
-        run()
-        print(json.dumps({"seconds": time.perf_counter() - start}), file=answer, flush=True)
+        for _ in range(work.repeat):
+            run()
+        print(json.dumps({"seconds": (time.perf_counter() - start) / work.repeat}), file=answer, flush=True)
 
 
 class Asked:
@@ -346,7 +361,7 @@ def measure(work, options, ceilings):
             running[name] = asked
     seconds, tops = {name: [] for name in running}, []
     for turn in range(options.rounds):
-        top, disturbed = ceilings.undisturbed("copy" if work.decodes() else work.dtype, options.tries)
+        top, disturbed = ceilings.undisturbed("copy" if work.by_copy else work.dtype, options.tries)
         tops.append(top)
         options.disturbed.append(disturbed)
         names = list(running)
@@ -365,10 +380,10 @@ def spread(values):
 
 
 def table(work, seconds, absent, tops):
-    done, unit = (work.bytes(), "GB/s") if work.decodes() else (work.flops(), "GFLOP/s")
+    done, unit = (work.bytes(), "GB/s") if work.by_copy else (work.flops(), "GFLOP/s")
     top = statistics.median(tops)
-    ceiling = "copy" if work.decodes() else f"multiply-adds in {work.dtype}"
-    others = [name for name in seconds if name in OTHERS]
+    ceiling = "copy" if work.by_copy else f"multiply-adds in {work.dtype}"
+    others = [name for name in seconds if name in work.others()]
     lines = [
         f"### {work.name}",
         "",
@@ -384,8 +399,9 @@ def table(work, seconds, absent, tops):
         ratio = f"{statistics.median(ratios):.2f}" if ratios else "-"
         shares = [done / values[r] / tops[r] for r in range(len(values))]
         median = statistics.median(values)
+        milliseconds = f"{median * 1e3:.{2 if median > 1e-3 else 4}f}"
         lines.append(
-            f"| {name} | {median * 1e3:.2f} | {spread(values):.0%} | {done / median * 1e-9:.1f} "
+            f"| {name} | {milliseconds} | {spread(values):.0%} | {done / median * 1e-9:.1f} "
             f"| {statistics.median(shares):.0%} | {ratio} |"
         )
     lines += [f"| {name} | {why.replace('|', '/')} | | | | |" for name, why in absent.items()]

@@ -21,6 +21,7 @@
 
 #include "attest/openmp/simd/vector-inl.hpp"
 #include "openmp/engine/attend_leaves.hpp"
+#include "openmp/engine/scratch-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace attest::openmp::engine::HWY_NAMESPACE {
@@ -42,27 +43,7 @@ template <class T>
 constexpr Index kFew = std::max<Index>(1, kLanes<T> / 4);
 
 template <class T>
-constexpr Index whole_vectors(Index count) {
-  return (count + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
-}
-
-template <class T>
 constexpr T kHidden = -std::numeric_limits<T>::infinity();
-
-/// Hands out parts of a task's scratch.
-template <class T>
-class Scratch {
-public:
-  explicit Scratch(T* data) : data_(data) {}
-  T* take(Index count) {
-    T* taken = data_;
-    data_ += whole_vectors<T>(count);
-    return taken;
-  }
-
-private:
-  T* data_;
-};
 
 /// Queries first .. first + count - 1 in `vectors` vectors; the lanes behind the last are zeros.
 template <class T>

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <memory>
-#include <new>
 
 #include "attest/openmp/tasks.hpp"
 #include "openmp/engine/attend_leaves.hpp"
+#include "openmp/engine/memory.hpp"
 
 /// The threads of the attend engine: tiles of queries, shards of keys where one tile holds all queries. What is split,
 /// and in which order parts are added up, depends on sizes alone.
@@ -23,36 +21,6 @@ inline Index tile_of(Index block, Index s) {
 inline Index shard_of(Index block, Index s) {
   constexpr Index kShards = 16;
   return block * std::max<Index>(1, (s + kShards * block - 1) / (kShards * block));
-}
-
-/// Memory of one thread, kept from call to call, aligned for every vector.
-template <class T>
-class Memory {
-public:
-  static constexpr std::align_val_t kAlignment{64};
-
-  T* of(Index size) {
-    const auto count = static_cast<std::size_t>(size);
-    if (count > size_) {
-      data_.reset();
-      data_.reset(static_cast<T*>(::operator new(count * sizeof(T), kAlignment)));
-      size_ = count;
-    }
-    return data_.get();
-  }
-
-private:
-  struct Free {
-    void operator()(T* data) const { ::operator delete(data, kAlignment); }
-  };
-  std::unique_ptr<T, Free> data_;
-  std::size_t size_ = 0;
-};
-
-template <class T>
-T* scratch(Index size) {
-  thread_local Memory<T> memory;
-  return memory.of(size);
 }
 
 /// Below this many multiplications threads cost more than they save.

@@ -8,37 +8,23 @@ namespace attest::openmp::infini::memory_update_delta {
 using attest::spec::infini::memory_update_delta::In;
 using attest::spec::infini::memory_update_delta::Out;
 
-/// All retrievals by the segment's keys, then one product with what differs from them (C1 in `retrieve`).
+/// What the memory answers to all keys, then one product with what differs from it (C1).
 template <class T>
-void matrix(const In<T>& in, const Out<T>& out) {
-  const RowMajor<T> phi = features(in.feature_map, in.k);
-  auto state = carried(in.memory, in.z, phi.cols(), in.v.extent(1));
-  RowMajor<T> u = openmp::matrix(in.v);
-  each_tile(phi.rows(), [&](Index first, Index count) {
-    u.middleRows(first, count) -=
-        retrieve(phi.middleRows(first, count), state.memory, state.z, static_cast<T>(in.eps), in.zero_denominator);
-  });
-  add(state, phi, u);
-  write(state, out.memory, out.z);
+void update(const In<T>& in, const Out<T>& out, engine::Whole order, Index shard) {
+  auto memory = recurrence_of<T>(in, in.zero_denominator, static_cast<T>(in.eps));
+  memory.k = in.k, memory.v = in.v, memory.delta = true;
+  memory.S_after = out.memory, memory.z_after = out.z;
+  engine::whole(memory, order, shard);
 }
 
-/// Token by token; each thread has some columns of the memory, frozen and growing, and walks through all tokens.
+template <class T>
+void matrix(const In<T>& in, const Out<T>& out) {
+  update(in, out, engine::Whole::state, 1);
+}
+/// Shards of one token.
 template <class T>
 void tokens_old_state(const In<T>& in, const Out<T>& out) {
-  const RowMajor<T> phi = features(in.feature_map, in.k);
-  const auto old = carried(in.memory, in.z, phi.cols(), in.v.extent(1));
-  auto state = old;
-  for (Index t = 0; t < phi.rows(); ++t) state.z += phi.row(t).transpose();
-  each_tile(old.memory.cols(), [&](Index first, Index count) {
-    const RowMajor<T> v = openmp::matrix(in.v).middleCols(first, count), frozen = old.memory.middleCols(first, count);
-    RowMajor<T> growing = frozen;
-    for (Index t = 0; t < phi.rows(); ++t) {
-      const RowMajor<T> r = retrieve(phi.row(t), frozen, old.z, static_cast<T>(in.eps), in.zero_denominator);
-      growing.noalias() += phi.row(t).transpose() * (v.row(t) - r);
-    }
-    state.memory.middleCols(first, count) = growing;
-  });
-  write(state, out.memory, out.z);
+  update(in, out, engine::Whole::shards, 1);
 }
 
 /// The segment as one map of the old memory: it can be built before that memory is known.

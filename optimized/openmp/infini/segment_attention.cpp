@@ -42,17 +42,18 @@ void parallel_linear(const In<T>& in, const Out<T>& out) {
 template <class T>
 void parallel_delta(const In<T>& in, const Out<T>& out) {
   const Head<T> head(in);
+  const RowMajor<T> phi_k = features(in.feature_map, in.k), v = matrix(in.v);
   const auto start = carried(in.memory, in.z, head.d, head.m);
   std::vector<Column<T>> z(static_cast<std::size_t>(head.segments) + 1, start.z);
   for (Index s = 0; s < head.segments; ++s)
     z[static_cast<std::size_t>(s) + 1] =
         z[static_cast<std::size_t>(s)] +
-        head.phi_k.middleRows(head.first_of(s), head.count_of(s)).colwise().sum().transpose();
+        phi_k.middleRows(head.first_of(s), head.count_of(s)).colwise().sum().transpose();
   std::vector<Affine<T>> map(z.size(), {RowMajor<T>::Zero(head.d, head.d), start.memory});
 #pragma omp parallel for schedule(dynamic) if (head.segments > 1 && head.n > kTile)
   for (Index s = 0; s < head.segments; ++s)
-    map[static_cast<std::size_t>(s) + 1] = segment_map(head.phi_k.middleRows(head.first_of(s), head.count_of(s)),
-                                                       head.v.middleRows(head.first_of(s), head.count_of(s)),
+    map[static_cast<std::size_t>(s) + 1] = segment_map(phi_k.middleRows(head.first_of(s), head.count_of(s)),
+                                                       v.middleRows(head.first_of(s), head.count_of(s)),
                                                        z[static_cast<std::size_t>(s)], T(0), in.zero_denominator);
   prefix_scan(map, [](const Affine<T>& x, const Affine<T>& y) { return Affine<T>{y.A * x.A, y.A * x.B + y.B}; });
   std::vector<State<T>> before;

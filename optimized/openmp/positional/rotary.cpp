@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <numbers>
 #include <vector>
 
@@ -86,16 +85,31 @@ void pass(const In<T>& in, const Out<T>& out) {
   openmp::matrix(out.y).rightCols(rest) = openmp::matrix(in.x).rightCols(rest);
 }
 
+template <class T>
+void rotate(const In<T>& in, const Out<T>& out) {
+  const Column<Wide<T>> theta = scaled_frequencies(in);
+  engine::rotate(engine::Rotation<T>{.x = in.x,
+                                     .positions = in.positions,
+                                     .theta = {theta.data(), {theta.size()}},
+                                     .length = length_of_turns(in),
+                                     .half = in.pairing == Pairing::half,
+                                     .y = out.y});
+}
+
 /// Two products per coordinate.
 template <class T>
 void pairs(const In<T>& in, const Out<T>& out) {
-  each_pair(in, [&](Index i, Index m, T cosine, T sine) {
-    const auto [a, b] = pair_of(in, m);
-    const T x_a = in.x(i, a), x_b = in.x(i, b);
-    out.y(i, a) = x_a * cosine - x_b * sine;
-    out.y(i, b) = x_a * sine + x_b * cosine;
-  });
-  pass(in, out);
+  rotate(in, out);
+}
+/// A pair as a complex number times another: the same four products.
+template <class T>
+void complex(const In<T>& in, const Out<T>& out) {
+  rotate(in, out);
+}
+/// x cos + rot(x) sin over whole rows.
+template <class T>
+void rotate_half(const In<T>& in, const Out<T>& out) {
+  rotate(in, out);
 }
 
 /// The matrix R_p itself: slow; the other forms are shortcuts for it.
@@ -111,36 +125,6 @@ void matrix(const In<T>& in, const Out<T>& out) {
     mine(b, a) = sine;
   });
   for (Index i = 0; i < n; ++i) vector(out.y[i]).head(w) = R[static_cast<std::size_t>(i)] * vector(in.x[i]).head(w);
-  pass(in, out);
-}
-
-/// Each pair a complex number.
-template <class T>
-void complex(const In<T>& in, const Out<T>& out) {
-  each_pair(in, [&](Index i, Index m, T cosine, T sine) {
-    const auto [a, b] = pair_of(in, m);
-    const std::complex<T> turned = std::complex<T>(in.x(i, a), in.x(i, b)) * std::complex<T>(cosine, sine);
-    out.y(i, a) = turned.real();
-    out.y(i, b) = turned.imag();
-  });
-  pass(in, out);
-}
-
-/// x cos + rot(x) sin over whole rows: cosines and sines are laid out like x, rot(x) is x with its pairs turned by 90
-/// degrees.
-template <class T>
-void rotate_half(const In<T>& in, const Out<T>& out) {
-  const Index n = in.x.extent(0), w = width(in);
-  RowMajor<T> cosines(n, w), sines(n, w), turned(n, w);
-  each_pair(in, [&](Index i, Index m, T cosine, T sine) {
-    const auto [a, b] = pair_of(in, m);
-    cosines(i, a) = cosines(i, b) = cosine;
-    sines(i, a) = sines(i, b) = sine;
-    turned(i, a) = -in.x(i, b);
-    turned(i, b) = in.x(i, a);
-  });
-  openmp::matrix(out.y).leftCols(w) =
-      openmp::matrix(in.x).leftCols(w).cwiseProduct(cosines) + turned.cwiseProduct(sines);
   pass(in, out);
 }
 

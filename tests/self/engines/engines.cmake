@@ -9,22 +9,24 @@ target_compile_definitions(attest_test_simd PRIVATE ATTEST_UNCHECKED_VIEWS)
 attest_setup(attest_test_simd)
 gtest_discover_tests(attest_test_simd TEST_PREFIX "engines/simd/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300)
 
-add_executable(
-  attest_test_attend
-  engines/attend.cpp
-  $<TARGET_OBJECTS:attest_engines>
-  $<TARGET_OBJECTS:attest_unit_main>
-)
-target_link_libraries(attest_test_attend PRIVATE attest_engines attest::judge GTest::gtest)
-attest_setup(attest_test_attend)
-# Each set of vector instructions that the processor has; the tests of the others are skipped.
-foreach(simd sse4 avx2 avx512)
-  gtest_discover_tests(
-    attest_test_attend
-    TEST_PREFIX "engines/attend_${simd}/"
-    DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT 300 ENVIRONMENT ATTEST_SIMD=${simd}
+foreach(engine attend recur rows)
+  add_executable(
+    attest_test_${engine}
+    engines/${engine}.cpp
+    $<TARGET_OBJECTS:attest_engines>
+    $<TARGET_OBJECTS:attest_unit_main>
   )
+  target_link_libraries(attest_test_${engine} PRIVATE attest_engines attest::judge GTest::gtest)
+  attest_setup(attest_test_${engine})
+  # Each set of vector instructions that the processor has; the tests of the others are skipped.
+  foreach(simd sse4 avx2 avx512)
+    gtest_discover_tests(
+      attest_test_${engine}
+      TEST_PREFIX "engines/${engine}_${simd}/"
+      DISCOVERY_MODE PRE_TEST
+      PROPERTIES TIMEOUT 300 ENVIRONMENT ATTEST_SIMD=${simd}
+    )
+  endforeach()
 endforeach()
 
 # Mistakes in an engine that the judge must find.

@@ -2,13 +2,21 @@
 set(original "${PROJECT_SOURCE_DIR}/optimized/openmp/linear/causal.cpp")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${original})
 file(READ ${original} source)
+set(walk "  run(in, out, engine::Order::chunked);")
 set(
-  carry
-  "    state.noalias() += x.k.middleRows(first, count).transpose() * x.v.middleRows(first, count);
-  }
-  store(state, out);"
+  dropped
+  "  auto before = recurrence_of<T>(in, out), behind = before;
+  const Index n = in.v.extent(0), cut = n < 2 * in.chunk ? n : 2 * in.chunk;
+  before.S_after = {}, before.z_after = {};
+  before.q = in.phi_q.rows(0, cut), behind.q = in.phi_q.rows(cut, n - cut);
+  before.k = in.phi_k.rows(0, cut), behind.k = in.phi_k.rows(cut, n - cut);
+  before.v = in.v.rows(0, cut), behind.v = in.v.rows(cut, n - cut);
+  before.o = out.o.rows(0, cut), behind.o = out.o.rows(cut, n - cut);
+  if (cut == n) return run(in, out, engine::Order::chunked);
+  engine::causal(before, engine::Order::chunked, in.chunk);
+  engine::causal(behind, engine::Order::chunked, in.chunk);"
 )
-string(REPLACE "${carry}" "    if (first == 2 * chunk) state = carried(in);\n${carry}" mutated "${source}")
+string(REPLACE "${walk}" "${dropped}" mutated "${source}")
 if(mutated STREQUAL source)
   message(FATAL_ERROR "tests/self: the text that the mutant carry_dropped replaces is no longer in ${original}")
 endif()
@@ -19,6 +27,7 @@ add_library(
   mutants/carry_dropped.cpp
   ${CMAKE_CURRENT_BINARY_DIR}/mutants/carry_dropped/causal.cpp
   ${PROJECT_BINARY_DIR}/generated/openmp/linear.causal.cpp
+  $<TARGET_OBJECTS:attest_engines>
 )
 set_source_files_properties(${PROJECT_BINARY_DIR}/generated/openmp/linear.causal.cpp PROPERTIES GENERATED TRUE)
 add_dependencies(attest_mutant_carry_dropped attest_generated)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """mutants.py --cxx COMPILER --cli FILE --folder FOLDER --objects FILE... [--names NAME...]: plants mistakes in the
-attend engine of the OpenMP kernels and judges each by `attest check`, which must reject the forms that have it and pass
-the others.
+engines of the OpenMP kernels and judges each by `attest check`, which must reject the forms that have it and pass the
+others.
 
-Of the plugin's objects that of attend_f32.cpp is compiled again, from a copy of the engine with one place changed."""
+Of the plugin's objects that of the engine for float is compiled again, from a copy with one place changed."""
 
 import argparse
 import json
@@ -17,6 +17,13 @@ import sys
 PROJECT = pathlib.Path(__file__).resolve().parents[4]
 ENGINE = PROJECT / "optimized/openmp"
 FORMS = ("max_shift", "online_blocked", "split_k", "per_query")
+
+# An equation of each engine and its forms.
+JUDGED = {
+    "attend": ("attention.scaled_dot_product", FORMS),
+    "recur": ("linear.causal", ("parallel_masked", "recurrent", "chunked", "scan", "two_level")),
+    "rows": ("positional.rotary", ("pairs", "matrix", "complex", "rotate_half")),
+}
 
 # name: file of optimized/openmp/engine, text that occurs once, its replacement, the forms that are wrong by it.
 MUTANTS = {
@@ -45,6 +52,43 @@ MUTANTS = {
         "for (; c < whole_vectors<T>(count); ++c) total += a[c] * b[c];",
         ("online_blocked", "split_k"),
     ),
+    "tile_not_stored": (
+        "recur-inl.hpp",
+        "    if (keep || at + tokens < first + count) store(in, keys, state, ahead);",
+        "    if ((keep || at + tokens < first + count) && at != first + tile) store(in, keys, state, ahead);",
+        ("recurrent", "chunked", "two_level"),
+    ),
+    "pair_on_the_diagonal_lost": (
+        "recur-inl.hpp",
+        "add(0, count_, [&](Index end) { return std::min(end, keys.count); });",
+        "add(0, count_, [&](Index end) { return std::min(end - 1, keys.count); });",
+        ("parallel_masked", "recurrent", "chunked", "two_level"),
+    ),
+    "span_not_summed": (
+        "recur_threads.hpp",
+        "for (Index t = 1; t <= count_; ++t) {\n      const T* before",
+        "for (Index t = 1; t <= count_; ++t) {\n      if (t == 2) continue;\n      const T* before",
+        ("parallel_masked", "two_level"),
+    ),
+    "scan_without_its_way_down": (
+        "recur-inl.hpp",
+        "for (reach /= 2; reach >= 1; reach /= 2)",
+        "for (reach /= 2; reach >= 2; reach /= 2)",
+        ("scan",),
+    ),
+    "jump_of_positions_missed": (
+        "rows-inl.hpp",
+        "in.positions(i) != in.positions(i - 1) + 1",
+        "in.positions(i) <= in.positions(i - 1)",
+        ("pairs", "complex", "rotate_half"),
+    ),
+    "recur_wrong_with_avx512_alone": (
+        "recur-inl.hpp",
+        "hn::StoreU(hn::Div(hn::LoadU(d, row + b), all(sum)), d, row + b);",
+        "hn::StoreU(hn::Div(hn::LoadU(d, row + b), all(HWY_TARGET == HWY_AVX3 && i == 3 ? sum * T(1.001) : sum)), d,"
+        " row + b);",
+        ("parallel_masked", "chunked", "two_level"),
+    ),
     "wrong_with_avx512_alone": (
         "attend-inl.hpp",
         "    const auto top = finite_maximum<T>(hn::Load(d, maximum + w));\n    auto even",
@@ -55,13 +99,19 @@ MUTANTS = {
 }
 
 
+def engine_of(name):
+    file = MUTANTS[name][0]
+    return next(engine for engine in JUDGED if file.startswith(engine))
+
+
 def build(name, options):
     """The plugin with a mutant."""
     file, old, new, _ = MUTANTS[name]
+    unit = f"{engine_of(name)}_f32"
     folder = options.folder / name
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ENGINE / "engine", folder / "openmp/engine")
-    shutil.copy(ENGINE / "attend_f32.cpp", folder / "openmp")
+    shutil.copy(ENGINE / f"{unit}.cpp", folder / "openmp")
     changed = folder / "openmp/engine" / file
     text = changed.read_text()
     if text.count(old) != 1:
@@ -69,17 +119,17 @@ def build(name, options):
     changed.write_text(text.replace(old, new))
     include = [f"-I{path}" for path in (folder, ENGINE / "include", PROJECT / "specs/include")]
     flags = "-std=c++20 -O1 -fopenmp -fPIC -fvisibility=hidden -ffp-contract=off -DATTEST_UNCHECKED_VIEWS".split()
-    made, plugin = folder / "attend_f32.o", folder / "kernels.so"
-    source = folder / "openmp/attend_f32.cpp"
+    made, plugin = folder / f"{unit}.o", folder / "kernels.so"
+    source = folder / f"openmp/{unit}.cpp"
     subprocess.run([options.cxx, *flags, *include, "-c", source, "-o", made], check=True)
-    others = [path for path in options.objects if path.endswith(".o") and "attend_f32" not in path]
+    others = [path for path in options.objects if path.endswith(".o") and unit not in path]
     subprocess.run([options.cxx, "-shared", "-fopenmp", "-o", plugin, made, *others], check=True)
     return plugin
 
 
-def passes(plugin, form, options, simd):
+def passes(plugin, equation, form, options, simd):
     report = plugin.with_suffix(".json")
-    command = [options.cli, "check", plugin, "--only", f"attention.scaled_dot_product.{form}", "--profile", "f32"]
+    command = [options.cli, "check", plugin, "--only", f"{equation}.{form}", "--profile", "f32"]
     environment = {**os.environ, **({"ATTEST_SIMD": simd} if simd else {})}
     subprocess.run([*command, "--strength", "0", "--json", report], env=environment, capture_output=True)
     (row,) = json.loads(report.read_text())["rows"]
@@ -97,15 +147,16 @@ def main():
     has_avx512 = "avx512dq" in pathlib.Path("/proc/cpuinfo").read_text()
     wrong = 0
     for name in options.names:
-        narrow = name == "wrong_with_avx512_alone"
+        narrow = "avx512" in name
         if narrow and not has_avx512:
             print(f"{name}: this processor has no AVX-512")
             continue
         plugin = build(name, options)
-        for form in FORMS:
+        equation, forms = JUDGED[engine_of(name)]
+        for form in forms:
             runs = [(None, form not in MUTANTS[name][3])] + ([("avx2", True)] if narrow else [])
             for simd, due in runs:
-                passed = passes(plugin, form, options, simd)
+                passed = passes(plugin, equation, form, options, simd)
                 wrong += passed != due
                 print(f"{name}, {form}{f', {simd}' if simd else ''}: {'passes' if passed else 'rejected'}", flush=True)
                 if passed != due:

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/engine/recur.hpp"
 #include "attest/openmp/features.hpp"
 #include "attest/openmp/tiles.hpp"
 #include "attest/spec/infini/memory_retrieve.hpp"
@@ -28,14 +29,14 @@ void divide_rows(Rows&& numerator, const Denominators& denominator, ZeroDenomina
   }
 }
 
-/// phi memory / (phi z + eps) for a few rows.
-template <class T, class Phi>
-RowMajor<T> retrieve(const Phi& phi, const RowMajor<T>& memory, const Column<T>& z, T eps,
-                     ZeroDenominator zero_denominator) {
-  RowMajor<T> answer = phi * memory;
-  const Column<T> denominator = (phi * z).array() + eps;
-  divide_rows<T>(answer, denominator, zero_denominator);
-  return answer;
+/// What the engine does with a memory: answers to queries, keys and values that it takes.
+template <class T, class I>
+engine::Recurrence<T> recurrence_of(const I& in, ZeroDenominator zero_denominator, T eps) {
+  engine::Recurrence<T> recurrence{.map = engine::map_of<T>(in.feature_map)};
+  recurrence.undefined = zero_denominator == ZeroDenominator::nan ? std::numeric_limits<T>::quiet_NaN() : T(0);
+  recurrence.eps = eps;
+  recurrence.S = in.memory, recurrence.z = in.z;
+  return recurrence;
 }
 
 /// memory and z. What is not given is zero.
@@ -51,15 +52,6 @@ State<T> carried(const View<const T, 2>& memory, const View<const T, 1>& z, Inde
   if (memory) state.memory = matrix(memory);
   if (z) state.z = vector(z);
   return state;
-}
-
-/// memory + phi^T v, z + sum_t phi_t: tiles of the memory's rows, each of which goes through all tokens.
-template <class T, class Phi, class Values>
-void add(State<T>& state, const Phi& phi, const Values& v) {
-  each_tile(state.memory.rows(), [&](Index first, Index count) {
-    state.memory.middleRows(first, count).noalias() += phi.middleCols(first, count).transpose() * v;
-    state.z.segment(first, count) += phi.middleCols(first, count).colwise().sum().transpose();
-  });
 }
 
 /// The outputs that are asked for.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -87,6 +88,24 @@ private:
   Index heads_ = call_.outputs[0].tensor.shape[1];
 };
 
+/// Whether a call has work for more than one thread: its elements, each used once per row of the first output, which is
+/// the most that products of its tensors cost.
+inline bool has_work_for_threads(const attest_call& call) {
+  constexpr Index kEnough = 1 << 17;
+  Index elements = 0;
+  const auto count = [&](const attest_tensor* tensors, std::size_t number) {
+    for (std::size_t i = 0; i < number; ++i) {
+      Index product = 1;
+      for (int axis = 0; axis < tensors[i].tensor.ndim; ++axis) product *= tensors[i].tensor.shape[axis];
+      elements += product;
+    }
+  };
+  count(call.inputs, call.input_count);
+  count(call.outputs, call.output_count);
+  const DLTensor& first = call.outputs[0].tensor;
+  return elements * (first.ndim > 3 ? std::max<Index>(first.shape[2], 1) : 1) >= kEnough;
+}
+
 /// Runs `kernel` once per head of the call. Several heads are tasks of one team, and an engine's tasks within them are
 /// shared by the same threads; a head alone has all threads. An exception becomes the call's error.
 template <class T, class F>
@@ -102,8 +121,8 @@ int over_heads(const attest_call* call, F&& kernel) {
       error = exception.what();
     }
   };
-  if (batch * heads == 1) {
-    one(0);
+  if (batch * heads == 1 || !has_work_for_threads(*call)) {
+    for (Index index = 0; index < batch * heads; ++index) one(index);
   } else {
 #pragma omp parallel
 #pragma omp single

@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 #include <stdexcept>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "attest/openmp/engine/attend.hpp"
 #include "attest/openmp/infini.hpp"
+#include "attest/openmp/tasks.hpp"
+#include "attest/openmp/waves.hpp"
 #include "attest/spec/infini/segment_attention.hpp"
 
 /// One head of Infini-attention over segments, for a head alone and for several.
@@ -19,25 +23,19 @@ using attest::spec::infini::segment_attention::Out;
 using attest::spec::infini::segment_attention::Position;
 using attest::spec::infini::segment_attention::Update;
 
-/// Rows turned by their positions: pair a = (2a, 2a + 1) of token t by the angle (offset + t) 10000^(-2a/d). The angles
-/// are taken in double, because a float's angle of a late position is too coarse.
+/// Rows turned by their positions: pair a = (2a, 2a + 1) of token t by the angle (offset + t) 10000^(-2a/d); x itself
+/// without positions.
 template <class T>
-RowMajor<T> positioned(const In<T>& in, const View<const T, 2>& x) {
-  RowMajor<T> turned = matrix(x);
-  if (in.position == Position::none) return turned;
-  const Index d = turned.cols();
-  each_tile(turned.rows(), [&](Index first, Index count) {
-    for (Index t = first; t < first + count; ++t)
-      for (Index a = 0; a + 1 < d; a += 2) {  // C2
-        const double angle =
-            static_cast<double>(in.offset + t) * std::pow(10000.0, -static_cast<double>(a) / static_cast<double>(d));
-        const T c = static_cast<T>(std::cos(angle)), s = static_cast<T>(std::sin(angle)), x0 = turned(t, a),
-                x1 = turned(t, a + 1);
-        turned(t, a) = c * x0 - s * x1;
-        turned(t, a + 1) = s * x0 + c * x1;
-      }
-  });
-  return turned;
+View<const T, 2> positioned(const In<T>& in, View<const T, 2> x, RowMajor<T>& turned) {
+  if (in.position == Position::none) return x;
+  const Index n = x.extent(0), d = x.extent(1);
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(n));
+  std::iota(positions.begin(), positions.end(), in.offset);
+  const auto theta = positional::frequencies<T>(10000, d / 2, static_cast<engine::Wide<T>>(d) / 2);  // C2
+  turned.resize(n, d);
+  engine::rotate(engine::Rotation<T>{
+      .x = x, .positions = {positions.data(), {n}}, .theta = {theta.data(), {theta.size()}}, .y = view(turned)});
+  return view(std::as_const(turned));
 }
 
 /// The inputs that all segments are computed from.
@@ -45,7 +43,8 @@ template <class T>
 struct Head {
   const In<T>& in;
   Index n, d, m, segment, segments;
-  RowMajor<T> phi_q, phi_k, q, k, v;
+  RowMajor<T> turned_q, turned_k;
+  View<const T, 2> q, k;  ///< with positions, which the memory does not see
   T scale, memory_weight, local_weight;
 
   explicit Head(const In<T>& input)
@@ -55,11 +54,8 @@ struct Head {
         m(in.v.extent(1)),
         segment(std::min(in.segment.value_or(n), std::max<Index>(n, 1))),
         segments(0),
-        phi_q(features(in.feature_map, in.q)),  // the memory sees no scale and no position
-        phi_k(features(in.feature_map, in.k)),
-        q(positioned(in, in.q)),
-        k(positioned(in, in.k)),
-        v(matrix(in.v)),
+        q(positioned(in, in.q, turned_q)),
+        k(positioned(in, in.k, turned_k)),
         scale(in.scale ? static_cast<T>(*in.scale) : 1 / std::sqrt(static_cast<T>(d))),
         memory_weight(sigmoid(in.beta())),
         local_weight(sigmoid(-in.beta())) {
@@ -70,60 +66,52 @@ struct Head {
   Index first_of(Index s) const { return s * segment; }
   Index count_of(Index s) const { return std::min(segment, n - s * segment); }
 
-  /// Causal softmax attention of rows i .. i + count - 1 over their segment, which begins at `first`.
-  RowMajor<T> local(Index first, Index i, Index count) const {
-    const Index keys = i + count - first;
-    engine::Problem<T> problem{.q = view(q.middleRows(i, count)),
-                               .k = view(k.middleRows(first, keys)),
-                               .v = view(v.middleRows(first, keys)),
-                               .scale = scale};
-    problem.shift = i - first;
+  /// The memory of `state`, with no token yet to take (C3: what it answers where a denominator is 0).
+  engine::Recurrence<T> memory(const State<T>& state) const {
+    auto recurrence = recurrence_of<T>(in, in.zero_denominator, T(0));
+    recurrence.k = {nullptr, {0, d}}, recurrence.v = {nullptr, {0, m}};
+    recurrence.S = view(state.memory), recurrence.z = {state.z.data(), {d}};
+    return recurrence;
+  }
+
+  /// The output of segment s, given the memory from before it: what that answers, and causal softmax attention within.
+  void answer(const Out<T>& out, const State<T>& before, Index s) const {
+    const Index first = first_of(s), count = count_of(s);
+    RowMajor<T> far(count, m), local(count, m);
+    auto old = memory(before);
+    old.q = in.q.rows(first, count), old.o = view(far);
+    engine::whole(old, engine::Whole::state, 1);
+    engine::Problem<T> problem{
+        .q = q.rows(first, count), .k = k.rows(first, count), .v = in.v.rows(first, count), .scale = scale};
     problem.right = 0;
-    RowMajor<T> o(count, m);
-    engine::attend(problem, {.o = view(o)});
-    return o;
+    engine::attend(problem, {.o = view(local)});
+    matrix(out.o).middleRows(first, count) = memory_weight * far + local_weight * local;
   }
 
-  /// Rows i .. i + count - 1 of the output, given the memory from before their segment (C3 in `retrieve`).
-  void answer(const Out<T>& out, const State<T>& before, Index first, Index i, Index count) const {
-    const RowMajor<T> far = retrieve(phi_q.middleRows(i, count), before.memory, before.z, T(0), in.zero_denominator);
-    matrix(out.o).middleRows(i, count) = memory_weight * far + local_weight * local(first, i, count);
-  }
-
-  /// All rows of all segments; before[s] is the state that segment s reads.
+  /// All segments; before[s] is the state that segment s reads.
   void answer_all(const Out<T>& out, const std::vector<State<T>>& before) const {
-    const Index tiles = (segment + kTile - 1) / kTile;
-#pragma omp parallel for collapse(2) schedule(dynamic) if (n > kTile)
-    for (Index s = 0; s < segments; ++s)
-      for (Index tile = 0; tile < tiles; ++tile) {
-        const Index from = tile * kTile, count = std::min(kTile, count_of(s) - from);
-        if (count > 0) answer(out, before[static_cast<std::size_t>(s)], first_of(s), first_of(s) + from, count);
-      }
+    each_task(segments, n > kTile, [&](Index s) { answer(out, before[static_cast<std::size_t>(s)], s); });
   }
 
   /// The state with segment s.
   void store(State<T>& state, Index s) const {
-    const auto phi = phi_k.middleRows(first_of(s), count_of(s));
-    RowMajor<T> u = v.middleRows(first_of(s), count_of(s));
-    if (in.update == Update::delta) {
-      each_tile(u.rows(), [&](Index first, Index count) {
-        u.middleRows(first, count) -=
-            retrieve(phi.middleRows(first, count), state.memory, state.z, T(0), in.zero_denominator);
-      });
-    }
-    add(state, phi, u);
+    State<T> after{RowMajor<T>(d, m), Column<T>(d)};
+    auto update = memory(state);
+    update.k = in.k.rows(first_of(s), count_of(s)), update.v = in.v.rows(first_of(s), count_of(s));
+    update.delta = in.update == Update::delta;
+    update.S_after = view(after.memory), update.z_after = {after.z.data(), {d}};
+    engine::whole(update, engine::Whole::state, 1);
+    std::swap(state, after);
   }
 };
 
-/// Segments in order; the rows of a segment in parallel.
+/// Segments in order.
 template <class T>
 void loop(const In<T>& in, const Out<T>& out) {
   const Head<T> head(in);
   auto state = carried(in.memory, in.z, head.d, head.m);
   for (Index s = 0; s < head.segments; ++s) {
-    each_tile(head.count_of(s), [&](Index from, Index count) {
-      head.answer(out, state, head.first_of(s), head.first_of(s) + from, count);
-    });
+    head.answer(out, state, s);
     head.store(state, s);
   }
   write(state, out.memory, out.z);

@@ -2,17 +2,14 @@
 #pragma once
 
 #include <cmath>
-#include <type_traits>
 
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/engine/rows.hpp"
 
 /// Shared by the kernels of sinusoidal and rotary encodings.
 namespace attest::openmp::positional {
 
-/// Angles reach 10^6 radians: formed in the kernel's own type they would lose every digit behind the point that
-/// matters.
-template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
+using engine::Wide;
 
 /// base^(-m / steps) for m = 0 .. count - 1; steps may be 0 where the first is the only one.
 template <class T>

@@ -192,49 +192,61 @@ enum class Onto { nothing, sum, scaled_sum };
 
 /// C (rows x vectors of lanes) = A B, C + A B, or C diag(scale) + A B. A(r, t) = a[r * a_row + t * a_step] for t <
 /// depth is read as it lies; row t of B is at b + t * b_step, row r of C at c + r * c_row, `scale` has a factor per
-/// lane. All three are aligned in whole vectors. Sums go in order of t.
+/// lane. Sums go in order of t.
 template <class T, int Rows, int Width, Onto onto>
 HWY_INLINE void product_block(Index depth, const T* HWY_RESTRICT a, Index a_row, Index a_step, const T* HWY_RESTRICT b,
                               Index b_step, const T* scale, T* HWY_RESTRICT c, Index c_row) {
   const Lanes<T> d;
   Vector<T> sum[Rows][Width];
+#pragma GCC unroll 32
   for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 32
     for (int w = 0; w < Width; ++w) {
       if constexpr (onto == Onto::nothing) sum[r][w] = hn::Zero(d);
-      if constexpr (onto == Onto::sum) sum[r][w] = hn::Load(d, c + r * c_row + w * kLanes<T>);
+      if constexpr (onto == Onto::sum) sum[r][w] = hn::LoadU(d, c + r * c_row + w * kLanes<T>);
       if constexpr (onto == Onto::scaled_sum)
-        sum[r][w] = hn::Mul(hn::Load(d, c + r * c_row + w * kLanes<T>), hn::Load(d, scale + w * kLanes<T>));
+        sum[r][w] = hn::Mul(hn::LoadU(d, c + r * c_row + w * kLanes<T>), hn::LoadU(d, scale + w * kLanes<T>));
     }
   for (Index t = 0; t < depth; ++t) {
     Vector<T> row[Width];
-    for (int w = 0; w < Width; ++w) row[w] = hn::Load(d, b + t * b_step + w * kLanes<T>);
+    for (int w = 0; w < Width; ++w) row[w] = hn::LoadU(d, b + t * b_step + w * kLanes<T>);
     for (int r = 0; r < Rows; ++r) {
       const auto factor = hn::Set(d, a[r * a_row + t * a_step]);
       for (int w = 0; w < Width; ++w) sum[r][w] = hn::MulAdd(factor, row[w], sum[r][w]);
     }
   }
+#pragma GCC unroll 32
   for (int r = 0; r < Rows; ++r)
-    for (int w = 0; w < Width; ++w) hn::Store(sum[r][w], d, c + r * c_row + w * kLanes<T>);
+#pragma GCC unroll 32
+    for (int w = 0; w < Width; ++w) hn::StoreU(sum[r][w], d, c + r * c_row + w * kLanes<T>);
 }
 
-/// The same for any number of rows and `Width` vectors.
-template <class T, int Width, Onto onto>
-void product_columns(Index rows, Index depth, const T* a, Index a_row, Index a_step, const T* b, Index b_step,
+/// The same for any number of rows and `Width` vectors; `depth` is a number, or depth(end) that of the rows before
+/// `end` that are not done yet, some of which a triangle gives more than they need.
+template <class T, int Width, Onto onto, class Depth>
+void product_columns(Index rows, const Depth& depth, const T* a, Index a_row, Index a_step, const T* b, Index b_step,
                      const T* scale, T* c, Index c_row) {
   constexpr int kRows = Width == 1 ? 8 : static_cast<int>(kAccumulators) / Width;
   Index r = 0;
-  for (; r + kRows <= rows; r += kRows)
-    product_block<T, kRows, Width, onto>(depth, a + r * a_row, a_row, a_step, b, b_step, scale, c + r * c_row, c_row);
-  for (; r + 2 <= rows; r += 2)
-    product_block<T, 2, Width, onto>(depth, a + r * a_row, a_row, a_step, b, b_step, scale, c + r * c_row, c_row);
-  for (; r < rows; ++r)
-    product_block<T, 1, Width, onto>(depth, a + r * a_row, a_row, a_step, b, b_step, scale, c + r * c_row, c_row);
+  const auto next = [&](auto count) HWY_ATTR {
+    Index steps;
+    if constexpr (std::is_invocable_v<Depth, Index>)
+      steps = depth(r + count);
+    else
+      steps = depth;
+    product_block<T, decltype(count)::value, Width, onto>(steps, a + r * a_row, a_row, a_step, b, b_step, scale,
+                                                          c + r * c_row, c_row);
+    r += count;
+  };
+  while (r + kRows <= rows) next(std::integral_constant<int, kRows>());
+  while (r + 2 <= rows) next(std::integral_constant<int, 2>());
+  while (r < rows) next(std::integral_constant<int, 1>());
 }
 
 /// The same for any number of rows and vectors.
-template <class T, Onto onto>
-void product(Index rows, Index vectors, Index depth, const T* a, Index a_row, Index a_step, const T* b, Index b_step,
-             T* c, Index c_row, const T* scale = nullptr) {
+template <class T, Onto onto, class Depth>
+void product(Index rows, Index vectors, const Depth& depth, const T* a, Index a_row, Index a_step, const T* b,
+             Index b_step, T* c, Index c_row, const T* scale = nullptr) {
   const auto columns = [&](auto width) HWY_ATTR {
     product_columns<T, decltype(width)::value, onto>(rows, depth, a, a_row, a_step, b, b_step, scale, c, c_row);
     b += width * kLanes<T>;

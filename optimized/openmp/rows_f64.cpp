@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The engine of rows for double.
+#include "attest/openmp/simd/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "openmp/rows_f64.cpp"
+#include <hwy/foreach_target.h>
+
+#include "openmp/engine/rows-inl.hpp"
+
+#if HWY_ONCE
+#include "openmp/engine/rows_threads.hpp"
+
+namespace attest::openmp::engine {
+
+void map(Feature feature, double* data, Index count) {
+  ATTEST_CHOSEN(attest::openmp::engine, row_leaves<double>).map(feature, data, count);
+}
+
+void rotate(const Rotation<double>& in) { run_rotate(ATTEST_CHOSEN(attest::openmp::engine, row_leaves<double>), in); }
+
+}  // namespace attest::openmp::engine
+#endif
