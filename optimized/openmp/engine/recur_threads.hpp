@@ -18,10 +18,16 @@ constexpr Index kTokens = 24;
 /// Below this many multiplications threads cost more than they save.
 constexpr Index kEnoughOfRecurrence = 1 << 17;
 
+/// So many columns in whole vectors.
 template <class T>
-State<T> state_of(const RecurLeaves<T>& leaves, const Recurrence<T>& in, T* data = nullptr) {
-  const auto padded = [&](Index width) { return (width + leaves.lanes - 1) / leaves.lanes * leaves.lanes; };
-  return {data, in.k.extent(1), padded(in.v.extent(1)), padded(in.k.extent(1))};
+Index padded(const RecurLeaves<T>& leaves, Index width) {
+  return (width + leaves.lanes - 1) / leaves.lanes * leaves.lanes;
+}
+
+/// The shape of a state, without memory.
+template <class T>
+State<T> state_of(const RecurLeaves<T>& leaves, const Recurrence<T>& in) {
+  return {nullptr, in.k.extent(1), padded(leaves, in.v.extent(1)), padded(leaves, in.k.extent(1))};
 }
 
 /// What is carried from before.
@@ -40,6 +46,15 @@ void load(const Recurrence<T>& in, State<T> state) {
     }
   if (in.z)
     for (Index a = 0; a < state.features; ++a) state.z()[a] = in.z(a);
+}
+
+/// A state in `memory`, with what is carried from before.
+template <class T>
+State<T> loaded(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Memory<T>& memory) {
+  State<T> state = state_of(leaves, in);
+  state.S = memory.of(state.size());
+  load(in, state);
+  return state;
 }
 
 template <class T>
@@ -121,9 +136,7 @@ void answer_tiles(const RecurLeaves<T>& leaves, const Recurrence<T>& in, See see
 template <class T>
 void walk_through(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Index tile) {
   Memory<T> memory;
-  State<T> state = state_of(leaves, in);
-  state.S = memory.of(state.size());
-  load(in, state);
+  const State<T> state = loaded(leaves, in, memory);
   leaves.walk(in, 0, in.k.extent(0), tile, static_cast<bool>(in.o), wants_state(in), state,
               scratch<T>(leaves.scratch_size(in, tile)));
   save(in, state);
@@ -167,9 +180,7 @@ void run_causal(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Order ord
     default: break;
   }
   Memory<T> memory;
-  State<T> state = state_of(leaves, in);
-  state.S = memory.of(state.size());
-  load(in, state);
+  const State<T> state = loaded(leaves, in, memory);
   if (order == Order::scan) {
     const Index m = in.v.extent(1);
     each_task((m + leaves.lanes - 1) / leaves.lanes, enough(in),
@@ -209,10 +220,7 @@ void run_whole(const RecurLeaves<T>& leaves, const Recurrence<T>& in, Whole orde
   }
   if (order == Whole::all_pairs) {
     Memory<T> memory;
-    State<T> state = state_of(leaves, in);
-    state.S = memory.of(state.size());
-    load(in, state);
-    return answer_tiles(leaves, in, See::keys, state);
+    return answer_tiles(leaves, in, See::keys, loaded(leaves, in, memory));
   }
   const Spans<T> spans(leaves, in,
                        order == Whole::shards ? span_of(std::max<Index>(shard, 1), s) : std::max<Index>(s, 1));
@@ -238,7 +246,7 @@ void run_backward(const RecurLeaves<T>& leaves, const Gradients<T>& in, Order or
   View<const T, 2> g = in.grad_o, v = in.v;
   View<const T, 1> e;
   if (in.normalised) {
-    const Index width = (m + leaves.lanes - 1) / leaves.lanes * leaves.lanes;
+    const Index width = padded(leaves, m);
     T* data = memory.of(n * width + n);
     const View<T, 2> rows(data, {n, m}, {width, 1});
     const View<T, 1> denominators(data + n * width, {n});

@@ -17,11 +17,11 @@
 namespace attest::judge {
 namespace {
 
-constexpr double kCertain = 1e-6;    // corrected p above which a fit names nothing: a wrong name in a million runs
-constexpr double kNearOne = 0.05;    // c of a fault that is there as a whole
-constexpr double kMostOfAFault = 2;  // c
-constexpr std::size_t kFewCases = 6, kMostShownElsewhere = 4;  // passing cases in which a fault would show, for each
-                                                               // of few that fail
+constexpr double kCertain = 1e-6;     // corrected p above which a fit names nothing: a wrong name in a million runs
+constexpr double kNearOne = 0.05;     // c of a fault that is there as a whole
+constexpr double kMostOfAFault = 2;   // c
+constexpr std::size_t kFewCases = 6;  // failing ones that may look like a fault by chance
+constexpr std::size_t kMostShownElsewhere = 4;             // passing cases in which it would show, for each of them
 constexpr double kExplainsInPart = 0.999;                  // of the squared error, for a name of what is there in part
 constexpr std::array<Index, 4> kLengths{16, 32, 64, 128};  // of blocks that kernels have
 

@@ -64,7 +64,7 @@ constexpr double kBytesPerNumber = 32;  // two binary64 copies, the kernel's ten
 constexpr double kBytesPerBoolean = 12;
 constexpr auto kWorkOfCall = "the work of one call is limited",
                kWorkOfCertificate = "the work of one certificate is limited";
-constexpr auto kSharing = "heads per group", kDraw = "draw", kMemory = "memory";
+constexpr auto kMinus = " - ", kSharing = "heads per group", kDraw = "draw", kMemory = "memory";
 
 std::string memory_of(std::size_t level) { return level == 0 ? "" : golden::kMemories[level - 1]; }
 
@@ -422,7 +422,7 @@ struct Regimes::Maker {
     const auto tokens = kernel.token_sizes();
     if (tokens.size() < 2) return;
     const auto one = *axis_of(tokens[0]), other = *axis_of(tokens[1]);
-    const auto axis = add(tokens[0] + " - " + tokens[1], {Kind::order}, {{-1}, {0}, {1}});
+    const auto axis = add(tokens[0] + kMinus + tokens[1], {Kind::order}, {{-1}, {0}, {1}});
     regimes.rules_.push_back({"the order of " + tokens[0] + " and " + tokens[1],
                               {one, other, axis},
                               [&r = regimes, one, other, axis](const Setting& s) {
@@ -846,9 +846,8 @@ std::string Regimes::text_of_multiples(std::size_t axis, const std::vector<Setti
 std::string Regimes::text_of_order(std::size_t axis, const std::vector<Setting>& failing,
                                    const std::vector<Setting>& passing) const {
   for (std::size_t order = 0; order < axes_.size(); ++order) {
-    const std::string& name = axes_[order].name;
     if (meanings_[order].kind != Kind::order || failing.empty() || passing.empty()) continue;
-    const std::string a = name.substr(0, name.find(" - ")), b = name.substr(name.find(" - ") + 3);
+    const auto [a, b] = sizes_of(order);
     if (a != axes_[axis].name && b != axes_[axis].name) continue;
     const auto signs = values_of(order, failing), others = values_of(order, passing);
     if (std::any_of(signs.begin(), signs.end(), [&](std::int64_t sign) { return others.count(sign) > 0; })) continue;
@@ -895,12 +894,17 @@ bool Regimes::keeps_rules(const Setting& setting) const {
   return std::all_of(rules_.begin(), rules_.end(), [&](const Rule& rule) { return rule.holds(setting); });
 }
 
+std::pair<std::string, std::string> Regimes::sizes_of(std::size_t order) const {
+  const std::string& name = axes_[order].name;
+  const auto between = name.find(kMinus);
+  return {name.substr(0, between), name.substr(between + std::string_view(kMinus).size())};
+}
+
 void Regimes::follow_order(Setting& setting) const {
   for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
     if (meanings_[axis].kind != Kind::order) continue;
-    const auto& name = axes_[axis].name;
-    const auto a = value(setting, *axis_of(name.substr(0, name.find(" - ")))),
-               b = value(setting, *axis_of(name.substr(name.find(" - ") + 3)));
+    const auto [first, second] = sizes_of(axis);
+    const auto a = value(setting, *axis_of(first)), b = value(setting, *axis_of(second));
     if (const int level = level_of(axis, (a > b) - (a < b)); level >= 0)
       setting.level[axis] = level, setting.member[axis] = 0;
   }

@@ -10,7 +10,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "attest/golden/agreement.hpp"
 #include "attest/judge/statistics.hpp"
@@ -137,7 +136,7 @@ private:
       for (Index distance = 1; distance <= farthest; ++distance)
         for (const Index by : {distance, -distance}) {
           const auto holds = [&](const Output& output, std::size_t i) {
-            const Index row = static_cast<Index>(i) / output.columns, column = static_cast<Index>(i) % output.columns;
+            const Index row = row_of(output, i), column = column_of(output, i);
             const Index to = (columns ? column : row) + by;
             if (to < 0 || to >= (columns ? output.columns : output.rows)) return false;
             return is_due_at(
@@ -149,9 +148,8 @@ private:
                                distance > 1 ? "s" : "", by > 0 ? "later" : "before");
         }
     const auto transposed = [&](const Output& output, std::size_t i) {
-      const Index row = static_cast<Index>(i) / output.columns, column = static_cast<Index>(i) % output.columns;
       return output.rows == output.columns &&
-             is_due_at(output, i, static_cast<std::size_t>(column * output.columns + row));
+             is_due_at(output, i, static_cast<std::size_t>(column_of(output, i) * output.columns + row_of(output, i)));
     };
     if (each_wrong(transposed)) return "it is transposed";
     return other_columns();

@@ -127,6 +127,8 @@ private:
 
   /// The setting at a member of a level of that axis, and sizes that must follow it.
   std::optional<Setting> with_member(const Setting& setting, std::size_t axis, int level, std::size_t member) const;
+  /// The two sizes that an axis of order, "n - s", compares.
+  std::pair<std::string, std::string> sizes_of(std::size_t order) const;
   bool is_number(std::size_t axis) const;
   std::set<std::int64_t> values_of(std::size_t axis, const std::vector<Setting>& settings) const;
   /// Where values at which it fails meet values at which it passes: the nearest two, the lower one first.
