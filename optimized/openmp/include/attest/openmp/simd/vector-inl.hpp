@@ -238,9 +238,11 @@ void product_columns(Index rows, const Depth& depth, const T* a, Index a_row, In
                                                           c + r * c_row, c_row);
     r += count;
   };
+  // NOLINTBEGIN(bugprone-infinite-loop): `next` counts the rows up
   while (r + kRows <= rows) next(std::integral_constant<int, kRows>());
   while (r + 2 <= rows) next(std::integral_constant<int, 2>());
   while (r < rows) next(std::integral_constant<int, 1>());
+  // NOLINTEND(bugprone-infinite-loop)
 }
 
 /// The same for any number of rows and vectors.
