@@ -43,11 +43,8 @@ void rolling_cache(const In<T>& in, const Out<T>& out) {
   RowMajor<T> k = matrix(in.cache_k), v = matrix(in.cache_v);
   const T scale = attention::scale_of<T>(in);
   for (Index i = 0; i < in.q.extent(0); ++i) {
-    const Index p = in.seen + i, row = policy.row(p, p + 1), filled = policy.filled(p + 1);
-    if (policy.oldest_first && p >= policy.rows())
-      for (Index r = 0; r + 1 < policy.rows(); ++r) k.row(r) = k.row(r + 1), v.row(r) = v.row(r + 1);
-    k.row(row) = vector(in.k[i]).transpose();
-    v.row(row) = vector(in.v[i]).transpose();
+    const Index filled = policy.filled(in.seen + i + 1);
+    write(policy, in, i, k, v);
     engine::attend({.q = in.q.rows(i, 1),
                     .k = view(std::as_const(k)).rows(0, filled),
                     .v = view(std::as_const(v)).rows(0, filled),

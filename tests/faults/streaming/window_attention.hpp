@@ -8,10 +8,10 @@ namespace attest::faults::streaming::window_attention {
 
 namespace right = attest::reference::streaming::window_attention;
 namespace plain = attest::reference::attention::scaled_dot_product;
-using right::Cache;
 using right::CacheOrder;
 using right::In;
 using right::Out;
+using Cache = right::Cache<In>;
 using right::Policy;
 using right::Tokens;
 
@@ -69,7 +69,7 @@ inline void long_window_forgets(const In& in, const Out& out) {
 inline void unwritten_rows_read(const In& in, const Out& out) {
   right::roll(in, out, [&](Cache& cache, Index i) {
     cache.take(in, i);
-    cache.read(in, out, i, window(in));
+    right::read(in, out, cache, i, window(in));
   });
 }
 
@@ -79,7 +79,7 @@ void with_place(const In& in, const Out& out, F&& place) {
   right::roll(in, out, [&](Cache& cache, Index i) {
     const Index p = in.seen + i;
     cache.put(in, i, place(p));
-    cache.read(in, out, i, Policy::of(in).filled(p + 1));
+    right::read(in, out, cache, i, Policy::of(in).filled(p + 1));
   });
 }
 
@@ -97,7 +97,7 @@ inline void rows_of_the_call(const In& in, const Out& out) {
 
 inline void stale_slot(const In& in, const Out& out) {
   right::roll(in, out, [&](Cache& cache, Index i) {
-    cache.read(in, out, i, Policy::of(in).filled(in.seen + i + 1));
+    right::read(in, out, cache, i, Policy::of(in).filled(in.seen + i + 1));
     cache.take(in, i);
   });
 }

@@ -14,16 +14,23 @@ using laws::Outcome;
 
 inline Index seen_of(const Problem& problem) { return std::get<Index>(*setting(problem, "seen")); }
 
-/// The problem with other settings of these two, and caches of w rows drawn anew.
-inline Problem with_cache(const Context& c, const Problem& from, Index seen, Index w) {
+/// The problem after `seen` tokens, with caches of so many rows drawn anew.
+inline Problem with_cache(const Context& c, const Problem& from, Index seen, Index rows) {
   Problem problem = from;
   problem.parameters["seen"] = seen;
-  problem.sizes["w"] = w;
   for (const char* name : {"cache_k", "cache_v"}) {
     Array& x = problem.inputs.at(name);
-    x = golden::draw_array("normal", {w, x.shape[1]}, c.exact, c.seed, std::string("property.") + name);
+    problem.sizes[problem.spec->input(name)->shape[0]] = rows;
+    x = golden::draw_array("normal", {rows, x.shape[1]}, c.exact, c.seed, std::string("property.") + name);
   }
   return problem;
+}
+
+/// The row of a cache of the first `sinks` tokens and the last `recent` that holds the token at position p.
+inline Index row_in_cache(const Problem& problem, Index p, Index sinks, Index recent) {
+  const bool ring = std::get<std::string>(*setting(problem, "cache_order")) == "ring";
+  if (p < sinks) return p;
+  return ring ? sinks + (p - sinks) % recent : p - std::max<Index>(0, seen_of(problem) - sinks - recent);
 }
 
 /// Rows first .. of the output o.
@@ -78,31 +85,30 @@ inline Finding unit_window(const Context& c) {
   return laws::identical(c, "o", outcome, expected, "a window of one token");
 }
 
-/// Whatever lies before the window of the last query leaves its row.
-inline Finding locality(const Context& c) {
-  const Index n = c.problem.sizes.at("n"), w = c.problem.sizes.at("w"), seen = seen_of(c.problem);
-  const Index last = laws::choose(c, 1, n), first = std::max<Index>(0, seen + last - w + 1);
-  if (first == 0) return Finding::not_applicable();
+/// Whatever a query does not see of the tokens before it leaves its row: it sees the first `sinks` and the last
+/// `recent`.
+inline Finding unseen_irrelevant(const Context& c, Index sinks, Index recent) {
+  const Index seen = seen_of(c.problem), row = laws::choose(c, 1, c.problem.sizes.at("n")), last = seen + row - recent;
+  if (last < sinks) return Finding::not_applicable();
   Problem changed = c.problem;
-  for (const char* name : {"k", "v"}) {
+  const auto redraw = [&](const char* name, Index from) {
     auto& x = changed.inputs.at(name);
+    const Index width = x.shape[1];
     const Array fresh = laws::redrawn(c, name, 2);
-    const Index outside = std::max<Index>(0, first - seen) * x.shape[1];
-    std::copy_n(fresh.values.begin(), outside, x.values.begin());
-  }
-  const bool ring = std::get<std::string>(*setting(c.problem, "cache_order")) == "ring";
-  for (const char* name : {"cache_k", "cache_v"}) {
-    auto& x = changed.inputs.at(name);
-    const Array fresh = laws::redrawn(c, name, 2);
-    const Index oldest = std::max<Index>(0, seen - w);
-    for (Index p = oldest; p < std::min(first, seen); ++p) {
-      const Index row = ring ? p % w : p - oldest;
-      std::copy_n(fresh.values.begin() + row * x.shape[1], x.shape[1], x.values.begin() + row * x.shape[1]);
+    std::copy_n(fresh.values.begin() + from * width, width, x.values.begin() + from * width);
+  };
+  for (Index p = std::max(sinks, seen - recent); p <= last; ++p)
+    for (const char* name : {"k", "v"}) {
+      if (p >= seen)
+        redraw(name, p - seen);
+      else
+        redraw(name == std::string("k") ? "cache_k" : "cache_v", row_in_cache(c.problem, p, sinks, recent));
     }
-  }
-  return laws::identical(c, "o", rows_of_o(c, c.evaluate(c.problem), last, 1),
-                         rows_of_o(c, c.evaluate(changed), last, 1), "changing tokens before the window");
+  return laws::identical(c, "o", rows_of_o(c, c.evaluate(c.problem), row, 1), rows_of_o(c, c.evaluate(changed), row, 1),
+                         "changing tokens that query " + std::to_string(row) + " does not see");
 }
+
+inline Finding locality(const Context& c) { return unseen_irrelevant(c, 0, c.problem.sizes.at("w")); }
 
 /// w tokens before the sequence: the same rows from the w-th on.
 inline Finding shift(const Context& c) {

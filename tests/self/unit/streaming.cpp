@@ -7,6 +7,7 @@
 #include <set>
 
 #include "attest/golden/case.hpp"
+#include "attest/reference/binary64.hpp"
 #include "attest/reference/evaluate.hpp"
 #include "attest/reference/influence.hpp"
 
@@ -91,6 +92,54 @@ TEST(StreamingInfluence, OfAWindowIsTheWindow) {
     const std::string query = std::string("attest:streaming.window_attention:f64;") + sizes + ";flag=random;seed=1";
     expect_kept(query, 0, drawn(query).sizes.at("w"));
   }
+}
+
+TEST(StreamingInfluence, OfFirstAndLastTokens) {
+  for (const char* id : {"lambda_attention", "sink_attention"})
+    for (const char* position : {"none", "rotary", "alibi"})
+      for (const char* sizes : {"n=9;c=5;d=2;m=3", "n=3;c=5;d=2;m=3;seen=2", "n=7;c=4;d=2;m=3;seen=11"}) {
+        const bool sinks = std::string(id) == "sink_attention";
+        const std::string query = std::string("attest:streaming.") + id + ":f64;" + sizes +
+                                  (sinks ? ";sinks=2;position=" : ";starts=2;position=") + position +
+                                  ";flag=random;seed=1";
+        expect_kept(query, 2, drawn(query).sizes.at("c") - 2);
+      }
+}
+
+/// The cache after texts of many lengths: it keeps every token while there is room, then c of them, the newest among
+/// them.
+TEST(StreamingCounts, ACacheWithEvictionDoesNotGrow) {
+  const Index rows = 20, sinks = 4;
+  for (const Index seen : {0, 1, 7, 18, 19, 20, 21, 1000, 4000000}) {
+    const Problem problem = drawn("attest:streaming.sink_cache:f64;n=1;c=20;d=3;seen=" + std::to_string(seen) +
+                                  ";sinks=" + std::to_string(sinks) + ";flag=random;seed=1");
+    for (const auto& form : problem.spec->forms) {
+      reference::Binary64 arithmetic;
+      const auto kept = reference::outputs_of(arithmetic, problem, form.name).at("kept");
+      const auto none = std::count(kept.begin(), kept.end(), -1.0);
+      EXPECT_EQ(static_cast<Index>(kept.size()) - none, std::min(seen + 1, rows)) << form.name;
+      EXPECT_EQ(*std::max_element(kept.begin(), kept.end()), static_cast<double>(seen));
+    }
+  }
+}
+
+/// Numbers in the caches that a kernel hands on.
+Index cached_numbers(const char* id, const Sizes& sizes) {
+  Index total = 0;
+  for (const auto& output : find_spec(id).outputs)
+    if (output.name.starts_with("cache")) total += count(shape_of(output, sizes));
+  return total;
+}
+
+TEST(StreamingCounts, ACacheIsAsLargeAsItsPolicy) {
+  const Index d = 128, m = 128, n = 32768;
+  const auto times_smaller = [&](Index starts) {
+    const Index cached =
+        cached_numbers("streaming.lambda_attention", {{"n", 1}, {"c", 4096 + starts}, {"d", d}, {"m", m}});
+    return static_cast<double>(n * (d + m)) / static_cast<double>(cached);
+  };
+  EXPECT_NEAR(times_smaller(10), 7.98, 0.005);
+  EXPECT_NEAR(times_smaller(100), 7.81, 0.005);
 }
 
 }  // namespace

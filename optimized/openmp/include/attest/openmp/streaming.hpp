@@ -18,6 +18,7 @@ struct Policy {
   static Policy of(const I& in) {
     Index sinks = 0;
     if constexpr (requires { in.sinks; }) sinks = in.sinks;
+    if constexpr (requires { in.starts; }) sinks = in.starts;
     using Order = decltype(in.cache_order);
     return {sinks, in.cache_k.extent(0) - sinks, in.cache_order == Order::oldest_first};
   }
@@ -77,6 +78,16 @@ template <class T, class I, class O>
 void store(const I& in, const O& out) {
   store<T>(in, in.cache_k, in.k, out.cache_k);
   store<T>(in, in.cache_v, in.v, out.cache_v);
+}
+
+/// Token i of the call takes the row of the oldest that is no sink.
+template <class T, class I>
+void write(const Policy& policy, const I& in, Index i, RowMajor<T>& k, RowMajor<T>& v) {
+  const Index p = in.seen + i, row = policy.row(p, p + 1);
+  if (policy.oldest_first && p >= policy.rows())
+    for (Index r = policy.sinks; r + 1 < policy.rows(); ++r) k.row(r) = k.row(r + 1), v.row(r) = v.row(r + 1);
+  k.row(row) = vector(in.k[i]).transpose();
+  v.row(row) = vector(in.v[i]).transpose();
 }
 
 }  // namespace attest::openmp::streaming

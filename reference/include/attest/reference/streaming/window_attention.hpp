@@ -24,6 +24,7 @@ struct Policy {
   static Policy of(const I& in) {
     Index sinks = 0;
     if constexpr (requires { in.sinks; }) sinks = in.sinks;
+    if constexpr (requires { in.starts; }) sinks = in.starts;
     return {sinks, in.cache_k.extent(0) - sinks, in.cache_order == CacheOrder::oldest_first};
   }
 
@@ -143,37 +144,32 @@ inline void banded_blocks(const In& in, const Out& out) { attend(in, out, plain:
 inline void gather(const In& in, const Out& out) { attend(in, out, plain::per_query); }
 
 /// A cache that tokens are written into.
+template <class I>
 struct Cache {
   Matrix k, v;
 
-  explicit Cache(const In& in)
+  explicit Cache(const I& in)
       : k(in.cache_k, in.cache_k.extent(0), in.k.extent(1)), v(in.cache_v, in.cache_v.extent(0), in.v.extent(1)) {}
 
-  /// Token i takes the row of the oldest.
-  void take(const In& in, Index i) {
+  /// Token i takes the row of the oldest that is no sink.
+  void take(const I& in, Index i) {
     const Policy policy = Policy::of(in);
     const Index p = in.seen + i;
     if (policy.oldest_first && p >= policy.rows())
-      for (Index r = 1; r < policy.rows(); ++r) move_row(r, r - 1);
+      for (Index r = policy.sinks + 1; r < policy.rows(); ++r) move_row(r, r - 1);
     put(in, i, policy.row(p, p + 1));
   }
-  void put(const In& in, Index i, Index row) {
+  void put(const I& in, Index i, Index row) {
     for (Index c = 0; c < k.extent(1); ++c) k(row, c) = in.k(i, c);
     for (Index c = 0; c < v.extent(1); ++c) v(row, c) = in.v(i, c);
   }
   /// The outputs of the same names.
-  void write(const Out& out) const {
+  template <class O>
+  void write(const O& out) const {
     for (Index r = 0; r < k.extent(0); ++r) {
       for (Index c = 0; out.cache_k && c < k.extent(1); ++c) out.cache_k(r, c) = k(r, c);
       for (Index c = 0; out.cache_v && c < v.extent(1); ++c) out.cache_v(r, c) = v(r, c);
     }
-  }
-  /// o_i = attention of query i over the first rows.
-  void read(const In& in, const Out& out, Index i, Index rows) const {
-    if (!is_wanted(out.o, i)) return;
-    plain::In one;
-    one.q = in.q.rows(i, 1), one.k = k.view().rows(0, rows), one.v = v.view().rows(0, rows), one.scale = in.scale;
-    plain::max_shift(one, plain::Out{out.o.rows(i, 1)});
   }
 
 private:
@@ -184,18 +180,27 @@ private:
 };
 
 /// Token after token: step(cache, i).
-template <class F>
-void roll(const In& in, const Out& out, F&& step) {
-  Cache cache(in);
+template <class I, class O, class F>
+void roll(const I& in, const O& out, F&& step) {
+  Cache<I> cache(in);
   for (Index i = 0; i < in.q.extent(0); ++i) step(cache, i);
   cache.write(out);
 }
 
+/// o_i = attention of query i over the first rows of the cache.
+inline void read(const In& in, const Out& out, const Cache<In>& cache, Index i, Index rows) {
+  if (!is_wanted(out.o, i)) return;
+  plain::In one;
+  one.q = in.q.rows(i, 1), one.k = cache.k.view().rows(0, rows), one.v = cache.v.view().rows(0, rows);
+  one.scale = in.scale;
+  plain::max_shift(one, plain::Out{out.o.rows(i, 1)});
+}
+
 /// The cache takes the token, then the query attends to the rows as they lie.
 inline void rolling_cache(const In& in, const Out& out) {
-  roll(in, out, [&](Cache& cache, Index i) {
+  roll(in, out, [&](Cache<In>& cache, Index i) {
     cache.take(in, i);
-    cache.read(in, out, i, Policy::of(in).filled(in.seen + i + 1));
+    read(in, out, cache, i, Policy::of(in).filled(in.seen + i + 1));
   });
 }
 
