@@ -32,7 +32,7 @@ inline Finding state_split(const Context& c) {
   }
   bool carried = false;
   for (const auto& output : c.problem.spec->outputs) {
-    if (!output.state || !c.problem.spec->input(output.name)) continue;
+    if (!is_carried(*c.problem.spec, output)) continue;
     if (!head.values.count(output.name)) return Finding::not_applicable();  // the kernel does not give its state
     rest.inputs[output.name] = head.values.at(output.name);
     carried = true;
