@@ -56,6 +56,7 @@ double expm1_of(double x) {
   return correctly_rounded<arb_expm1, mpfr_expm1>(x);
 }
 double log_of(double x) { return correctly_rounded<arb_log, mpfr_log>(x); }
+double tanh_of(double x) { return correctly_rounded<arb_tanh, mpfr_tanh>(x); }
 double sin_of(double x) { return correctly_rounded<arb_sin, mpfr_sin>(x); }
 double cos_of(double x) { return correctly_rounded<arb_cos, mpfr_cos>(x); }
 
@@ -179,6 +180,16 @@ void ErrorModel::square_root(Rounding& r, const Rounding& a) {
   if (error(a) > 0) propagate(r, a, below > 0 ? 1 / (std::sqrt(below) + r.value) : kInfinity, 0.5 / r.value);
   if (!all_) r.bound[kAccumulate] += 2 * r.value;  // x times an approximate reciprocal root
   round(r, kFunction, magnitude(r), r.value);
+}
+
+void ErrorModel::hyperbolic_tangent(Rounding& r, const Rounding& a) {
+  r.value = tanh_of(a.value);
+  const auto slope_at = [](double tanh) { return (1 - tanh) * (1 + tanh); };
+  // The slope is largest where the argument is nearest to 0.
+  const double steepest = slope_at(tanh_of(std::max(0.0, std::abs(a.value) - error(a))));
+  propagate(r, a, std::min(1.0, steepest + 0x1p-50), slope_at(r.value));
+  round(r, kFunction, std::min(1.0, magnitude(r)), std::abs(r.value));
+  flush(r);
 }
 
 /// sin and cos: slope at most 1, difference of two values at most 2.

@@ -163,6 +163,11 @@ Number sqrt(const Number& a) {
   if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return 1 / (x + x); }).become(x);
   return x;
 }
+Number tanh(const Number& a) {
+  Number x = Number::owning(arithmetic().tanh(a.handle()));
+  if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return 1 - x * x; }).become(x);
+  return x;
+}
 Number sin(const Number& a) {
   Number x = Number::owning(arithmetic().sin(a.handle()));
   if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return cos(a); }).become(x);

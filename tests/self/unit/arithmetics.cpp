@@ -37,6 +37,7 @@ public:
   void exponential(float& r, float a) { r = std::exp(a); }
   void logarithm(float& r, float a) { r = std::log(a); }
   void square_root(float& r, float a) { r = std::sqrt(a); }
+  void hyperbolic_tangent(float& r, float a) { r = std::tanh(a); }
   void sine(float& r, float a) { r = std::sin(a); }
   void cosine(float& r, float a) { r = std::cos(a); }
 

@@ -18,6 +18,7 @@ public:
   void exponential(double& r, double a) { r = std::exp(a); }
   void logarithm(double& r, double a) { r = std::log(a); }
   void square_root(double& r, double a) { r = std::sqrt(a); }
+  void hyperbolic_tangent(double& r, double a) { r = std::tanh(a); }
   void sine(double& r, double a) { r = std::sin(a); }
   void cosine(double& r, double a) { r = std::cos(a); }
 

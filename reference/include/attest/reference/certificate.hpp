@@ -62,6 +62,7 @@ public:
   void exponential(Ball& r, const Ball& a) { arb_exp(r.get(), a.get(), bits_); }
   void logarithm(Ball& r, const Ball& a);
   void square_root(Ball& r, const Ball& a);
+  void hyperbolic_tangent(Ball& r, const Ball& a) { arb_tanh(r.get(), a.get(), bits_); }
   void sine(Ball& r, const Ball& a) { arb_sin(r.get(), a.get(), bits_); }
   void cosine(Ball& r, const Ball& a) { arb_cos(r.get(), a.get(), bits_); }
 

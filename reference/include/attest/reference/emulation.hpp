@@ -74,6 +74,7 @@ public:
   void exponential(double& r, double a);
   void logarithm(double& r, double a) { r = rounded(std::log(a)); }
   void square_root(double& r, double a) { r = rounded(std::sqrt(a)); }
+  void hyperbolic_tangent(double& r, double a) { r = rounded(std::tanh(a)); }
   void sine(double& r, double a) { r = rounded(std::sin(a)); }
   void cosine(double& r, double a) { r = rounded(std::cos(a)); }
 

@@ -11,7 +11,7 @@ namespace attest::reference {
 enum Channel : int {
   kAccumulate,  // + - * / in the arithmetic of the kernel; unit: its unit roundoff
   kOperand,     // a factor of a product stored in the operands' format; unit: that format's unit roundoff
-  kFunction,    // exp, log, sqrt, sin, cos; unit: their relative error
+  kFunction,    // exp, log, sqrt, tanh, sin, cos; unit: their relative error
   kStore,       // an output written in the storage format; unit: its unit roundoff
   kUnderflow,   // a result below the normal range; unit: the smallest normal number (an absolute error)
 };
@@ -64,6 +64,8 @@ public:
   void exponential(Rounding& r, const Rounding& a);
   void logarithm(Rounding& r, const Rounding& a);
   void square_root(Rounding& r, const Rounding& a);
+  /// The relative error of a function, near 0 too: 2 sigma(2 x) - 1 does not have it there.
+  void hyperbolic_tangent(Rounding& r, const Rounding& a);
   void sine(Rounding& r, const Rounding& a);
   void cosine(Rounding& r, const Rounding& a);
 

@@ -32,6 +32,7 @@ public:
   void exponential(Influenced& r, const Influenced& a) { r = a, r.value = std::exp(a.value); }
   void logarithm(Influenced& r, const Influenced& a) { r = a, r.value = std::log(a.value); }
   void square_root(Influenced& r, const Influenced& a) { r = a, r.value = std::sqrt(a.value); }
+  void hyperbolic_tangent(Influenced& r, const Influenced& a) { r = a, r.value = std::tanh(a.value); }
   void sine(Influenced& r, const Influenced& a) { r = a, r.value = std::sin(a.value); }
   void cosine(Influenced& r, const Influenced& a) { r = a, r.value = std::cos(a.value); }
 

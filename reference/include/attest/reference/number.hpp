@@ -76,6 +76,7 @@ public:
   virtual Handle exp(Handle a) = 0;
   virtual Handle log(Handle a) = 0;
   virtual Handle sqrt(Handle a) = 0;
+  virtual Handle tanh(Handle a) = 0;
   virtual Handle sin(Handle a) = 0;
   virtual Handle cos(Handle a) = 0;
   /// A number near a that carries no error.
@@ -262,6 +263,7 @@ inline Number& Number::operator+=(const Number& b) { return *this = *this + b; }
 Number exp(const Number& a);
 Number log(const Number& a);
 Number sqrt(const Number& a);
+Number tanh(const Number& a);
 Number sin(const Number& a);
 Number cos(const Number& a);
 

@@ -66,6 +66,9 @@ public:
   Handle sqrt(Handle a) override {
     return made([&](Value& r) { self().square_root(r, at(a)); });
   }
+  Handle tanh(Handle a) override {
+    return made([&](Value& r) { self().hyperbolic_tangent(r, at(a)); });
+  }
   Handle sin(Handle a) override {
     return made([&](Value& r) { self().sine(r, at(a)); });
   }

@@ -28,6 +28,7 @@ public:
   void exponential(Real& r, const Real& a) { r = boost::multiprecision::exp(a); }
   void logarithm(Real& r, const Real& a) { r = boost::multiprecision::log(a); }
   void square_root(Real& r, const Real& a) { r = boost::multiprecision::sqrt(a); }
+  void hyperbolic_tangent(Real& r, const Real& a) { r = boost::multiprecision::tanh(a); }
   void sine(Real& r, const Real& a) { r = boost::multiprecision::sin(a); }
   void cosine(Real& r, const Real& a) { r = boost::multiprecision::cos(a); }
 
