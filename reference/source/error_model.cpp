@@ -57,8 +57,10 @@ double expm1_of(double x) {
 }
 double log_of(double x) { return correctly_rounded<arb_log, mpfr_log>(x); }
 double tanh_of(double x) { return correctly_rounded<arb_tanh, mpfr_tanh>(x); }
+double log1p_of(double x) { return correctly_rounded<arb_log1p, mpfr_log1p>(x); }
 double sin_of(double x) { return correctly_rounded<arb_sin, mpfr_sin>(x); }
 double cos_of(double x) { return correctly_rounded<arb_cos, mpfr_cos>(x); }
+double erfc_of(double x) { return correctly_rounded<arb_hypgeom_erfc, mpfr_erfc>(x); }
 
 double scaled(double bound, double factor) { return bound == 0 ? 0 : bound * factor; }
 
@@ -167,8 +169,16 @@ void ErrorModel::exponential(Rounding& r, const Rounding& a) {
 
 void ErrorModel::logarithm(Rounding& r, const Rounding& a) {
   r.value = log_of(a.value);
-  const double below = a.value - error(a);
-  propagate(r, a, below > 0 ? 1 / below : kInfinity, 1 / a.value);
+  round_logarithm(r, a, a.value);
+}
+void ErrorModel::logarithm_of_one_plus(Rounding& r, const Rounding& a) {
+  r.value = log1p_of(a.value);
+  round_logarithm(r, a, 1 + a.value);
+}
+/// The value of r is the logarithm of `argument`, which has the errors of a.
+void ErrorModel::round_logarithm(Rounding& r, const Rounding& a, double argument) const {
+  const double below = argument - error(a);
+  propagate(r, a, below > 0 ? 1 / below : kInfinity, 1 / argument);
   // log2(x) ln 2
   round(r, kAccumulate, 2 * magnitude(r), std::abs(r.value));
   round(r, kFunction, magnitude(r), std::abs(r.value));
@@ -201,6 +211,19 @@ void ErrorModel::wave(Rounding& r, const Rounding& a, double value, double slope
 }
 void ErrorModel::sine(Rounding& r, const Rounding& a) { wave(r, a, sin_of(a.value), cos_of(a.value)); }
 void ErrorModel::cosine(Rounding& r, const Rounding& a) { wave(r, a, cos_of(a.value), sin_of(a.value)); }
+
+/// The slope is steepest where the computed argument is nearest to 0.
+void ErrorModel::error_complement(Rounding& r, const Rounding& a) {
+  constexpr double two_by_root_pi = 0x1.20dd750429b6dp+0;
+  r = {.value = erfc_of(a.value)};
+  const double nearest = std::max(std::abs(a.value) - error(a), 0.0);
+  propagate(r, a, two_by_root_pi * exp_of(-nearest * nearest), two_by_root_pi * exp_of(-a.value * a.value));
+  // far out e^(-x^2) is a factor, and x^2 is rounded
+  const double largest = magnitude(r), square = a.value > 0 ? a.value * a.value : 0;
+  round(r, kAccumulate, square * largest, square * r.value);
+  round(r, kFunction, largest, r.value);
+  flush(r);
+}
 
 Handle ErrorModel::chained(Handle partial, Handle adjoint, Partial kind) {
   const Rounding &p = at(partial), &a = at(adjoint);
@@ -347,6 +370,121 @@ Handle ErrorModel::dot_onto(Handle start, const Row& a, const Row& b) {
   }
   add_products();
   return made([&](Rounding& r) { r = total.result(*this); });
+}
+
+// --- systems of linear equations
+// -------------------------------------------------------------------------------------------
+
+namespace {
+
+/// The lower triangle of L with L L^T = a, row by row; entries are NaN where a is not positive definite.
+std::vector<double> cholesky(const std::vector<double>& a, std::size_t n) {
+  std::vector<double> l(n * n, 0);
+  for (std::size_t j = 0; j < n; ++j)
+    for (std::size_t i = j; i < n; ++i) {
+      double rest = a[i * n + j];
+      for (std::size_t k = 0; k < j; ++k) rest -= l[i * n + k] * l[j * n + k];
+      l[i * n + j] = i == j ? std::sqrt(rest) : rest / l[j * n + j];
+    }
+  return l;
+}
+
+/// x with L L^T x = b, in place.
+void substitute(const std::vector<double>& l, std::size_t n, std::vector<double>& x) {
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < i; ++k) x[i] -= l[i * n + k] * x[k];
+    x[i] /= l[i * n + i];
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    for (std::size_t k = i + 1; k < n; ++k) x[i] -= l[k * n + i] * x[k];
+    x[i] /= l[i * n + i];
+  }
+}
+
+}  // namespace
+
+/// A computed solution solves (a + da) x = b + db. da and db hold the errors of a and b; da moreover the solver's own,
+/// which is at most (3n + 7) u trace(a) in norm: Cholesky's factor has |L| |L^T| below trace(a), and quotients and
+/// roots may be two more roundings off [Higham 2002, section 10.1]. So
+///   |dx| <= e + |a^-1| |da| |dx|   with   e = |a^-1| (|db| + |da| |x|),
+/// and with r the row sums of |a^-1| |da|, r < 1: |dx| <= e + r max(e) / (1 - max(r)).
+void ErrorModel::solve(const View<const Number, 2>& a, const View<const Number, 2>& b, Number* out) {
+  const auto n = static_cast<std::size_t>(a.extent(0)), columns = static_cast<std::size_t>(b.extent(1));
+  const auto entry = [](const View<const Number, 2>& matrix, const ErrorModel& model, std::size_t i, std::size_t j) {
+    return model.element(matrix[static_cast<Index>(i)], static_cast<Index>(j));
+  };
+  std::vector<Rounding> of_a(n * n);
+  std::vector<double> values(n * n), inverse(n * n), row_norm(n), column(n);
+  double trace = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j <= i; ++j) {
+      of_a[i * n + j] = of_a[j * n + i] = entry(a, *this, i, j);
+      values[i * n + j] = values[j * n + i] = of_a[i * n + j].value;
+      if (i == j) trace += magnitude(of_a[i * n + j]);
+    }
+  const auto l = cholesky(values, n);
+  for (std::size_t j = 0; j < n; ++j) {
+    std::fill(column.begin(), column.end(), 0.0);
+    column[j] = 1;
+    substitute(l, n, column);
+    for (std::size_t i = 0; i < n; ++i) inverse[i * n + j] = column[i];
+  }
+  const double steps = 3 * static_cast<double>(n) + 7, own = steps * trace;
+  double worst = 0;  // the largest r
+  std::vector<double> r(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    double squares = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      squares += inverse[i * n + j] * inverse[i * n + j];
+      double errors = 0;
+      for (std::size_t k = 0; k < n; ++k) errors += error(of_a[j * n + k]);
+      r[i] += std::abs(inverse[i * n + j]) * errors;
+    }
+    row_norm[i] = std::sqrt(squares);
+    r[i] += row_norm[i] * own * units_[kAccumulate] * std::sqrt(static_cast<double>(n));
+    worst = std::max(worst, r[i] >= 0 ? r[i] : kInfinity);
+  }
+  const double growth = worst < 1 ? 1 / (1 - worst) : kInfinity;
+  for (std::size_t c = 0; c < columns; ++c) {
+    std::vector<Rounding> x(n), of_b(n);
+    bool zero = true;
+    for (std::size_t i = 0; i < n; ++i) {
+      of_b[i] = entry(b, *this, i, c);
+      column[i] = of_b[i].value;
+      zero &= is_exact_zero(of_b[i]);
+    }
+    substitute(l, n, column);
+    double squares = 0, sizes = 0;
+    for (const double value : column) squares += value * value, sizes += std::abs(value);
+    for (std::size_t i = 0; i < n && !zero; ++i) {
+      x[i].value = column[i];
+      for (std::size_t j = 0; j < n; ++j) {
+        const double factor = std::abs(inverse[i * n + j]);
+        for (std::size_t channel = 0; channel < kChannels; ++channel) {
+          double bound = of_b[j].bound[channel], variance = of_b[j].variance[channel];
+          for (std::size_t k = 0; k < n; ++k) {
+            bound += scaled(of_a[j * n + k].bound[channel], std::abs(column[k]));
+            variance += of_a[j * n + k].variance[channel] * column[k] * column[k];
+          }
+          x[i].bound[channel] += scaled(bound, factor);
+          x[i].variance[channel] += factor * factor * variance;
+        }
+        x[i].bound[kUnderflow] += factor * steps * (1 + sizes);
+      }
+      const double norm = std::sqrt(squares);
+      x[i].bound[kAccumulate] += row_norm[i] * own * norm + 3 * std::abs(column[i]);
+      x[i].variance[kAccumulate] += squares * row_norm[i] * row_norm[i] * trace * trace / 3;
+    }
+    PerChannel most{};
+    for (const Rounding& element : x)
+      for (std::size_t channel = 0; channel < kChannels; ++channel)
+        most[channel] = std::max(most[channel], element.bound[channel]);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t channel = 0; channel < kChannels && !zero; ++channel)
+        x[i].bound[channel] += scaled(scaled(most[channel], r[i]), growth);
+      out[i * columns + c] = number(x[i]);
+    }
+  }
 }
 
 // --- products of a row with a matrix of plain inputs

@@ -54,3 +54,6 @@ foreach(plugin ${plugins})
 endforeach()
 target_compile_definitions(attest_unit_choice PRIVATE ATTEST_OPENMP_PLUGIN="$<TARGET_FILE:attest_openmp>")
 add_dependencies(attest_test_choice attest_openmp)
+
+# Solvers of another library.
+target_link_libraries(attest_unit_solve PRIVATE Eigen3::Eigen)

@@ -75,10 +75,12 @@ public:
   virtual Handle quotient(Handle a, Handle b) = 0;
   virtual Handle exp(Handle a) = 0;
   virtual Handle log(Handle a) = 0;
+  virtual Handle log1p(Handle a) = 0;
   virtual Handle sqrt(Handle a) = 0;
   virtual Handle tanh(Handle a) = 0;
   virtual Handle sin(Handle a) = 0;
   virtual Handle cos(Handle a) = 0;
+  virtual Handle erfc(Handle a) = 0;
   /// A number near a that carries no error.
   virtual Handle pivot(Handle a) = 0;
   /// The same value under a handle of its own.
@@ -107,6 +109,8 @@ public:
   virtual void row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out);
   /// out[r] = sum_i matrix_ri column_i
   virtual void matrix_times_column(const View<const Number, 2>& matrix, const Row& column, Number* out);
+  /// out, row by row: x with a x = b, where the lower triangle of a and what mirrors it are a positive definite matrix.
+  virtual void solve(const View<const Number, 2>& a, const View<const Number, 2>& b, Number* out);
 
   // Questions.
   virtual double approximate(Handle a) const = 0;
@@ -262,10 +266,14 @@ Number operator/(const Number& a, const Number& b);
 inline Number& Number::operator+=(const Number& b) { return *this = *this + b; }
 Number exp(const Number& a);
 Number log(const Number& a);
+/// log(1 + a), of a small a as exactly as a is.
+Number log1p(const Number& a);
 Number sqrt(const Number& a);
 Number tanh(const Number& a);
 Number sin(const Number& a);
 Number cos(const Number& a);
+/// 2 / sqrt(pi) times the integral of e^(-t^2) over t > a.
+Number erfc(const Number& a);
 
 /// A parameter of the equation, as a kernel is given it: exactly that double. Parameters are variables: a literal does
 /// not compile.

@@ -97,6 +97,10 @@ Vector product(const Row& x, const View<const Number, 2>& m);
 /// The column m x: element r is dot(row r of m, x).
 Vector product(const View<const Number, 2>& m, const Row& x);
 
+/// x with a x = b: column by column, a symmetric and positive definite; its lower triangle is read. Kernels may solve by
+/// Cholesky, QR, singular values: by any method that is as stable.
+Matrix solve(const View<const Number, 2>& a, const View<const Number, 2>& b);
+
 /// The vector f(0) .. f(n-1).
 template <class F>
 Vector tabulate(Index n, F&& f) {
@@ -165,5 +169,8 @@ struct Decisions {
 
 /// The k indices of the largest scores, ties to the lowest index, in order of index. k >= n gives all.
 std::vector<Index> top_k(Index k, const Vector& scores);
+
+/// The first index whose element of an ascending vector exceeds x; the last index where none does.
+Index first_above(const Number& x, const Vector& ascending);
 
 }  // namespace attest::reference
