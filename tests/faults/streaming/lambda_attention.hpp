@@ -20,6 +20,13 @@ using Order = decltype(In::cache_order);
 
 /// Faults of what keeps first and last tokens, whatever distances do to logits: D is distance(in, position, key).
 
+/// sum_t a_t v_t over those rows, in any order.
+inline Vector weighted(const Vector& a, const View<const Number, 2>& v, const std::vector<Index>& rows) {
+  return tabulate(v.extent(1), [&](Index c) {
+    return sum(a.extent(), [&](Index t) { return a(t) * v(rows[static_cast<std::size_t>(t)], c); });
+  });
+}
+
 /// Attention to the tokens with sees(position, key), some of them `times(position, key)` times.
 template <class I, class O, class D, class S, class C>
 void with_tokens(const I& in, const O& out, D&& distance, S&& sees, C&& times) {
@@ -33,7 +40,7 @@ void with_tokens(const I& in, const O& out, D&& distance, S&& sees, C&& times) {
       for (Index copy = 0; sees(position, position_of(t)) && copy < times(position, position_of(t)); ++copy)
         keys.push_back(t);
     const auto l = scores(in.q[i], tokens.k, keys, [&](Index t) { return distance(in, position, position_of(t)); });
-    assign(out.o[i], product(shifted(l).first, Rows(tokens.v, keys)));
+    assign(out.o[i], weighted(shifted(l).first, tokens.v, keys));
   }
   right::store(in, out);
 }
@@ -69,7 +76,7 @@ void with_place(const I& in, const O& out, D&& distance, P&& place) {
     for (std::size_t t = 0; t < order.size(); ++t) order[t] = static_cast<Index>(t);
     const auto l =
         scores(in.q[i], k, order, [&](Index t) { return distance(in, position, keys[static_cast<std::size_t>(t)]); });
-    assign(out.o[i], product(shifted(l).first, Rows(cache.v, rows)));
+    assign(out.o[i], weighted(shifted(l).first, cache.v, rows));
   });
 }
 

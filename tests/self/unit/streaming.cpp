@@ -8,6 +8,7 @@
 
 #include "attest/golden/case.hpp"
 #include "attest/reference/binary64.hpp"
+#include "attest/reference/cost.hpp"
 #include "attest/reference/evaluate.hpp"
 #include "attest/reference/influence.hpp"
 
@@ -104,6 +105,69 @@ TEST(StreamingInfluence, OfFirstAndLastTokens) {
                                   ";flag=random;seed=1";
         expect_kept(query, 2, drawn(query).sizes.at("c") - 2);
       }
+}
+
+/// The tokens that each row of o depends on, in the form of that name; only x is of tokens.
+std::vector<Tokens> reached_by_recomputing(const Problem& problem, const std::string& form) {
+  Influence arithmetic;
+  const reference::Scope scope(arithmetic);
+  const Index d = problem.sizes.at("d");
+  Bundle bundle(problem, [&](const TensorDeclaration& declared, Index flat, double x) {
+    return declared.name == "x" ? arithmetic.of_token(x, static_cast<std::size_t>(flat / d))
+                                : reference::Number::input(x);
+  });
+  evaluate(form, bundle);
+  const auto values = values_of(arithmetic, bundle, "o");
+  std::vector<Tokens> rows(values.size() / static_cast<std::size_t>(d));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    for (auto t = values[i].tokens.find_first(); t != Influenced::Tokens::npos; t = values[i].tokens.find_next(t))
+      rows[i / static_cast<std::size_t>(d)].insert(static_cast<Index>(t));
+  return rows;
+}
+
+/// With a cache, two layers of a window reach twice as far: the first layer's outputs are the second layer's tokens.
+TEST(StreamingInfluence, OfARecomputedWindowIsTheWindowAtAnyDepth) {
+  const Index window = 3;
+  for (const char* sizes : {"n=9;layers=1;d=2", "n=9;layers=3;d=2", "n=9;layers=2;d=2;position=sinusoidal"}) {
+    const Problem problem =
+        drawn(std::string("attest:streaming.window_recompute:f64;window=3;") + sizes + ";flag=random;seed=1");
+    for (const auto& form : problem.spec->forms) {
+      const auto rows = reached_by_recomputing(problem, form.name);
+      for (Index i = 0; i < 9; ++i) EXPECT_EQ(rows[static_cast<std::size_t>(i)], kept(i, 0, window)) << form.name;
+    }
+  }
+  const Problem one = drawn("attest:streaming.window_attention:f64;n=9;w=3;d=2;m=2;flag=random;seed=1");
+  const auto first = reached(one, "mask", 0, window, "o");
+  Tokens both;
+  for (const Index t : kept(8, 0, window))
+    both.insert(first[static_cast<std::size_t>(t)].begin(), first[static_cast<std::size_t>(t)].end());
+  EXPECT_EQ(both, kept(8, 0, 2 * (window - 1) + 1));
+}
+
+/// Exponentials that one run of a form takes: one for each pair.
+Index pairs(const std::string& query, const char* form) {
+  reference::Cost arithmetic;
+  reference::outputs_of(arithmetic, drawn(query), form);
+  return arithmetic.counts().exp;
+}
+
+/// What one token more takes, once its window is full: w (w + 1) / 2 pairs in each layer when all is computed again, w
+/// from a cache.
+TEST(StreamingCounts, RecomputationTakesManyPairs) {
+  for (const Index w : {2, 5, 8})
+    for (const Index layers : {1, 2}) {
+      const auto of_text = [&](Index n) {
+        return pairs("attest:streaming.window_recompute:f64;n=" + std::to_string(n) + ";layers=" +
+                         std::to_string(layers) + ";d=2;window=" + std::to_string(w) + ";flag=random;seed=1",
+                     "rerun");
+      };
+      const Index again = of_text(w + 3) - of_text(w + 2);
+      const Index cached = layers * pairs("attest:streaming.sink_attention:f64;n=1;c=" + std::to_string(w) +
+                                              ";d=2;m=2;sinks=1;seen=40;flag=random;seed=1",
+                                          "rotate_at_use");
+      EXPECT_EQ(again, layers * w * (w + 1) / 2);
+      EXPECT_EQ(2 * again, (w + 1) * cached);
+    }
 }
 
 /// The cache after texts of many lengths: it keeps every token while there is room, then c of them, the newest among

@@ -55,6 +55,15 @@ std::vector<std::int64_t> positions(Index count, F&& f) {
   return all;
 }
 
+/// Two softmaxes over different keys as one. The first of them is never empty.
+template <class T>
+void merge(const RowMajor<T>& a, const Column<T>& lse_a, const RowMajor<T>& b, const Column<T>& lse_b, View<T, 2> o) {
+  for (Index i = 0; i < a.rows(); ++i) {
+    const T m = std::max(lse_a(i), lse_b(i)), of_a = std::exp(lse_a(i) - m), of_b = std::exp(lse_b(i) - m);
+    vector(o[i]) = (of_a / (of_a + of_b) * a.row(i) + of_b / (of_a + of_b) * b.row(i)).transpose();
+  }
+}
+
 /// Keys that lie near a query are at their true distance; queries meet far keys at another place, far(position), and
 /// far keys stand at own(position). `reach`: the near keys are those less than `reach` before the query.
 template <class T, class I, class F, class K>
@@ -102,10 +111,7 @@ public:
     }
     far.edit = bias([&](Index t, Index p) { return far_(t) - own_(p); });
     engine::attend(far, {.o = view(far_o), .lse = {far_lse.data(), {n_}}});
-    for (Index i = 0; i < n_; ++i) {
-      const T m = std::max(near_lse(i), far_lse(i)), a = std::exp(near_lse(i) - m), b = std::exp(far_lse(i) - m);
-      vector(out.o[i]) = (a / (a + b) * near_o.row(i) + b / (a + b) * far_o.row(i)).transpose();
-    }
+    merge<T>(near_o, near_lse, far_o, far_lse, out.o);
     store<T>(in_, out);
   }
 
