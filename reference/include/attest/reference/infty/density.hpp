@@ -28,10 +28,11 @@ inline Vector scores(const Number& kappa, const View<const Number, 2>& k_b, cons
 template <class Mean, class Variance>
 void each_query(const In& in, const Out& out, Mean&& mean, Variance&& variance) {
   const Number kappa = parameter(in.kappa), least = parameter(in.min_sigma2);
-  const auto u_of = [&](Index i) { return scores(kappa, in.k_b, in.q[i]); };
-  for (const Index i : wanted(out.mu)) out.mu(i) = sigmoid(stage("mean logits", biased(in.b_mu, mean(u_of(i)))));
-  for (const Index i : wanted(out.sigma2))
-    out.sigma2(i) = at_least(least, softplus(stage("variance logits", biased(in.b_sigma, variance(u_of(i))))));
+  for (const Index i : wanted(out.mu)) {
+    const auto u = scores(kappa, in.k_b, in.q[i]);
+    out.mu(i) = sigmoid(stage("mean logits", biased(in.b_mu, mean(u))));
+    out.sigma2(i) = at_least(least, softplus(stage("variance logits", biased(in.b_sigma, variance(u)))));
+  }
 }
 
 /// w + psi v
