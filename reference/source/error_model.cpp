@@ -403,9 +403,9 @@ void substitute(const std::vector<double>& l, std::size_t n, std::vector<double>
 
 }  // namespace
 
-/// A computed solution solves (a + da) x = b + db. da and db hold the errors of a and b; da moreover the solver's own,
-/// which is at most (3n + 7) u trace(a) in norm: Cholesky's factor has |L| |L^T| below trace(a), and quotients and
-/// roots may be two more roundings off [Higham 2002, section 10.1]. So
+/// A computed solution solves (a + da) x = b + db. da and db hold the errors of a and b; da moreover the solver's own:
+/// at most (3n + 7) u |L| |L^T| for Cholesky's factor L, quotients and roots being up to two more roundings off
+/// [Higham 2002, section 10.1]; other methods are held to the norm of that. So
 ///   |dx| <= e + |a^-1| |da| |dx|   with   e = |a^-1| (|db| + |da| |x|),
 /// and with r the row sums of |a^-1| |da|, r < 1: |dx| <= e + r max(e) / (1 - max(r)).
 void ErrorModel::solve(const View<const Number, 2>& a, const View<const Number, 2>& b, Number* out) {
@@ -415,12 +415,12 @@ void ErrorModel::solve(const View<const Number, 2>& a, const View<const Number, 
   };
   std::vector<Rounding> of_a(n * n);
   std::vector<double> values(n * n), inverse(n * n), row_norm(n), column(n);
-  double trace = 0;
+  double errors_of_diagonal = 0;
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j <= i; ++j) {
       of_a[i * n + j] = of_a[j * n + i] = entry(a, *this, i, j);
       values[i * n + j] = values[j * n + i] = of_a[i * n + j].value;
-      if (i == j) trace += magnitude(of_a[i * n + j]);
+      if (i == j) errors_of_diagonal += error(of_a[i * n + j]);
     }
   const auto l = cholesky(values, n);
   for (std::size_t j = 0; j < n; ++j) {
@@ -429,7 +429,15 @@ void ErrorModel::solve(const View<const Number, 2>& a, const View<const Number, 
     substitute(l, n, column);
     for (std::size_t i = 0; i < n; ++i) inverse[i * n + j] = column[i];
   }
-  const double steps = 3 * static_cast<double>(n) + 7, own = steps * trace;
+  double squares_of_products = 0;  // of the elements of |L| |L^T|
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      double element = 0;
+      for (std::size_t k = 0; k <= std::min(i, j); ++k) element += std::abs(l[i * n + k] * l[j * n + k]);
+      squares_of_products += element * element;
+    }
+  const double steps = 3 * static_cast<double>(n) + 7, size = std::sqrt(squares_of_products) + errors_of_diagonal,
+               own = steps * size;
   double worst = 0;  // the largest r
   std::vector<double> r(n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -473,7 +481,7 @@ void ErrorModel::solve(const View<const Number, 2>& a, const View<const Number, 
       }
       const double norm = std::sqrt(squares);
       x[i].bound[kAccumulate] += row_norm[i] * own * norm + 3 * std::abs(column[i]);
-      x[i].variance[kAccumulate] += squares * row_norm[i] * row_norm[i] * trace * trace / 3;
+      x[i].variance[kAccumulate] += squares * row_norm[i] * row_norm[i] * size * size / 3;
     }
     PerChannel most{};
     for (const Rounding& element : x)
