@@ -228,18 +228,6 @@ TEST(Shown, FaultsOfOtherChoicesAreNotCounted) {
   EXPECT_EQ(faults_of("rotary_width >= 0"), all);
 }
 
-/// An output of one number is its own mean: what counts is whether the cases expect different ones.
-TEST(Shown, OneNumberACaseIsEnoughWhereTheNumbersDiffer) {
-  const Spec& spec = find_spec("objective.span_penalty");
-  const auto too_little = [&](const std::vector<double>& results) {
-    Shown shown(spec, golden::profile("f32"));
-    for (const double x : results) shown.add({{x, 0, 0, 0.01}}, [](const Fault&) { return 3.0; });
-    return shown.vacuity().too_little;
-  };
-  EXPECT_EQ(too_little({1, 2, 3}), "");
-  EXPECT_EQ(too_little({2, 2, 2}), "fewer than three different values are expected");
-}
-
 TEST(Regimes, KeepWhatAKernelSaysOfItsBatches) {
   Candidate openmp("openmp");
   const auto is_wanted = [](const Kernel& kernel) {
