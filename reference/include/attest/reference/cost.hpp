@@ -14,8 +14,8 @@ struct Counts {
   Index mac = 0, add = 0, mul = 0, div = 0, exp = 0, log = 0, sqrt = 0, sin = 0, cos = 0, erfc = 0, cmp = 0;
 
   std::map<std::string, Index> by_name() const {
-    return {{"mac", mac}, {"add", add},   {"mul", mul}, {"div", div}, {"exp", exp},
-            {"log", log}, {"sqrt", sqrt}, {"sin", sin}, {"cos", cos}, {"erfc", erfc}, {"cmp", cmp}};
+    return {{"mac", mac},   {"add", add}, {"mul", mul}, {"div", div},   {"exp", exp}, {"log", log},
+            {"sqrt", sqrt}, {"sin", sin}, {"cos", cos}, {"erfc", erfc}, {"cmp", cmp}};
   }
 };
 

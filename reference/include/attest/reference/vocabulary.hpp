@@ -97,8 +97,8 @@ Vector product(const Row& x, const View<const Number, 2>& m);
 /// The column m x: element r is dot(row r of m, x).
 Vector product(const View<const Number, 2>& m, const Row& x);
 
-/// x with a x = b: column by column, a symmetric and positive definite; its lower triangle is read. Kernels may solve by
-/// Cholesky, QR, singular values: by any method that is as stable.
+/// x with a x = b: column by column, a symmetric and positive definite; its lower triangle is read. Kernels may solve
+/// by Cholesky, QR, singular values: by any method that is as stable.
 Matrix solve(const View<const Number, 2>& a, const View<const Number, 2>& b);
 
 /// The vector f(0) .. f(n-1).
