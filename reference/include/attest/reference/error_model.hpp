@@ -93,7 +93,7 @@ public:
   Handle dot_onto(Handle start, const Row& a, const Row& b) override;
   void row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) override;
   /// The condition of a decides, not the steps of one method: what a stable solver computes solves a system whose
-  /// matrix is off by a small multiple of its trace.
+  /// matrix is off by a small multiple of its norm.
   void solve(const View<const Number, 2>& a, const View<const Number, 2>& b, Number* out) override;
 
 private:
