@@ -217,6 +217,13 @@ Number erfc(const Number& a) {
     Recorder(*tape).operand(a, [&] { return -(two_by_root_pi * exp(-(a * a))); }).become(x);
   return x;
 }
+Number stop_gradient(const Number& x) {
+  Stopped* stopped = Evaluation::current->stopped;
+  if (stopped && stopped->again) return stopped->numbers.at(stopped->next++);
+  Number constant = Number::owning(arithmetic().copy(x.handle()));
+  if (stopped) stopped->numbers.push_back(constant);
+  return constant;
+}
 Number pivot(const Number& x) { return Number::owning(arithmetic().pivot(x.handle())); }
 
 namespace {
@@ -329,6 +336,13 @@ Matrix solve(const View<const Number, 2>& a, const View<const Number, 2>& b) {
   return x;
 }
 
+StoppedMatrix::StoppedMatrix(const View<const Number, 2>& x)
+    : copy_(x.plain() ? Matrix(0, 0) : Matrix(x.extent(0), x.extent(1))),
+      view_(x.plain() ? x : std::as_const(copy_).view()) {
+  for (Index i = 0; i < copy_.extent(0); ++i)
+    for (Index j = 0; j < copy_.extent(1); ++j) copy_(i, j) = stop_gradient(x(i, j));
+}
+
 Vector stage(std::string_view label, Vector x) {
   if (arithmetic().has_stage(label))
     for (Index i = 0; i < x.extent(); ++i) x(i) = stage(label, x(i));
@@ -341,6 +355,30 @@ Matrix stage(std::string_view label, Matrix x) {
   return x;
 }
 
+namespace {
+
+constexpr std::size_t kMostOthers = 20;
+
+/// Every choice of k among those that are certain and those at the edge, without the one that takes the first `taken`
+/// of the edge; nothing where there are too many.
+std::vector<Decisions::Choice> other_choices(const Decisions::Choice& certain, const Decisions::Choice& edge,
+                                             std::size_t taken) {
+  std::vector<Decisions::Choice> others;
+  std::vector<bool> in(edge.size());
+  std::fill(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(taken), true);
+  while (std::prev_permutation(in.begin(), in.end())) {
+    if (others.size() == kMostOthers) return {};
+    Decisions::Choice choice = certain;
+    for (std::size_t i = 0; i < edge.size(); ++i)
+      if (in[i]) choice.push_back(edge[i]);
+    std::sort(choice.begin(), choice.end());
+    others.push_back(std::move(choice));
+  }
+  return others;
+}
+
+}  // namespace
+
 std::vector<Index> top_k(Index k, const Vector& scores) {
   const Index n = scores.extent();
   std::vector<Index> order(static_cast<std::size_t>(n));
@@ -349,21 +387,28 @@ std::vector<Index> top_k(Index k, const Vector& scores) {
   std::stable_sort(order.begin(), order.end(),
                    [&](Index a, Index b) { return approximate(scores(a)) > approximate(scores(b)); });
   const auto split = static_cast<std::size_t>(k);
-  bool other = false;
   if (Decisions* decisions = Evaluation::current->decisions; decisions && k > 0) {
-    const Number gap = scores(order[split - 1]) - scores(order[split]);
+    const Index last_in = order[split - 1], first_out = order[split];
+    const Number gap = scores(last_in) - scores(first_out);
     const std::size_t ordinal = decisions->margin.size();
     decisions->margin.push_back(arithmetic().margin_of(gap.handle()));
     decisions->error.push_back(arithmetic().error_of(gap.handle()));
-    other = ordinal < decisions->take_other.size() && decisions->take_other[ordinal];
+    if (ordinal < decisions->instead.size() && !decisions->instead[ordinal].empty()) return decisions->instead[ordinal];
+    const auto close = [&](Index in, Index out) {
+      const Number x = scores(in) - scores(out);
+      return approximate(x) <= arithmetic().error_of(x.handle());
+    };
+    Decisions::Choice certain, edge;
+    for (std::size_t i = 0; i < split; ++i)
+      (order[i] == last_in || close(order[i], first_out) ? edge : certain).push_back(order[i]);
+    const std::size_t taken = edge.size();
+    for (std::size_t i = split; i < order.size(); ++i)
+      if (order[i] == first_out || close(last_in, order[i])) edge.push_back(order[i]);
+    decisions->others.push_back(other_choices(certain, edge, taken));
   }
-  if (other) {
-    std::swap(order[split - 1], order[split]);
-  } else {
-    for (std::size_t in = 0; in < split; ++in)
-      for (std::size_t out = split; out < order.size(); ++out)
-        if (less(scores(order[in]), scores(order[out]))) throw Undecided("top_k");
-  }
+  for (std::size_t in = 0; in < split; ++in)
+    for (std::size_t out = split; out < order.size(); ++out)
+      if (less(scores(order[in]), scores(order[out]))) throw Undecided("top_k");
   order.resize(split);
   std::sort(order.begin(), order.end());
   return order;

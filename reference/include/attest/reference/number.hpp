@@ -20,6 +20,7 @@ namespace attest::reference {
 class Number;
 class Tape;
 struct Decisions;
+struct Stopped;
 
 /// Names a value in the store of the current arithmetic. 0 is the number zero in every arithmetic.
 using Handle = std::uint32_t;
@@ -168,6 +169,7 @@ struct Evaluation {
   Arithmetic* arithmetic = nullptr;
   Tape* tape = nullptr;            // records, when there is one
   Decisions* decisions = nullptr;  // logs discrete decisions, when there is one
+  Stopped* stopped = nullptr;      // keeps what stop_gradient() gives, when there is one
 
   static inline constinit thread_local Evaluation* current = nullptr;
 };
@@ -177,7 +179,7 @@ struct Evaluation {
 class Scope {
 public:
   explicit Scope(Arithmetic& arithmetic, Decisions* decisions = nullptr)
-      : evaluation_{&arithmetic, nullptr, decisions}, before_(Evaluation::current) {
+      : evaluation_{&arithmetic, nullptr, decisions, nullptr}, before_(Evaluation::current) {
     arithmetic.enter();
     Evaluation::current = &evaluation_;
   }
@@ -258,6 +260,14 @@ private:
 
 static_assert(sizeof(Number) == sizeof(Handle));
 
+/// What stop_gradient() gave in one evaluation, in order. A second evaluation in the same scope may be given the same
+/// numbers: a difference quotient of the two holds constant what derivatives take for constants.
+struct Stopped {
+  std::vector<Number> numbers;
+  bool again = false;  // the numbers are given, not taken
+  std::size_t next = 0;
+};
+
 Number operator-(const Number& a);
 Number operator+(const Number& a, const Number& b);
 Number operator-(const Number& a, const Number& b);
@@ -312,6 +322,9 @@ bool is_zero(const Number& x);
 /// A number near x that carries neither error nor derivative: for a quantity that cancels exactly, such as the maximum
 /// that a softmax subtracts. Any nearby number would do.
 Number pivot(const Number& x);
+
+/// x as derivatives take it: a constant. The value is x in every arithmetic.
+Number stop_gradient(const Number& x);
 
 /// x as a named intermediate result of the equation ("weights", "denominator"): where an arithmetic may round, or take
 /// note.
