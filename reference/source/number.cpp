@@ -421,17 +421,17 @@ Index first_above(const Number& x, const Vector& ascending) {
   const Number above = ascending(at) - x, below = at > 0 ? x - ascending(at - 1) : Number(0);
   // The nearer of the two ends; the last element stands for all that is left.
   const bool forward = at < last && (at == 0 || !(approximate(below) < approximate(above)));
-  Index other = at;
   if (Decisions* decisions = Evaluation::current->decisions; decisions && last > 0) {
     const Number& gap = forward ? above : below;
     const std::size_t ordinal = decisions->margin.size();
     decisions->margin.push_back(arithmetic().margin_of(gap.handle()));
     decisions->error.push_back(arithmetic().error_of(gap.handle()));
-    if (ordinal < decisions->take_other.size() && decisions->take_other[ordinal]) other = forward ? at + 1 : at - 1;
+    if (ordinal < decisions->instead.size() && !decisions->instead[ordinal].empty())
+      return decisions->instead[ordinal][0];
+    decisions->others.push_back({{forward ? at + 1 : at - 1}});
   }
-  if (other == at && ((at < last && !less(x, ascending(at))) || (at > 0 && less(x, ascending(at - 1)))))
-    throw Undecided("first_above");
-  return other;
+  if ((at < last && !less(x, ascending(at))) || (at > 0 && less(x, ascending(at - 1)))) throw Undecided("first_above");
+  return at;
 }
 
 // --- the tape
