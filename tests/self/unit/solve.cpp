@@ -332,11 +332,18 @@ TEST(FirstAbove, TheFirstElementThatExceedsIsFoundAndItsGapIsLogged) {
 
 TEST(FirstAbove, TheOtherBranchIsTheNeighbourAcrossTheNearerEnd) {
   Certificate certificate(128);
-  Decisions log{{}, {}, {true, true}};
-  const Scope scope(certificate, &log);
   const auto ascending = tabulate(4, [](Index i) { return rational(i + 1, 4); });
-  EXPECT_EQ(first_above(rational(26, 100), ascending), 0);
-  EXPECT_EQ(first_above(rational(49, 100), ascending), 2);
+  Decisions log;
+  const auto found = [&] {
+    const Scope scope(certificate, &log);
+    return std::pair(first_above(rational(26, 100), ascending), first_above(rational(49, 100), ascending));
+  };
+  EXPECT_EQ(found(), std::pair(Index{1}, Index{1}));
+  ASSERT_EQ(log.others.size(), 2u);
+  const auto others = log.others;
+  log = {};
+  log.instead = {others[0].at(0), others[1].at(0)};
+  EXPECT_EQ(found(), std::pair(Index{0}, Index{2}));
 }
 
 TEST(FirstAbove, ATieThatEnclosuresCannotSettleIsUndecided) {
