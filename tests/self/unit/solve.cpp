@@ -332,10 +332,10 @@ TEST(FirstAbove, TheFirstElementThatExceedsIsFoundAndItsGapIsLogged) {
 
 TEST(FirstAbove, TheOtherBranchIsTheNeighbourAcrossTheNearerEnd) {
   Certificate certificate(128);
-  const auto ascending = tabulate(4, [](Index i) { return rational(i + 1, 4); });
   Decisions log;
   const auto found = [&] {
     const Scope scope(certificate, &log);
+    const auto ascending = tabulate(4, [](Index i) { return rational(i + 1, 4); });
     return std::pair(first_above(rational(26, 100), ascending), first_above(rational(49, 100), ascending));
   };
   EXPECT_EQ(found(), std::pair(Index{1}, Index{1}));
