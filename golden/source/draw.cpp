@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <random>
+#include <ranges>
 #include <sstream>
 #include <vector>
 
@@ -64,6 +66,23 @@ Recipe parse_recipe(const std::string& text) {
     if (end == word.c_str() || *end) throw SpecError(fmt::format("recipe '{}': '{}' is not a number", text, word));
   }
   return recipe;
+}
+
+/// "R below NAME": the recipe R, and the size that its numbers are reduced by; no size where the text names none.
+struct Bounded {
+  std::string recipe, size;
+};
+
+Bounded bounded(const std::string& text) {
+  static constexpr std::string_view kBelow = " below ";
+  const auto at = text.find(kBelow);
+  if (at == std::string::npos) return {text, ""};
+  return {text.substr(0, at), text.substr(at + kBelow.size())};
+}
+
+/// Makes each whole number an index into an axis of that length.
+void reduce(Array& array, Index length) {
+  for (double& x : array.values) x -= std::floor(x / static_cast<double>(length)) * static_cast<double>(length);
 }
 
 /// Draws the element at a row along the first axis and a column in the flattened rest.
@@ -187,7 +206,7 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
 
 Array draw_array(const std::string& text, std::vector<Index> shape, DType exact, std::uint64_t seed,
                  std::string_view stream_name) {
-  const Recipe recipe = parse_recipe(text);
+  const Recipe recipe = parse_recipe(bounded(text).recipe);  // the lengths of other axes are not known here
   const Index total = count(shape);
   const Index rows = shape.empty() ? 1 : shape[0];
   const Index columns = rows == 0 ? 0 : total / rows;
@@ -230,6 +249,13 @@ Problem draw(const Case& c) {
     Array& array = problem.inputs[input.name];
     array =
         draw_array(recipe, shape_of(input, c.sizes), exact, seed == c.seeds.end() ? c.seed : seed->second, input.name);
+    if (const auto size = bounded(recipe).size; !size.empty()) {
+      if (input.element != Element::integer || !c.sizes.count(size))
+        throw SpecError(
+            fmt::format("{}: recipe '{}' of input '{}': 'below' is for integers and names a size; sizes: {}", spec.id,
+                        recipe, input.name, fmt::join(c.sizes | std::views::keys, ", ")));
+      reduce(array, c.sizes.at(size));
+    }
     if (const auto factor = c.magnitudes.find(input.name); factor != c.magnitudes.end())
       for (double& x : array.values)
         if (std::isfinite(x)) x = factor->second == 0 ? 0.0 : x * factor->second;

@@ -363,7 +363,7 @@ void parse_cases(Table& at, const Reasons& reasons, Spec& spec) {
 }
 
 Fault fault(Table at, const Reasons& reasons, const Spec& spec) {
-  at.only({"name", "change", "seen", "equivalent", "numeric", "amplitude", "flag", "hidden"});
+  at.only({"name", "change", "seen", "equivalent", "numeric", "gradient", "amplitude", "flag", "hidden"});
   Fault fault;
   fault.name = at.string("name");
   if (!is_identifier(fault.name)) at.fail(fmt::format("fault name '{}' is not an identifier", fault.name));
@@ -371,6 +371,9 @@ Fault fault(Table at, const Reasons& reasons, const Spec& spec) {
   fault.seen = at.strings("seen");
   fault.equivalent = reason(at, "equivalent", reasons);
   fault.numeric = at.boolean("numeric", false);
+  fault.gradient = at.boolean("gradient", false);
+  if (fault.gradient && spec.gradient.empty())
+    at.fail(fmt::format("fault '{}' is one of gradients, and the equation has none", fault.name));
   if (const auto* amplitude = at.take("amplitude")) {
     if (!amplitude->is_floating_point() || !(**amplitude->as_floating_point() > 0))
       at.fail("'amplitude' must be a number above 0");

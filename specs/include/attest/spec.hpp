@@ -126,6 +126,7 @@ struct Fault {
   std::string flag;               // the golden cases that reveal it
   double amplitude = 0;           // a quantity that is off by a factor 1 + c x amplitude; 0: it is there or it is not
   bool numeric = false;           // right over the reals, wrong in floating point
+  bool gradient = false;          // its outputs are right, its gradients are not
   std::string equivalent;         // why it is no fault at all: judged as correct; empty otherwise
   std::map<std::string, std::string> hidden;  // profile -> why its precision cannot show the fault
 };

@@ -61,7 +61,7 @@ attest_mutant(
   an_alternative_is_mixed_into_a_row
   tools/judge/source/verdict.cpp
   verdict/Verdict.AnAlternativeIsAcceptedByWholeRowsOnly
-  "if (matches) elements = std::move(alternative);"
+  "if (all) elements = std::move(alternative);"
   "for (std::size_t e = 0; e < elements.size(); ++e)
           if (within(alternative[e])) elements[e] = alternative[e];"
 )

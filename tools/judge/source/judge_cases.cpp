@@ -10,9 +10,14 @@
 namespace attest::judge {
 namespace {
 
-/// A case's outputs without an element, such as those of no query, leave nothing to compare and are right.
-bool has_no_element(const Spec& spec, const golden::GoldenCase& c) {
-  return count(shape_of(spec.outputs[0], c.problem.sizes)) == 0;
+/// Results without an element, such as the outputs of no query or the gradients of no token, leave nothing to compare
+/// and are right.
+bool has_no_element(const Kernel& kernel, const golden::GoldenCase& c) {
+  const Spec& spec = *kernel.spec;
+  const auto empty = [&](const TensorDeclaration& tensor) { return count(shape_of(tensor, c.problem.sizes)) == 0; };
+  if (!kernel.is_gradient()) return empty(spec.outputs[0]);
+  return std::all_of(spec.gradient.begin(), spec.gradient.end(),
+                     [&](const std::string& input) { return empty(*spec.input(input)); });
 }
 
 /// Whether the first wrong element belongs to an exact family.
@@ -61,7 +66,7 @@ private:
     const std::string query = golden::query(c.name, profile_.name);
     row_.errors.add(comparison, query);
     const bool nothing = comparison.compared == 0;
-    if (comparison.passed() || (nothing && has_no_element(*kernel_.spec, c))) return true;
+    if (comparison.passed() || (nothing && has_no_element(kernel_, c))) return true;
     finding.query = query;
     finding.status = nothing ? Status::invalid : Status::fail;
     finding.tier = nothing ? "vacuity" : is_exact(c, comparison) ? "T1" : "T2";

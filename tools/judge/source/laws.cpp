@@ -48,6 +48,28 @@ Array redrawn(const Context& context, const std::string& input, std::uint64_t sa
   return golden::draw_array(draw, shape, context.exact, context.seed * 1000 + salt, "law." + input);
 }
 
+bool is_carried(const Spec& spec, const TensorDeclaration& output) {
+  const auto* input = spec.input(output.name);
+  return input && input->shape == output.shape;
+}
+
+Stale::Stale(const Context& context)
+    : filling_(context.hidden_nan.value_or(true) ? choose(context, 3, 3) : 0),
+      promised_(context.hidden_nan.has_value()) {}
+
+double Stale::operator()(double finite) const {
+  return filling_ == 0   ? finite
+         : filling_ == 1 ? std::numeric_limits<double>::quiet_NaN()
+                         : std::copysign(std::numeric_limits<double>::infinity(), finite);
+}
+
+Finding Stale::judged(Finding finding) const {
+  if (finding.kind != Finding::Kind::broken || filling_ == 0 || promised_) return finding;
+  return {Finding::Kind::noted,
+          "NaN or infinity in what is hidden reaches the outputs; declare hidden_nan == false where callers never "
+          "leave it there, true to be held to it"};
+}
+
 bool averages_hidden_values(const Problem& problem) {
   if (setting(problem, Role::empty_row) != ParameterSetting(std::string("mean"))) return false;
   const Array *mask = given(problem, Role::mask), *bias = given(problem, Role::bias);

@@ -12,7 +12,7 @@ template <class Derived>
 class Plain : public Pooled<Derived, double> {
 public:
   bool takes_plain_inputs() const override { return true; }
-  Handle pivot(Handle a) override { return this->shared(a); }
+  Handle pivot(Handle a) override { return this->copy(a); }  // under its own handle: no derivative
   double approximate(Handle a) const override { return this->at(a); }
   bool positive(Handle a) override { return this->at(a) > 0; }
   bool less(Handle a, Handle b) override { return this->at(a) < this->at(b); }

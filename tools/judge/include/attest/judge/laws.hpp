@@ -81,6 +81,25 @@ bool averages_hidden_values(const Problem& problem);
 /// A pseudo-random number below n from the context's seed.
 Index choose(const Context& context, std::uint64_t salt, Index n);
 
+/// Whether an output is what an input of the same name and shape was before: the state of a stream, its cache.
+bool is_carried(const Spec& spec, const TensorDeclaration& output);
+
+/// What memory that nobody has cleared holds where an equation reads nothing: finite numbers, NaN or infinities. NaN
+/// and infinities are no inputs of an equation: a kernel may promise that they stay hidden too (hidden_nan == true), or
+/// that it is never given them (false). Of one that says neither it is noted, and one may refuse them.
+class Stale {
+public:
+  explicit Stale(const Context& context);
+  double operator()(double finite) const;
+  bool finite() const { return filling_ == 0; }
+  /// The finding about outputs that ought not to have changed.
+  Finding judged(Finding finding) const;
+
+private:
+  Index filling_;
+  bool promised_;
+};
+
 /// The error that carrying a state from call to call in binary64 may add to an output: four times the error model's
 /// bound there.
 Array carrying_allowance(const Context& context, const std::string& output);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "attest/reference/vocabulary.hpp"
+#include "attest/spec/rl/gru_gate.hpp"
+
+namespace attest::reference::rl::gru_gate {
+
+using In = attest::spec::rl::gru_gate::In<Number>;
+using Out = attest::spec::rl::gru_gate::Out<Number>;
+
+/// The update gate z and the candidate h of one token.
+struct Gated {
+  Vector z, h;
+};
+
+/// r * x
+inline Vector reset(const Vector& r, const Row& x) {
+  return stage("reset stream", tabulate(x.extent(0), [&](Index a) { return r(a) * x(a); }));
+}
+
+/// A gate: sigma of every element.
+inline Vector gate(const Vector& x) {
+  return stage("gates", tabulate(x.extent(), [&](Index a) { return sigmoid(x(a)); }));
+}
+
+/// tanh(W_g y + U_g (r * x)), `product_of_y` being W_g y
+inline Vector candidate(const In& in, const Vector& product_of_y, const Vector& reset_stream) {
+  return stage("candidate", tabulate(reset_stream.extent(), [&](Index a) {
+                 return tanh(stage("pre-activations", product_of_y(a) + dot(in.u_g[a], reset_stream)));
+               }));
+}
+
+/// z and h by six products.
+inline Gated gated(const In& in, const Row& x, const Row& y) {
+  const Index d = x.extent(0);
+  const auto r =
+      gate(tabulate(d, [&](Index a) { return stage("pre-activations", dot(in.w_r[a], y) + dot(in.u_r[a], x)); }));
+  const auto z = gate(tabulate(
+      d, [&](Index a) { return stage("pre-activations", dot(in.w_z[a], y) + dot(in.u_z[a], x) - in.b_g(a)); }));
+  return {z, candidate(in, product(in.w_g, y), reset(r, x))};
+}
+
+/// (1 - z) x + z h, z rounded or not before it is taken from 1
+inline Number mixed(const Number& z, const Number& x, const Number& h) {
+  const Number factor = operand(z);
+  return stage("share of the stream", times(1 - factor, x)) + stage("share of the candidate", factor * operand(h));
+}
+
+/// Every form: g(z, x, h) for each element of each token.
+template <class F, class M>
+void each_token(const In& in, const Out& out, F&& gates, M&& mix) {
+  for (const Index i : wanted(out.g)) {
+    const Gated of = gates(in.x[i], in.y[i]);
+    for (Index a = 0; a < in.x.extent(1); ++a) out.g(i, a) = mix(of.z(a), in.x(i, a), of.h(a));
+  }
+}
+
+/// g = (1 - z) * x + z * h      [Parisotto et al. 2019, section 3.2]
+inline void direct(const In& in, const Out& out) {
+  each_token(in, out, [&](const Row& x, const Row& y) { return gated(in, x, y); }, mixed);
+}
+
+/// [W_r; W_z; W_g] y, onto which [U_r; U_z] x is added term by term.
+inline void fused(const In& in, const Out& out) {
+  const auto gates = [&](const Row& x, const Row& y) {
+    const auto of_y = [&](View<const Number, 2> w) { return stage("products of y", product(w, y)); };
+    const auto onto = [&](const Vector& start, View<const Number, 2> u) {
+      return stage("pre-activations", tabulate(start.extent(), [&](Index a) { return dot(u[a], x, start(a)); }));
+    };
+    const auto r = gate(onto(of_y(in.w_r), in.u_r));
+    const auto before = onto(of_y(in.w_z), in.u_z);
+    const auto z = gate(tabulate(before.extent(), [&](Index a) { return before(a) - in.b_g(a); }));
+    return Gated{z, candidate(in, of_y(in.w_g), reset(r, x))};
+  };
+  each_token(in, out, gates, mixed);
+}
+
+/// g = x + z * (h - x)
+inline void lerp(const In& in, const Out& out) {
+  each_token(
+      in, out, [&](const Row& x, const Row& y) { return gated(in, x, y); },
+      [](const Number& z, const Number& x, const Number& h) { return x + times(z, stage("differences", h - x)); });
+}
+
+}  // namespace attest::reference::rl::gru_gate
