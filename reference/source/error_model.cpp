@@ -143,6 +143,11 @@ void ErrorModel::divide(Rounding& r, const Rounding& a, const Rounding& b) {
   const double below = std::abs(b.value) - error(b);  // the smallest magnitude a computed denominator can have
   const double inverse = below > 0 ? 1 / below : kInfinity;
   const double quotient = std::abs(r.value);
+  if (b.value == 0 && error(b) > 0) {  // a denominator that is not 0 but too small for binary64
+    r.value = 0;
+    r.bound[kAccumulate] = r.variance[kAccumulate] = kInfinity;
+    return;
+  }
   for (std::size_t c = 0; c < kChannels; ++c) {
     r.bound[c] = scaled(a.bound[c], inverse) + scaled(scaled(b.bound[c], inverse), quotient);
     r.variance[c] = (a.variance[c] + quotient * quotient * b.variance[c]) / (b.value * b.value);

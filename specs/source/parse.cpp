@@ -239,7 +239,7 @@ void parse_interface(Table& at, Spec& spec) {
 
 void parse_forms(Table& at, Spec& spec) {
   for (auto& form_at : at.tables("forms")) {
-    form_at.only({"name", "meaning", "numeric", "kernel", "when"});
+    form_at.only({"name", "meaning", "numeric", "kernel", "when", "one_step", "maximum"});
     FormDeclaration form;
     form.name = form_at.string("name");
     if (!is_identifier(form.name)) form_at.fail(fmt::format("form name '{}' is not an identifier", form.name));
@@ -247,6 +247,8 @@ void parse_forms(Table& at, Spec& spec) {
     form.numeric = form_at.boolean("numeric", false);
     form.kernel = form_at.boolean("kernel", true);
     form.when = form_at.string("when", "");
+    form.one_step = form_at.string("one_step", "");
+    form.maximum = form_at.string("maximum", "");
     if (!form.when.empty()) expression(form_at, form.when);
     form_at.finish();
     spec.forms.push_back(std::move(form));

@@ -87,6 +87,8 @@ struct FormDeclaration {
   bool numeric = false;  // equal over the reals, unstable in floating point: not part of the error model
   bool kernel = true;    // false: stands in the reference only
   std::string when;      // expression under which the form exists; empty: always
+  std::string one_step;  // why it has no intermediate result that a kernel could hold; empty: it has
+  std::string maximum;   // why a kernel cannot subtract another number than the largest logit; empty: it can
 };
 
 struct Constraint {

@@ -50,7 +50,7 @@ Array redrawn(const Context& context, const std::string& input, std::uint64_t sa
 
 bool is_carried(const Spec& spec, const TensorDeclaration& output) {
   const auto* input = spec.input(output.name);
-  return input && input->shape == output.shape;
+  return input && (input->shape == output.shape || (input->state && output.state));
 }
 
 Stale::Stale(const Context& context)

@@ -89,7 +89,8 @@ inline void augmented_qr(const In& in, const Out& out) {
     for (Index i = 0; i < l + b; ++i) q(i, k) = q(i, k) / r(k, k);
     for (Index j = k + 1; j < b; ++j) r(k, j) = dot(q.column(k), q.column(j)), without(q, j, r(k, j), q, k);
     for (Index a = 0; a < d; ++a)
-      projections(k, a) = dot(q.column(k), rest.column(a)), without(rest, a, projections(k, a), q, k);
+      projections(k, a) = stage("projections", dot(q.column(k), rest.column(a))),
+                     without(rest, a, projections(k, a), q, k);
   }
   Matrix transposed(b, d);
   for (Index a = 0; a < d; ++a)
@@ -133,7 +134,8 @@ inline void svd(const In& in, const Out& out) {
   Matrix filtered(b, in.x.extent(1));
   for (Index k = 0; k < b; ++k) {
     const Number factor = dot(w.column(k), w.column(k)) + lambda;
-    for (Index a = 0; a < in.x.extent(1); ++a) filtered(k, a) = dot(w.column(k), in.x.column(a)) / factor;
+    for (Index a = 0; a < in.x.extent(1); ++a)
+      filtered(k, a) = stage("projections", dot(w.column(k), in.x.column(a))) / factor;
   }
   write(in, out, product_of(v, filtered));
 }

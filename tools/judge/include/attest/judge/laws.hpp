@@ -81,7 +81,8 @@ bool averages_hidden_values(const Problem& problem);
 /// A pseudo-random number below n from the context's seed.
 Index choose(const Context& context, std::uint64_t salt, Index n);
 
-/// Whether an output is what an input of the same name and shape was before: the state of a stream, its cache.
+/// Whether an output is what an input of the same name was before: the state of a stream, its cache. A state may grow,
+/// so that its shapes differ; another tensor of another shape is another tensor.
 bool is_carried(const Spec& spec, const TensorDeclaration& output);
 
 /// What memory that nobody has cleared holds where an equation reads nothing: finite numbers, NaN or infinities. NaN
