@@ -61,6 +61,16 @@ TEST_F(Verdict, NaNAndInfinityFailWhereverTheyStand) {
     }
 }
 
+TEST_F(Verdict, NaNPassesOnlyWhereTheErrorHasNoBound) {
+  auto open = c.certified;
+  open.outputs["o"].bound[0][3] = std::numeric_limits<float>::infinity();
+  Arrays got = right();
+  got["o"].values[3] = std::nan("");
+  EXPECT_TRUE(compare(c.problem, open, got, f32).passed());
+  got["o"].values[4] = std::nan("");
+  EXPECT_EQ(compare(c.problem, open, got, f32).failed, 1);
+}
+
 TEST_F(Verdict, EveryWrongElementIsCountedNotOnlyTheLastColumn) {
   Arrays got = right();
   for (double& x : got["o"].values) x += 1;
