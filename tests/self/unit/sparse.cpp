@@ -199,6 +199,77 @@ TEST(SparseInfluence, OfImageBlocks) {
     }
 }
 
+/// What the tokens of the global set see and who sees them.
+TEST(SparseInfluence, OfALongformerIsSymmetric) {
+  const Index n = 15, radius = 2;
+  for (const Index step : {1, 2})
+    for (const bool symmetric : {true, false}) {
+      Problem problem =
+          drawn(query("longformer", "n=15;radius=2;dilation=" + std::to_string(step) +
+                                        (symmetric ? ";symmetric=true" : ";symmetric=false") + ";with=globals"));
+      problem.inputs.at("globals").values.assign(static_cast<std::size_t>(n), 0);
+      problem.inputs.at("globals").values[3] = problem.inputs.at("globals").values[8] = 1;
+      const auto is_global = [](Index i) { return i == 3 || i == 8; };
+      Index asymmetric = 0;
+      for (const auto& form : problem.spec->forms) {
+        if (step > 1 && form.name == "chunks") continue;
+        const Sets sets = reached(problem, form.name);
+        for (Index i = 0; i < n; ++i) {
+          const auto& set = sets[static_cast<std::size_t>(i)];
+          EXPECT_EQ(set, tokens(n,
+                                [&](Index j) {
+                                  const bool near = (i - j) % step == 0 && std::abs(i - j) <= radius * step;
+                                  return near || is_global(i) || (symmetric && is_global(j));
+                                }))
+              << form.name;
+          for (Index j = 0; j < n; ++j) asymmetric += set.count(j) != sets[static_cast<std::size_t>(j)].count(i);
+          if (is_global(i) || i < radius * step || i + radius * step >= n || !symmetric) continue;
+          const Index beside = !(std::abs(i - 3) <= radius * step && (i - 3) % step == 0) +
+                               !(std::abs(i - 8) <= radius * step && (i - 8) % step == 0);
+          EXPECT_EQ(static_cast<Index>(set.size()), 2 * radius + 1 + beside);
+        }
+      }
+      EXPECT_EQ(asymmetric == 0, symmetric);
+    }
+}
+
+TEST(SparseInfluence, OfABigBird) {
+  const Index n = 19, length = 3, blocks = 7;
+  const Problem problem = drawn(query("big_bird", "n=19;c=1;block=3;first_global=1;last_global=1;radius=1"));
+  const auto& lists = problem.inputs.at("random").values;
+  for (const auto& form : problem.spec->forms) {
+    const Sets sets = reached(problem, form.name);
+    for (Index i = 0; i < n; ++i) {
+      const Index a = i / length, random = static_cast<Index>(lists[static_cast<std::size_t>(a * length)]) / length;
+      EXPECT_EQ(sets[static_cast<std::size_t>(i)], tokens(n, [&](Index j) {
+                  const Index e = j / length;
+                  const bool global = a == 0 || a == blocks - 1 || e == 0 || e == blocks - 1;
+                  return global || std::abs(a - e) <= 1 || e == random;
+                }));
+    }
+  }
+}
+
+/// How many steps the slowest token takes to depend on all.
+Index steps_to_all(const Sets& step) {
+  Sets reach = step;
+  for (Index steps = 1;; ++steps) {
+    if (std::all_of(reach.begin(), reach.end(), [&](const Tokens& row) { return row.size() == reach.size(); }))
+      return steps;
+    reach = composed(step, reach);
+  }
+}
+
+TEST(SparseInfluence, RandomKeysShortenPaths) {
+  const std::string sizes = "n=64;c=3;block=1;first_global=0;last_global=0;radius=1";
+  Problem problem = drawn(query("big_bird", sizes));
+  const Index random = steps_to_all(reached(problem, "edge_list"));
+  for (std::size_t i = 0; i < problem.inputs.at("random").values.size(); ++i)
+    problem.inputs.at("random").values[i] = static_cast<double>(i / 3);  // each its own
+  EXPECT_EQ(steps_to_all(reached(problem, "edge_list")), 63);
+  EXPECT_LE(random, 6);  // log2 64
+}
+
 TEST(SparseCounts, OfAStrideOf128) {
   EXPECT_EQ(pairs("attest:sparse.strided_pattern:f64;n=16384;d=1;m=1;stride=128;flag=random;seed=1", "sets"), 3129408);
 }

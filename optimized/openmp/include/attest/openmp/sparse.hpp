@@ -53,21 +53,41 @@ void over_mask(const I& in, const O& out, engine::Schedule schedule, F&& sees) {
   });
 }
 
+/// Those rows of a matrix.
+template <class T>
+RowMajor<T> gathered(const View<const T, 2>& x, const Keys& rows) {
+  RowMajor<T> some(static_cast<Index>(rows.size()), x.extent(1));
+  for (Index t = 0; t < some.rows(); ++t) some.row(t) = vector(x[rows[static_cast<std::size_t>(t)]]).transpose();
+  return some;
+}
+
 /// Attention of each query to the keys of set(i), in ascending order, gathered side by side.
 template <class T, class I, class O, class S>
 void over_sets(const I& in, const O& out, engine::Schedule schedule, S&& set) {
   const T scale = attention::scale_of<T>(in);
   each_task(in.q.extent(0), in.q.extent(0) >= kEnoughRows, [&](Index i) {
     const Keys keys = set(i);
-    const auto count = static_cast<Index>(keys.size());
-    RowMajor<T> k(count, in.k.extent(1)), v(count, in.v.extent(1));
-    for (Index t = 0; t < count; ++t) {
-      k.row(t) = vector(in.k[keys[static_cast<std::size_t>(t)]]).transpose();
-      v.row(t) = vector(in.v[keys[static_cast<std::size_t>(t)]]).transpose();
-    }
-    engine::attend({.q = in.q.rows(i, 1), .k = view(std::as_const(k)), .v = view(std::as_const(v)), .scale = scale},
+    const RowMajor<T> k = gathered<T>(in.k, keys), v = gathered<T>(in.v, keys);
+    engine::attend({.q = in.q.rows(i, 1), .k = view(k), .v = view(v), .scale = scale},
                    {.schedule = schedule, .empty = empty_of(in), .o = out.o.rows(i, 1)});
   });
+}
+
+/// Some queries that follow each other, to those of the keys that sees(i, j) shows.
+template <class T, class I, class O, class F>
+void over_keys(const I& in, const O& out, Index first, Index count, const Keys& keys, F&& sees) {
+  const auto s = static_cast<Index>(keys.size());
+  const RowMajor<T> k = gathered<T>(in.k, keys), v = gathered<T>(in.v, keys);
+  const auto visible = std::make_unique<bool[]>(static_cast<std::size_t>(count * s));
+  for (Index i = 0; i < count; ++i)
+    for (Index t = 0; t < s; ++t)
+      visible[static_cast<std::size_t>(i * s + t)] = sees(first + i, keys[static_cast<std::size_t>(t)]);
+  engine::attend({.q = in.q.rows(first, count),
+                  .k = view(k),
+                  .v = view(v),
+                  .scale = attention::scale_of<T>(in),
+                  .mask = View<const bool, 2>{visible.get(), {count, s}}},
+                 {.o = out.o.rows(first, count)});
 }
 
 /// Rows first, first + step ... of a matrix.
