@@ -270,6 +270,20 @@ TEST(SparseInfluence, RandomKeysShortenPaths) {
   EXPECT_LE(random, 6);  // log2 64
 }
 
+TEST(SparseInfluence, OfBlockwiseAttention) {
+  for (const Index n : {12, 14}) {
+    const Problem problem = drawn(query("blockwise", "n=" + std::to_string(n) + ";p=4"));
+    const auto& pi = problem.inputs.at("permutation").values;
+    for (const auto& form : problem.spec->forms) {
+      const Sets sets = reached(problem, form.name);
+      for (Index i = 0; i < n; ++i)
+        EXPECT_EQ(sets[static_cast<std::size_t>(i)], tokens(n, [&](Index j) {
+                    return static_cast<Index>(pi[static_cast<std::size_t>(i * 4 / n)]) == j * 4 / n;
+                  }));
+    }
+  }
+}
+
 TEST(SparseCounts, OfAStrideOf128) {
   EXPECT_EQ(pairs("attest:sparse.strided_pattern:f64;n=16384;d=1;m=1;stride=128;flag=random;seed=1", "sets"), 3129408);
 }
