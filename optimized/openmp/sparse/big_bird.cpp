@@ -52,7 +52,7 @@ void blocks(const In<T>& in, const Out<T>& out) {
   const Index n = in.q.extent(0);
   each_task(static_cast<Index>(keys.size()), n >= kEnoughRows, [&](Index a) {
     const Index first = a * in.block;
-    over_keys<T>(in, out, first, std::min(in.block, n - first), keys[static_cast<std::size_t>(a)],
+    over_keys<T>(in, out, consecutive(first, std::min(in.block, n - first)), keys[static_cast<std::size_t>(a)],
                  [](Index, Index) { return true; });
   });
 }

@@ -63,7 +63,7 @@ void chunks(const In<T>& in, const Out<T>& out) {
   each_task((n + length - 1) / length, n >= kEnoughRows, [&](Index chunk) {
     const Index start = chunk * length, count = std::min(length, n - start);
     const Index first = std::max<Index>(0, start - in.radius), end = std::min(n, start + count + in.radius);
-    over_keys<T>(in, out, start, count,
+    over_keys<T>(in, out, consecutive(start, count),
                  keys_of(0, n, [&](Index j) { return (first <= j && j < end) || (in.symmetric && is_global(in, j)); }),
                  [&](Index i, Index j) { return sees(in, i, j); });
   });

@@ -284,6 +284,27 @@ TEST(SparseInfluence, OfBlockwiseAttention) {
   }
 }
 
+TEST(SparseInfluence, OfImageRectangles) {
+  const Index n = 34, columns = 7, rows = 2, wide = 3, above = 1, beside = 2;
+  for (const bool causal : {true, false}) {
+    const Sets sets =
+        reached(query("image_local_2d", std::string("n=34;columns=7;block_rows=2;block_columns=3;above=1;") +
+                                            "beside=2;causal=" + (causal ? "true" : "false")));
+    for (Index i = 0; i < n; ++i) {
+      const Index row = i / columns, column = i % columns, top = row / rows * rows, left = column / wide * wide;
+      Tokens expected;
+      for (Index r = std::max<Index>(0, top - above); r < top + rows; ++r)
+        for (Index c = std::max<Index>(0, left - beside); c < std::min(columns, left + wide + beside); ++c) {
+          const Index j = r * columns + c;
+          const bool inside = r >= top && c >= left && c < left + wide;
+          const bool later = inside ? j > i : r >= top && c >= left + wide;
+          if (j < n && !(causal && later)) expected.insert(j);
+        }
+      EXPECT_EQ(sets[static_cast<std::size_t>(i)], expected) << i;
+    }
+  }
+}
+
 TEST(SparseCounts, OfAStrideOf128) {
   EXPECT_EQ(pairs("attest:sparse.strided_pattern:f64;n=16384;d=1;m=1;stride=128;flag=random;seed=1", "sets"), 3129408);
 }

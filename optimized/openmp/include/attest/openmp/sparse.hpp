@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "attest/openmp/attention.hpp"
@@ -73,21 +74,31 @@ void over_sets(const I& in, const O& out, engine::Schedule schedule, S&& set) {
   });
 }
 
-/// Some queries that follow each other, to those of the keys that sees(i, j) shows.
+/// Whole numbers from first on.
+inline Keys consecutive(Index first, Index count) {
+  Keys all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), first);
+  return all;
+}
+
+/// Some queries, to those of the keys that sees(i, j) shows.
 template <class T, class I, class O, class F>
-void over_keys(const I& in, const O& out, Index first, Index count, const Keys& keys, F&& sees) {
-  const auto s = static_cast<Index>(keys.size());
-  const RowMajor<T> k = gathered<T>(in.k, keys), v = gathered<T>(in.v, keys);
-  const auto visible = std::make_unique<bool[]>(static_cast<std::size_t>(count * s));
-  for (Index i = 0; i < count; ++i)
+void over_keys(const I& in, const O& out, const Keys& queries, const Keys& keys, F&& sees) {
+  const auto n = static_cast<Index>(queries.size()), s = static_cast<Index>(keys.size());
+  const RowMajor<T> q = gathered<T>(in.q, queries), k = gathered<T>(in.k, keys), v = gathered<T>(in.v, keys);
+  RowMajor<T> o(n, in.v.extent(1));
+  const auto visible = std::make_unique<bool[]>(static_cast<std::size_t>(n * s));
+  for (Index i = 0; i < n; ++i)
     for (Index t = 0; t < s; ++t)
-      visible[static_cast<std::size_t>(i * s + t)] = sees(first + i, keys[static_cast<std::size_t>(t)]);
-  engine::attend({.q = in.q.rows(first, count),
+      visible[static_cast<std::size_t>(i * s + t)] =
+          sees(queries[static_cast<std::size_t>(i)], keys[static_cast<std::size_t>(t)]);
+  engine::attend({.q = view(q),
                   .k = view(k),
                   .v = view(v),
                   .scale = attention::scale_of<T>(in),
-                  .mask = View<const bool, 2>{visible.get(), {count, s}}},
-                 {.o = out.o.rows(first, count)});
+                  .mask = View<const bool, 2>{visible.get(), {n, s}}},
+                 {.o = view(o)});
+  for (Index i = 0; i < n; ++i) vector(out.o[queries[static_cast<std::size_t>(i)]]) = o.row(i).transpose();
 }
 
 /// Rows first, first + step ... of a matrix.
