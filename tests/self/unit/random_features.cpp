@@ -147,6 +147,64 @@ TEST(RandomFeatures, PositiveOnesVaryLessWhereXIsNearMinusY) {
   EXPECT_LT(100 * central_moment(positive, target, 2), central_moment(trigonometric, target, 2));
 }
 
+/// The rows of lowrank.orthogonal_projection from one block of d Gaussian vectors each.
+Values orthogonal(std::uint64_t seed, Index blocks, Index d, const char* lengths) {
+  const Index c = blocks * d;
+  const Problem problem{&find_spec("lowrank.orthogonal_projection"),
+                        {{"b", blocks}, {"d", d}, {"c", c}},
+                        {{"lengths", std::string(lengths)}},
+                        {{"g", {{blocks, d, d}, normals(seed, c * d)}}, {"h", {{c, d}, normals(seed + 1, c * d)}}}};
+  return evaluate_in_double(problem, "gram_schmidt", {}).at("w").values;
+}
+
+/// The estimate of e^(x . y) by positive features from each block of d directions.
+Values estimates(const Values& x, const Values& y, const Values& w) {
+  const auto products = contributions("lowrank.positive_features", x, y, 1, {}, w);
+  const std::size_t d = x.size();
+  Values blocks;
+  for (std::size_t first = 0; first < products.size(); first += d)
+    blocks.push_back(mean({products.begin() + static_cast<std::ptrdiff_t>(first),
+                           products.begin() + static_cast<std::ptrdiff_t>(first + d)}));
+  return blocks;
+}
+
+double standard_error(const Values& x) {
+  return std::sqrt(central_moment(x, mean(x), 2) / static_cast<double>(x.size()));
+}
+
+constexpr Index kBlocks = 1 << 14;
+const Values kX{0.5, -0.25, 0.75}, kY{0.25, 0.25, 0.5};
+
+TEST(RandomFeatures, OrthogonalDirectionsAreStandardNormal) {
+  const Values w = orthogonal(60, kBlocks, 3, "chi");
+  for (std::size_t row = 0; row < 3; ++row)
+    for (std::size_t a = 0; a < 3; ++a) {
+      Values coordinate;
+      for (std::size_t first = 3 * row; first < w.size(); first += 9) coordinate.push_back(w[first + a]);
+      expect_moments(coordinate, 0, 1);
+    }
+}
+
+TEST(RandomFeatures, OrthogonalDirectionsAreUnbiasedWithLengthsOfChi) {
+  const auto chi = estimates(kX, kY, orthogonal(70, kBlocks, 3, "chi"));
+  EXPECT_NEAR(mean(chi), std::exp(dot(kX, kY)), kStandardErrors * standard_error(chi));
+  // With equal lengths e^(w . z) has the mean sinh(t) / t in three dimensions, t = sqrt(3) |z|.
+  const auto equal = estimates(kX, kY, orthogonal(70, kBlocks, 3, "sqrt_d"));
+  const double t = std::sqrt(3 * squared_sum(kX, kY)),
+               biased = std::sinh(t) / t * std::exp(-(dot(kX, kX) + dot(kY, kY)) / 2);
+  EXPECT_NEAR(mean(equal), biased, kStandardErrors * standard_error(equal));
+  EXPECT_GT(std::exp(dot(kX, kY)) - mean(equal), 10 * standard_error(equal));
+}
+
+TEST(RandomFeatures, OrthogonalDirectionsVaryLess) {
+  const Values x{0.5, -0.25, 0.25}, y{0, 0.25, 0.25};
+  const auto together = estimates(x, y, orthogonal(80, 8 * kBlocks, 3, "chi"));
+  const double centre = std::exp(dot(x, y)), variance = central_moment(together, centre, 2),
+               error = std::sqrt((central_moment(together, centre, 4) - variance * variance) /
+                                 static_cast<double>(together.size()));
+  EXPECT_LT(variance + kStandardErrors * error, positive_variance(x, y) / 3);
+}
+
 /// The root mean square error of an attention with random features against softmax attention, over some draws of the
 /// directions.
 double error_of(const char* id, Index directions, const Parameters& parameters, double scale) {
