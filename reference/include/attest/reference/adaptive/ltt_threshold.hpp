@@ -60,7 +60,7 @@ inline void sequential(const In& in, const Out& out) { by_p(in, out, p_values(in
 inline void log_domain(const In& in, const Out& out) {
   const auto x = tabulate(in.losses.extent(0), [&](Index k) { return exponent(in, gap(in, k)); });
   write(out, tabulate(x.extent(), [&](Index k) { return exp(-x(k)); }));
-  const Number least = stage("least exponent", -log(parameter(in.eps)));
+  const Number least = -log(parameter(in.eps));
   choose(in, out, first_failure(x.extent(), [&](Index k) { return reaches(x(k), least); }));
 }
 
