@@ -109,9 +109,9 @@ TEST(SparseInfluence, OfStridedSets) {
                second = strided(n, l, "second"), both = strided(n, l, "both");
     for (Index i = 0; i < n; ++i) {
       const auto row = static_cast<std::size_t>(i);
-      EXPECT_EQ(first[row], tokens(i + 1, [&, l = l](Index j) { return j >= i - l; }));
-      EXPECT_EQ(code[row], tokens(i + 1, [&, l = l](Index j) { return j > i - l; }));
-      EXPECT_EQ(second[row], tokens(i + 1, [&, l = l](Index j) { return (i - j) % l == 0; }));
+      EXPECT_EQ(first[row], tokens(i + 1, [&, back = l](Index j) { return j >= i - back; }));
+      EXPECT_EQ(code[row], tokens(i + 1, [&, back = l](Index j) { return j > i - back; }));
+      EXPECT_EQ(second[row], tokens(i + 1, [&, step = l](Index j) { return (i - j) % step == 0; }));
       Tokens all = first[row];
       all.insert(second[row].begin(), second[row].end());
       EXPECT_EQ(both[row], all);
