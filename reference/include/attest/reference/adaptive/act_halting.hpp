@@ -107,7 +107,7 @@ inline void masks(const In& in, const Out& out) {
 
 /// Steps in the outer loop: the loop ends when every token has halted.
 inline void early_stop(const In& in, const Out& out) {
-  const auto [tokens, steps] = in.p.extents();
+  const Index tokens = in.p.extent(0), steps = in.p.extent(1);
   std::vector<Index> last;
   for (Index i = 0; i < tokens; ++i) last.push_back(asked(out, i) ? last_step(in, i) : 0);
   const Index longest = last.empty() ? 0 : *std::max_element(last.begin(), last.end());

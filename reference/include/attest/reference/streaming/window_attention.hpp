@@ -54,7 +54,7 @@ struct Policy {
 class Joined {
 public:
   Joined(View<const Number, 2> first, const std::vector<Index>& rows, View<const Number, 2> then) : view_(then) {
-    const auto [more, width] = then.extents();
+    const Index more = then.extent(0), width = then.extent(1);
     const Index count = static_cast<Index>(rows.size());
     if (count == 0) return;
     if (const double *a = first.plain(), *b = then.plain(); a && b) {
