@@ -377,6 +377,15 @@ std::vector<Decisions::Choice> other_choices(const Decisions::Choice& certain, c
   return others;
 }
 
+/// Records a decision that goes by this gap. The choice to make instead of the right one, or nullptr.
+const Decisions::Choice* recorded(Decisions& decisions, const Number& gap) {
+  const std::size_t ordinal = decisions.margin.size();
+  decisions.margin.push_back(arithmetic().margin_of(gap.handle()));
+  decisions.error.push_back(arithmetic().error_of(gap.handle()));
+  return ordinal < decisions.instead.size() && !decisions.instead[ordinal].empty() ? &decisions.instead[ordinal]
+                                                                                   : nullptr;
+}
+
 }  // namespace
 
 std::vector<Index> top_k(Index k, const Vector& scores) {
@@ -389,11 +398,7 @@ std::vector<Index> top_k(Index k, const Vector& scores) {
   const auto split = static_cast<std::size_t>(k);
   if (Decisions* decisions = Evaluation::current->decisions; decisions && k > 0) {
     const Index last_in = order[split - 1], first_out = order[split];
-    const Number gap = scores(last_in) - scores(first_out);
-    const std::size_t ordinal = decisions->margin.size();
-    decisions->margin.push_back(arithmetic().margin_of(gap.handle()));
-    decisions->error.push_back(arithmetic().error_of(gap.handle()));
-    if (ordinal < decisions->instead.size() && !decisions->instead[ordinal].empty()) return decisions->instead[ordinal];
+    if (const auto* other = recorded(*decisions, scores(last_in) - scores(first_out))) return *other;
     const auto close = [&](Index in, Index out) {
       const Number x = scores(in) - scores(out);
       return approximate(x) <= arithmetic().error_of(x.handle());
@@ -422,12 +427,7 @@ Index first_above(const Number& x, const Vector& ascending) {
   // The nearer of the two ends; the last element stands for all that is left.
   const bool forward = at < last && (at == 0 || !(approximate(below) < approximate(above)));
   if (Decisions* decisions = Evaluation::current->decisions; decisions && last > 0) {
-    const Number& gap = forward ? above : below;
-    const std::size_t ordinal = decisions->margin.size();
-    decisions->margin.push_back(arithmetic().margin_of(gap.handle()));
-    decisions->error.push_back(arithmetic().error_of(gap.handle()));
-    if (ordinal < decisions->instead.size() && !decisions->instead[ordinal].empty())
-      return decisions->instead[ordinal][0];
+    if (const auto* other = recorded(*decisions, forward ? above : below)) return other->front();
     decisions->others.push_back({{forward ? at + 1 : at - 1}});
   }
   if ((at < last && !less(x, ascending(at))) || (at > 0 && less(x, ascending(at - 1)))) throw Undecided("first_above");

@@ -27,17 +27,12 @@ inline Finding masked_irrelevant(const Context& c) {
   }
   if (averages_hidden_values(hidden)) return Finding::not_applicable();
   const Outcome plain = c.evaluate(hidden);
-  Outcome other;
-  try {
-    other = c.evaluate(changed);
-  } catch (const Refused&) {
-    if (stale.finite()) throw;
-    return Finding::not_applicable();  // an input that holds NaN or an infinity may be refused
-  }
+  const auto other = stale.evaluated(c, changed);
+  if (!other) return Finding::not_applicable();
   for (const auto& output : c.problem.spec->outputs) {
     if (!plain.values.count(output.name)) continue;
     const auto finding =
-        stale.judged(identical(c, output.name, plain, other, "changing what key " + std::to_string(key) + " hides"));
+        stale.judged(identical(c, output.name, plain, *other, "changing what key " + std::to_string(key) + " hides"));
     if (finding.kind != Finding::Kind::holds) return finding;
   }
   return {};

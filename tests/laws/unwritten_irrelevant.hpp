@@ -22,13 +22,8 @@ inline Finding unwritten_irrelevant(const Context& c) {
       array.values[static_cast<std::size_t>(i)] = stale(64 * fresh.values[static_cast<std::size_t>(i)]);
   }
   const Outcome plain = c.evaluate(c.problem);
-  Outcome other;
-  try {
-    other = c.evaluate(changed);
-  } catch (const Refused&) {
-    if (stale.finite()) throw;
-    return Finding::not_applicable();  // an input that holds NaN or an infinity may be refused
-  }
+  const auto other = stale.evaluated(c, changed);
+  if (!other) return Finding::not_applicable();
   const Index filled = std::min(rows, seen + c.problem.sizes.at(c.claim.along));
   for (const auto& output : c.problem.spec->outputs) {
     if (!plain.values.count(output.name)) continue;
@@ -42,7 +37,7 @@ inline Finding unwritten_irrelevant(const Context& c) {
       return some;
     };
     const auto finding = stale.judged(
-        identical(c, output.name, kept(plain), kept(other), "changing rows of the cache that hold no token"));
+        identical(c, output.name, kept(plain), kept(*other), "changing rows of the cache that hold no token"));
     if (finding.kind != Finding::Kind::holds) return finding;
   }
   return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "attest/spec/adaptive/depth_geometric.hpp"
 
-#include "attest/openmp/infini.hpp"
+#include "attest/openmp/sigmoid.hpp"
 #include "attest/openmp/tiles.hpp"
 
 namespace attest::openmp::adaptive::depth_geometric {
@@ -9,7 +9,6 @@ namespace attest::openmp::adaptive::depth_geometric {
 using attest::spec::adaptive::depth_geometric::Given;
 using attest::spec::adaptive::depth_geometric::In;
 using attest::spec::adaptive::depth_geometric::Out;
-using infini::sigmoid;
 
 template <class T>
 T leaves(const In<T>& in, Index t, Index n) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "attest/spec/memory/spalm_gate.hpp"
 
+#include "attest/openmp/eigen.hpp"
 #include "attest/openmp/engine/attend.hpp"
-#include "attest/openmp/infini.hpp"
+#include "attest/openmp/sigmoid.hpp"
 
 namespace attest::openmp::memory::spalm_gate {
 
@@ -16,7 +17,7 @@ void attention(const In<T>& in, const Out<T>& out) {
   RowMajor<T> m(1, d);
   engine::attend({.q = View<const T, 2>(in.h.data(), {1, d}, {d, in.h.stride(0)}), .k = in.y, .v = in.y, .scale = T(1)},
                  {.schedule = engine::Schedule::whole_row, .o = view(m)});
-  const T x = vector(in.w_g).dot(vector(in.h)), g = infini::sigmoid(x), rest = infini::sigmoid(-x);
+  const T x = vector(in.w_g).dot(vector(in.h)), g = sigmoid(x), rest = sigmoid(-x);
   const Column<T> z = g * vector(in.h) + rest * m.row(0).transpose();
   vector(out.z) = z;
   if (!out.p) return;

@@ -71,7 +71,8 @@ void in_pieces(const In<T>& in, const Out<T>& out) {
     if (std::isinf(lse(i))) vector(out.o[i]) = far.row(i).transpose(), lse(i) = far_lse(i), far_lse(i) = -INFINITY;
   for (Index i = 0; i < n; ++i)
     if (!std::isinf(lse(i)) && !std::isinf(far_lse(i)))
-      merge<T>(out.o.rows(i, 1), {lse.data() + i, {1}}, view(std::as_const(far)).rows(i, 1), {far_lse.data() + i, {1}});
+      attention::merge<T>(out.o.rows(i, 1), {lse.data() + i, {1}}, view(std::as_const(far)).rows(i, 1),
+                          {far_lse.data() + i, {1}});
 }
 
 template <class T>

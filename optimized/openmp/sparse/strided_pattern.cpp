@@ -57,7 +57,7 @@ void transposed(const In<T>& in, const Out<T>& out) {
     });
   };
   engine::attend(window, {.o = view(beside), .lse = {beside_lse.data(), {n}}});
-  merge<T>(out.o, {lse.data(), {n}}, view(beside), {beside_lse.data(), {n}});
+  attention::merge<T>(out.o, {lse.data(), {n}}, view(beside), {beside_lse.data(), {n}});
 }
 
 template void sets(const In<float>&, const Out<float>&);

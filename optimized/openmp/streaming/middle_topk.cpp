@@ -69,11 +69,11 @@ public:
 
   /// What is taken in a softmax of its own.
   void attend_apart(View<T, 2> o) const {
-    RowMajor<T> near(n_, v_.extent(1)), middle = near;
+    RowMajor<T> middle(n_, v_.extent(1));
     Column<T> near_lse(n_), middle_lse(n_);
-    for_seen([&](Index i, Index j) { return seen_anyway(i, j); }, {.o = view(near), .lse = {near_lse.data(), {n_}}});
+    for_seen([&](Index i, Index j) { return seen_anyway(i, j); }, {.o = o, .lse = {near_lse.data(), {n_}}});
     for_seen([&](Index i, Index j) { return taken(i, j); }, {.o = view(middle), .lse = {middle_lse.data(), {n_}}});
-    merge<T>(near, near_lse, middle, middle_lse, o);
+    attention::merge<T>(o, {near_lse.data(), {n_}}, view(std::as_const(middle)), {middle_lse.data(), {n_}});
   }
 
 private:

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/lowrank/performer_attention.hpp"
-#include "faults/fault.hpp"
+#include "faults/lowrank/rfa_attention.hpp"
 
 namespace attest::faults::lowrank::performer_attention {
 
@@ -37,12 +37,7 @@ void with_exponents(const In& in, const Out& out, F&& exponent) {
 /// o_i = output(weights of the keys that it sees, a column of their values, i).
 template <class F>
 void with_output(const In& in, const Out& out, F&& output) {
-  const Features phi = right::features(in);
-  for (const Index i : wanted(out.o)) {
-    const Index seen = in.causal ? i + 1 : in.k.extent(0);
-    const auto w = tabulate(seen, [&](Index j) { return dot(phi.q[i], phi.k[j]); });
-    for (Index b = 0; b < in.v.extent(1); ++b) out.o(i, b) = output(w, in.v.rows(0, seen).column(b), i);
-  }
+  rfa_attention::with_output(in, out, right::features(in), output);
 }
 
 /// The mean of some of the keys that a query sees.

@@ -29,9 +29,8 @@ void with_keys(const In& in, const Out& out, F&& feature) {
 }
 
 /// o_i = output(weights of the keys that it sees, sum of w_ij v_j, i, column).
-template <class F>
-void with_output(const In& in, const Out& out, F&& output) {
-  const Features phi = right::features(in);
+template <class I, class O, class F>
+void with_output(const I& in, const O& out, const Features& phi, F&& output) {
   for (const Index i : wanted(out.o)) {
     const Index seen = in.causal ? i + 1 : in.k.extent(0);
     const auto w = tabulate(seen, [&](Index j) { return dot(phi.q[i], phi.k[j]); });
@@ -43,7 +42,7 @@ void with_output(const In& in, const Out& out, F&& output) {
 inline Number over(const Number& a, const Number& b) { return is_zero(b) ? Number(0) : a / b; }
 
 inline void abs_denominator(const In& in, const Out& out) {
-  with_output(in, out, [](const Vector& w, const Row& v, Index) {
+  with_output(in, out, right::features(in), [](const Vector& w, const Row& v, Index) {
     const Number z = sum(w);
     return over(dot(w, v), positive(z) ? z : -z);
   });
@@ -79,7 +78,7 @@ inline void different_w_for_q_and_k(const In& in, const Out& out) {
 
 inline void exclusive_prefix(const In& in, const Out& out) {
   if (!in.causal) return right::quadratic(in, out);
-  with_output(in, out, [](const Vector& w, const Row& v, Index i) {
+  with_output(in, out, right::features(in), [](const Vector& w, const Row& v, Index i) {
     return over(dot(w.view().rows(0, i), v.rows(0, i)), sum(w.view().rows(0, i)));
   });
 }
@@ -90,7 +89,7 @@ inline void causal_ignored(const In& in, const Out& out) {
 
 inline void always_causal(const In& in, const Out& out) {
   if (in.q.extent(0) == in.k.extent(0)) return with(in, out, [](In& other) { other.causal = true; });
-  with_output(in, out, [](const Vector& w, const Row& v, Index i) {
+  with_output(in, out, right::features(in), [](const Vector& w, const Row& v, Index i) {
     const Index seen = std::min(i + 1, w.extent());
     return over(dot(w.view().rows(0, seen), v.rows(0, seen)), sum(w.view().rows(0, seen)));
   });
@@ -98,7 +97,7 @@ inline void always_causal(const In& in, const Out& out) {
 
 inline void state_not_carried(const In& in, const Out& out) {
   if (!in.causal) return right::quadratic(in, out);
-  with_output(in, out, [&](const Vector& w, const Row& v, Index i) {
+  with_output(in, out, right::features(in), [&](const Vector& w, const Row& v, Index i) {
     const Index first = i / in.chunk * in.chunk, count = i + 1 - first;
     return over(dot(w.view().rows(first, count), v.rows(first, count)), sum(w.view().rows(first, count)));
   });
@@ -106,13 +105,13 @@ inline void state_not_carried(const In& in, const Out& out) {
 
 inline void normaliser_from_queries(const In& in, const Out& out) {
   const Features phi = right::features(in);
-  with_output(in, out, [&](const Vector& w, const Row& v, Index i) {
+  with_output(in, out, right::features(in), [&](const Vector& w, const Row& v, Index i) {
     return over(dot(w, v), sum(in.causal ? i + 1 : in.q.extent(0), [&](Index j) { return dot(phi.q[i], phi.q[j]); }));
   });
 }
 
 inline void denominator_missing(const In& in, const Out& out) {
-  with_output(in, out, [](const Vector& w, const Row& v, Index) { return dot(w, v); });
+  with_output(in, out, right::features(in), [](const Vector& w, const Row& v, Index) { return dot(w, v); });
 }
 
 inline void sine_half_missing(const In& in, const Out& out) {
@@ -128,7 +127,7 @@ inline void sigma_not_inverted(const In& in, const Out& out) {
 }
 
 inline void clamped_weights(const In& in, const Out& out) {
-  with_output(in, out, [](const Vector& w, const Row& v, Index) {
+  with_output(in, out, right::features(in), [](const Vector& w, const Row& v, Index) {
     const auto least = tabulate(w.extent(), [&](Index j) { return positive(w(j)) ? w(j) : Number(0); });
     return over(dot(least, v), sum(least));
   });
@@ -144,7 +143,8 @@ inline void normaliser_ignored(const In& in, const Out& out) {
 }
 
 inline void weight_drift(const In& in, const Out& out, const Number& c) {
-  with_output(in, out, [&](const Vector& w, const Row& v, Index) { return over(dot(w, v), sum(w) * (Number(1) + c)); });
+  with_output(in, out, right::features(in),
+              [&](const Vector& w, const Row& v, Index) { return over(dot(w, v), sum(w) * (Number(1) + c)); });
 }
 
 }  // namespace attest::faults::lowrank::rfa_attention

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attest/reference/sparse/fixed_pattern.hpp"
-#include "faults/sparse/attend.hpp"
+#include "faults/sparse/strided_pattern.hpp"
 
 namespace attest::faults::sparse::fixed_pattern {
 
@@ -10,13 +10,7 @@ namespace right = attest::reference::sparse::fixed_pattern;
 namespace sets = attest::reference::sparse::attend;
 using right::In;
 using right::Out;
-using right::Part;
-
-/// The equation with other sets: first(i, j) and second(i, j) say whether they hold key j.
-template <class F, class S>
-void with_parts(const In& in, const Out& out, F&& first, S&& second) {
-  sets::over_mask(in, out, [&](Index i, Index j) { return right::in_part(in.part, first(i, j), second(i, j)); });
-}
+using strided_pattern::with_parts;
 
 inline void one_based_mod(const In& in, const Out& out) {
   with_parts(
@@ -55,9 +49,7 @@ inline void last_summary_alone(const In& in, const Out& out) {
 }
 
 inline void union_counts_twice(const In& in, const Out& out) {
-  attend::counted(in, out, attend::seen(in, right::sees), [&](Index i, Index j) {
-    return in.part == Part::both && right::in_first(in, i, j) && right::in_second(in, i, j) ? 2 : 1;
-  });
+  strided_pattern::with_both_counted(in, out, right::in_first, right::in_second);
 }
 
 inline void first_for_second(const In& in, const Out& out) {

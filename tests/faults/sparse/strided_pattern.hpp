@@ -10,12 +10,22 @@ namespace right = attest::reference::sparse::strided_pattern;
 namespace sets = attest::reference::sparse::attend;
 using right::In;
 using right::Out;
-using right::Part;
 
 /// The equation with other sets: first(i, j) and second(i, j) say whether they hold key j.
-template <class F, class S>
-void with_parts(const In& in, const Out& out, F&& first, S&& second) {
+template <class I, class O, class F, class S>
+void with_parts(const I& in, const O& out, F&& first, S&& second) {
   sets::over_mask(in, out, [&](Index i, Index j) { return right::in_part(in.part, first(i, j), second(i, j)); });
+}
+
+/// Keys of both sets count twice where both are asked for.
+template <class I, class O, class F, class S>
+void with_both_counted(const I& in, const O& out, F&& first, S&& second) {
+  const auto sees = [&](const I&, Index i, Index j) {
+    return right::in_part(in.part, first(in, i, j), second(in, i, j));
+  };
+  attend::counted(in, out, attend::seen(in, sees), [&](Index i, Index j) {
+    return in.part == decltype(in.part)::both && first(in, i, j) && second(in, i, j) ? 2 : 1;
+  });
 }
 
 inline void window_l(const In& in, const Out& out) {
@@ -60,9 +70,7 @@ inline void window_not_causal(const In& in, const Out& out) {
 }
 
 inline void union_counts_twice(const In& in, const Out& out) {
-  attend::counted(in, out, attend::seen(in, right::sees), [&](Index i, Index j) {
-    return in.part == Part::both && right::in_first(in, i, j) && right::in_second(in, i, j) ? 2 : 1;
-  });
+  with_both_counted(in, out, right::in_first, right::in_second);
 }
 
 inline void first_for_second(const In& in, const Out& out) {

@@ -90,23 +90,7 @@ inline Finding optimality(const Context& c) {
 }
 
 /// Other tokens in all columns but one leave that one's coefficients.
-inline Finding column_independence(const Context& c) {
-  const Index d = c.problem.sizes.at("d");
-  if (d < 2) return Finding::not_applicable();
-  const Index column = laws::choose(c, 1, d);
-  Problem changed = c.problem;
-  auto& x = changed.inputs.at("x");
-  const Array fresh = laws::redrawn(c, "x", 2);
-  for (Index i = 0; i < x.size(); ++i)
-    if (i % d != column) x.values[static_cast<std::size_t>(i)] = fresh.values[static_cast<std::size_t>(i)];
-  const Outcome plain = c.evaluate(c.problem), other = c.evaluate(changed);
-  const auto mine = [&](const Array& array) {
-    return laws::take(array, *c.problem.spec->output("coefficients"), "d", {column});
-  };
-  return laws::same(c, "coefficients", mine(plain.values.at("coefficients")), mine(plain.bounds().at("coefficients")),
-                    mine(other.values.at("coefficients")), mine(other.bounds().at("coefficients")),
-                    "changing every other column");
-}
+inline Finding column_independence(const Context& c) { return laws::columns_apart(c, "x", "coefficients", "d"); }
 
 /// |x_fit| <= |x|, column by column.
 inline Finding shrinkage(const Context& c) {

@@ -38,14 +38,7 @@ inline Finding same_products(const Context& c, const Problem& one, const Problem
 }
 
 /// Small integers for rows and directions, so that what is added to rows or done to signs is exact.
-inline Problem of_integers(const Context& c) {
-  Problem problem = c.problem;
-  for (const char* name : {"x", "w"}) {
-    auto& x = problem.inputs.at(name);
-    x = golden::draw_array("integers -2 2", x.shape, c.exact, c.seed, std::string("property.") + name);
-  }
-  return problem;
-}
+inline Problem of_integers(const Context& c) { return laws::with_drawn(c, {"x", "w"}, "integers -2 2"); }
 
 inline Finding unit_norm(const Context& c) {
   const Products products(c.evaluate(c.problem));

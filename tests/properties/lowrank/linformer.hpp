@@ -100,12 +100,7 @@ inline Finding not_causal(const Context& c) {
 /// E (k w) is (E k) w, and q . (E k w) is (q w^T) . (E k): one matrix w of small integers on keys or on queries.
 inline Finding associativity(const Context& c) {
   if (pools(c)) return Finding::not_applicable();
-  Problem keys = c.problem;
-  for (const char* name : {"q", "k"}) {
-    auto& x = keys.inputs.at(name);
-    x = golden::draw_array("integers -1 1", x.shape, c.exact, c.seed, std::string("property.") + name);
-  }
-  Problem queries = keys;
+  Problem keys = laws::with_drawn(c, {"q", "k"}, "integers -1 1"), queries = keys;
   const auto d = static_cast<std::size_t>(c.problem.sizes.at("d"));
   const Array w = golden::draw_array("integers -1 1", {static_cast<Index>(d), static_cast<Index>(d)}, c.exact, c.seed,
                                      "property.w");
@@ -119,9 +114,7 @@ inline Finding associativity(const Context& c) {
   };
   times(keys.inputs.at("k"), false);
   times(queries.inputs.at("q"), true);
-  const Outcome a = c.evaluate(keys), b = c.evaluate(queries);
-  return laws::same(c, "o", a.values.at("o"), a.bounds().at("o"), b.values.at("o"), b.bounds().at("o"),
-                    "one matrix on keys or on queries");
+  return laws::agree(c, "o", keys, queries, "one matrix on keys or on queries");
 }
 
 inline std::vector<laws::Property> properties() {

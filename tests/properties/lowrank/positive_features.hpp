@@ -63,23 +63,10 @@ inline Finding hyperbolic_even(const Context& c) {
 
 /// x and w of small eighths before and after a turn by one angle in the plane of the first two columns.
 inline Finding rotation(const Context& c) {
-  const auto d = static_cast<std::size_t>(c.problem.sizes.at("d"));
+  const Index d = c.problem.sizes.at("d");
   if (d < 2) return Finding::not_applicable();
-  Problem plain = c.problem, turned = c.problem;
-  for (const char* name : {"x", "w"}) {
-    auto &x = plain.inputs.at(name), &y = turned.inputs.at(name);
-    x = golden::draw_array("integers -2 2", x.shape, c.exact, c.seed, std::string("property.") + name);
-    for (double& entry : x.values) entry /= 8;
-    y = x;
-    for (std::size_t row = 0; row < x.values.size(); row += d) {
-      const double a = x.values[row], b = x.values[row + 1];  // times 5/8, so that the rotation by (3/5, 4/5) is exact
-      x.values[row] = 0.625 * a, x.values[row + 1] = 0.625 * b;
-      y.values[row] = 0.125 * (3 * a - 4 * b), y.values[row + 1] = 0.125 * (4 * a + 3 * b);
-    }
-  }
-  const Outcome one = c.evaluate(plain), other = c.evaluate(turned);
-  return laws::same(c, "phi", other.values.at("phi"), other.bounds().at("phi"), one.values.at("phi"),
-                    one.bounds().at("phi"), "x and w turned together");
+  const auto [plain, turned] = laws::turned(c, {"x", "w"}, d, 0.125);
+  return laws::agree(c, "phi", turned, plain, "x and w turned together");
 }
 
 /// phi_r(x) phi_r(-x) = e^(-|x|^2 - 2 shift) / p, whatever the direction.

@@ -100,8 +100,7 @@ inline Finding query_norm_cancels(const Context& c) {
 }
 
 inline Finding agree(const Context& c, const Problem& one, const Problem& other, const char* what) {
-  const Outcome a = c.evaluate(one), b = c.evaluate(other);
-  return laws::same(c, "o", a.values.at("o"), a.bounds().at("o"), b.values.at("o"), b.bounds().at("o"), what);
+  return laws::agree(c, "o", one, other, what);
 }
 
 /// Keys with one entry of 1 have length 1 exactly: their factor is one number.
@@ -120,13 +119,8 @@ inline Finding corrected_equals_unit(const Context& c) {
 
 /// Only differences of queries and keys count.
 inline Finding joint_translation(const Context& c) {
-  Problem here = c.problem;
+  Problem here = laws::with_drawn(c, {"q", "k"}, "integers -2 2", 0.125);
   here.parameters["key_norm"] = std::string("none");
-  for (const char* name : {"q", "k"}) {
-    auto& x = here.inputs.at(name);
-    x = golden::draw_array("integers -2 2", x.shape, c.exact, c.seed, std::string("property.") + name);
-    for (double& entry : x.values) entry /= 8;
-  }
   Problem there = here;
   const auto d = static_cast<std::size_t>(here.sizes.at("d"));
   for (const char* name : {"q", "k"}) {

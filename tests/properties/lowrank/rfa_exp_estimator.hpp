@@ -17,19 +17,10 @@ inline double sigma_of(const Problem& problem) { return std::get<double>(*settin
 inline bool are_unit(const Context& c) { return std::get<std::string>(*setting(c.problem, "norms")) == "unit"; }
 
 /// Rows of halves.
-inline Problem of_halves(const Context& c) {
-  Problem problem = c.problem;
-  for (const char* name : {"x", "y", "w"}) {
-    auto& x = problem.inputs.at(name);
-    x = golden::draw_array("integers -2 2", x.shape, c.exact, c.seed, std::string("property.") + name);
-    for (double& entry : x.values) entry /= 2;
-  }
-  return problem;
-}
+inline Problem of_halves(const Context& c) { return laws::with_drawn(c, {"x", "y", "w"}, "integers -2 2", 0.5); }
 
 inline Finding agree(const Context& c, const Problem& one, const Problem& other, const char* what) {
-  const Outcome a = c.evaluate(one), b = c.evaluate(other);
-  return laws::same(c, "est", a.values.at("est"), a.bounds().at("est"), b.values.at("est"), b.bounds().at("est"), what);
+  return laws::agree(c, "est", one, other, what);
 }
 
 /// est against expected(pair), known to 2^-44 of `size(pair)`.

@@ -14,10 +14,7 @@ using laws::Outcome;
 
 /// The problem with logits of a recipe; small integers, so that what is done to them is exact.
 inline Problem with_logits(const Context& c, const std::string& recipe = "integers -4 4") {
-  Problem problem = c.problem;
-  auto& x = problem.inputs.at("x");
-  x = golden::draw_array(recipe, x.shape, c.exact, c.seed, "property.x");
-  return problem;
+  return laws::with_drawn(c, {"x"}, recipe);
 }
 
 inline Index visible_in(const Problem& problem, Index r) {

@@ -45,13 +45,6 @@ Finding heads_agree(const Context& c, const Problem& problem, const std::string&
   return {};
 }
 
-/// The same output from both.
-inline Finding agree(const Context& c, const Problem& a, const Problem& b, const std::string& what) {
-  const Outcome first = c.evaluate(a), second = c.evaluate(b);
-  return laws::same(c, "o", first.values.at("o"), first.bounds().at("o"), second.values.at("o"),
-                    second.bounds().at("o"), what);
-}
-
 inline Finding k_zero(const Context& c) {
   Problem none = square(c);
   none.parameters["top"] = Index{0};
@@ -142,7 +135,7 @@ inline Finding middle_exchangeable(const Context& c) {
   std::vector<Index> order(static_cast<std::size_t>(plain->sizes.at("s")));
   std::iota(order.begin(), order.end(), Index{0});
   std::reverse(order.begin() + number(*plain, "starts"), order.end() - number(*plain, "window"));
-  return agree(c, laws::take_rows(*plain, "s", order), *plain, "the middle backwards");
+  return laws::agree(c, "o", laws::take_rows(*plain, "s", order), *plain, "the middle backwards");
 }
 
 /// The key with the smallest product among those of the middle that are left out, moved farther from the query.
@@ -159,7 +152,7 @@ inline Finding unselected_irrelevant(const Context& c) {
       lower.inputs.at("k").values[static_cast<std::size_t>((h * s + static_cast<Index>(last)) * d + a)] +=
           away * plain->inputs.at("q").values[static_cast<std::size_t>(h * d + a)];
   }
-  return agree(c, lower, *plain, "a lower logit of a key that is not selected");
+  return laws::agree(c, "o", lower, *plain, "a lower logit of a key that is not selected");
 }
 
 /// Attention by plain loops to first tokens, last tokens and those of the largest products.

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attest/golden/case.hpp"
-#include "attest/reference/cost.hpp"
-#include "attest/reference/evaluate.hpp"
+#include "runs.hpp"
 
 namespace attest {
 namespace {
@@ -17,10 +15,8 @@ TEST(AdaptiveSpans, TakePairsByTheirReach) {
   for (const char* ramp : {"1.5", "2", "8"})
     for (const char* span : {"3", "16"})
       for (const char* seed : {"1", "2", "3"}) {
-        const Problem problem = golden::draw(
-            golden::parse_query(std::string("attest:adaptive.span_attention:f64;n=12;") + "s=12;d=2;m=2;span=" + span +
-                                ";ramp=" + ramp + ";flag=random;seed=" + seed)
-                .first);
+        const Problem problem = drawn(std::string("attest:adaptive.span_attention:f64;n=12;s=12;d=2;m=2;span=") + span +
+                                      ";ramp=" + ramp + ";flag=random;seed=" + seed);
         Index pairs = 0;
         const auto& z = problem.inputs.at("z").values;
         for (std::size_t t = 0; t < z.size(); ++t)

@@ -5,16 +5,14 @@
 #include <algorithm>
 #include <numeric>
 
-#include "attest/reference/cost.hpp"
-#include "attest/reference/evaluate.hpp"
-#include "attest/reference/influence.hpp"
 #include "attest/reference/memory/compressive_attention.hpp"
 #include "attest/reference/memory/compressive_update.hpp"
+#include "runs.hpp"
 
 namespace attest::reference {
 namespace {
 
-using Tokens = std::vector<std::size_t>;
+using Tokens = std::vector<Index>;  // in order
 
 Array ones(std::vector<Index> shape) {
   Array x{std::move(shape), {}};
@@ -34,15 +32,14 @@ Problem recurrence(Index n, Index layers, Index segment, Index given, Index kept
 }
 
 Tokens all_of(const Influenced& x) {
-  Tokens tokens;
-  for (auto t = x.tokens.find_first(); t != Influenced::Tokens::npos; t = x.tokens.find_next(t)) tokens.push_back(t);
-  return tokens;
+  const auto tokens = tokens_of(x);
+  return {tokens.begin(), tokens.end()};
 }
 
 /// first, first + 1, .., last
 Tokens range(Index first, Index last) {
   Tokens tokens(static_cast<std::size_t>(last - first + 1));
-  std::iota(tokens.begin(), tokens.end(), static_cast<std::size_t>(first));
+  std::iota(tokens.begin(), tokens.end(), first);
   return tokens;
 }
 
@@ -90,17 +87,11 @@ TEST(SegmentRecurrence, EachLayerAddsASegment) {
   }
 }
 
-Index exponentials(const Problem& problem, const char* form) {
-  Cost arithmetic;
-  outputs_of(arithmetic, problem, form);
-  return arithmetic.counts().exp;
-}
-
 TEST(SegmentRecurrence, PairsOfASegment) {
   for (const Index memory : {0, 3, 8})
     for (const char* form : {"concatenate", "cached_projections", "banded_mask", "layer_stack"})
       for (const Index segment : {1, 4, 7})
-        EXPECT_EQ(exponentials(recurrence(segment, 1, segment, memory, memory), form),
+        EXPECT_EQ(pairs(recurrence(segment, 1, segment, memory, memory), form),
                   segment * memory + segment * (segment + 1) / 2);
 }
 
@@ -212,7 +203,7 @@ TEST(CompressiveMemory, EveryQuerySeesBothMemories) {
     const auto o = values_of(arithmetic, bundle, "o");
     for (Index i = 0; i < n; ++i) EXPECT_EQ(all_of(o[static_cast<std::size_t>(i)]), range(0, a + b + i)) << form;
   }
-  EXPECT_EQ(exponentials(problem, "concatenate"), n * (a + b) + n * (n + 1) / 2);
+  EXPECT_EQ(pairs(problem, "concatenate"), n * (a + b) + n * (n + 1) / 2);
 }
 
 }  // namespace

@@ -4,25 +4,17 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "attest/golden/case.hpp"
-#include "attest/reference/cost.hpp"
-#include "attest/reference/evaluate.hpp"
-#include "attest/reference/influence.hpp"
+#include "runs.hpp"
 
 namespace attest {
 namespace {
 
 using reference::Bundle;
 using reference::Influence;
-using reference::Influenced;
-using Tokens = std::set<Index>;
 using Sets = std::vector<Tokens>;
-
-Problem drawn(const std::string& query) { return golden::draw(golden::parse_query(query).first); }
 
 /// The keys whose value or logit each row of o depends on.
 Sets reached(const Problem& problem, const std::string& form) {
@@ -36,9 +28,7 @@ Sets reached(const Problem& problem, const std::string& form) {
   const auto values = values_of(arithmetic, bundle, "o");
   const auto width = static_cast<std::size_t>(problem.sizes.at("m"));
   Sets rows(values.size() / width);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    for (auto t = values[i].tokens.find_first(); t != Influenced::Tokens::npos; t = values[i].tokens.find_next(t))
-      rows[i / width].insert(static_cast<Index>(t));
+  for (std::size_t i = 0; i < values.size(); ++i) rows[i / width].merge(tokens_of(values[i]));
   return rows;
 }
 
@@ -74,13 +64,6 @@ bool is_causal(const Sets& sets) {
   for (std::size_t i = 0; i < sets.size(); ++i)
     if (sets[i] != tokens(static_cast<Index>(i) + 1, [](Index) { return true; })) return false;
   return true;
-}
-
-/// Exponentials that one run of a form takes: one for each pair.
-Index pairs(const std::string& query, const char* form) {
-  reference::Cost arithmetic;
-  reference::outputs_of(arithmetic, drawn(query), form);
-  return arithmetic.counts().exp;
 }
 
 std::string query(const std::string& stem, const std::string& sizes) {

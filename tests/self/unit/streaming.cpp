@@ -4,21 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
 
-#include "attest/golden/case.hpp"
 #include "attest/reference/binary64.hpp"
-#include "attest/reference/cost.hpp"
-#include "attest/reference/evaluate.hpp"
-#include "attest/reference/influence.hpp"
+#include "runs.hpp"
 
 namespace attest {
 namespace {
 
 using reference::Bundle;
 using reference::Influence;
-using reference::Influenced;
-using Tokens = std::set<Index>;
 
 constexpr Index kUnwritten = 900;  // the token of a row of a cache that holds none
 
@@ -49,17 +43,13 @@ std::vector<Tokens> reached(const Problem& problem, const std::string& form, Ind
   const Index width = problem.sizes.at(problem.spec->output(output)->shape.back());
   std::vector<Tokens> rows(values.size() / static_cast<std::size_t>(width));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    Tokens tokens;
-    for (auto t = values[i].tokens.find_first(); t != Influenced::Tokens::npos; t = values[i].tokens.find_next(t))
-      tokens.insert(static_cast<Index>(t));
+    const Tokens tokens = tokens_of(values[i]);
     auto& row = rows[i / static_cast<std::size_t>(width)];
     if (i % static_cast<std::size_t>(width) == 0) row = tokens;
     EXPECT_EQ(row, tokens) << form << " " << output << "[" << i << "]";
   }
   return rows;
 }
-
-Problem drawn(const std::string& query) { return golden::draw(golden::parse_query(query).first); }
 
 /// The tokens that the query at position t may depend on: the first `sinks`, and the last `recent`.
 Tokens kept(Index t, Index sinks, Index recent) {
@@ -119,9 +109,7 @@ std::vector<Tokens> reached_by_recomputing(const Problem& problem, const std::st
   evaluate(form, bundle);
   const auto values = values_of(arithmetic, bundle, "o");
   std::vector<Tokens> rows(values.size() / static_cast<std::size_t>(d));
-  for (std::size_t i = 0; i < values.size(); ++i)
-    for (auto t = values[i].tokens.find_first(); t != Influenced::Tokens::npos; t = values[i].tokens.find_next(t))
-      rows[i / static_cast<std::size_t>(d)].insert(static_cast<Index>(t));
+  for (std::size_t i = 0; i < values.size(); ++i) rows[i / static_cast<std::size_t>(d)].merge(tokens_of(values[i]));
   return rows;
 }
 
@@ -142,13 +130,6 @@ TEST(StreamingInfluence, OfARecomputedWindowIsTheWindowAtAnyDepth) {
   for (const Index t : kept(8, 0, window))
     both.insert(first[static_cast<std::size_t>(t)].begin(), first[static_cast<std::size_t>(t)].end());
   EXPECT_EQ(both, kept(8, 0, 2 * (window - 1) + 1));
-}
-
-/// Exponentials that one run of a form takes: one for each pair.
-Index pairs(const std::string& query, const char* form) {
-  reference::Cost arithmetic;
-  reference::outputs_of(arithmetic, drawn(query), form);
-  return arithmetic.counts().exp;
 }
 
 /// What one token more takes, once its window is full: w (w + 1) / 2 pairs in each layer when all is computed again, w

@@ -75,8 +75,8 @@ double shown_by_gradients(const golden::GoldenCase& c, const Fault& fault, const
     if (!golden::is_gradient(name) || truth == c.certified.outputs.end()) continue;
     const auto units = profile.units_of(golden::declaration_of(*c.problem.spec, name));
     for (std::size_t i = 0; i < got.values.size(); ++i) {
-      const double d = std::abs((got.values[i] - truth->second.hi[i]) - static_cast<double>(truth->second.lo[i]));
-      if (d > 0) largest = std::max(largest, d / golden::bound_of(truth->second, i, units));
+      const double error = golden::error_of(truth->second, i, got.values[i]);
+      if (error > 0) largest = std::max(largest, error / golden::bound_of(truth->second, i, units));
     }
   }
   return largest;

@@ -6,6 +6,7 @@
 
 #include "attest/openmp/eigen.hpp"
 #include "attest/openmp/engine/rows.hpp"
+#include "attest/openmp/sigmoid.hpp"
 #include "attest/openmp/tiles.hpp"
 
 /// What equations over a basis of Gaussians share.
@@ -25,12 +26,6 @@ T centre(View<const T, 1> given, Index k, Index b, Index w) {
 template <class T>
 T width(View<const T, 1> s, Index k) {
   return s(k % s.extent(0));
-}
-
-template <class T>
-T sigmoid(T x) {  // e^-|x| cannot overflow
-  const T e = std::exp(-std::abs(x));
-  return x >= 0 ? 1 / (1 + e) : e / (1 + e);
 }
 
 /// ln(1 + e^x)

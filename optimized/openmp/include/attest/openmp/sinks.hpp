@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -15,30 +14,21 @@ namespace attest::openmp::streaming {
 
 /// x turned by those positions; x itself without rotary positions.
 template <class T>
-class Turned {
+class Turned : public Rows<T> {
 public:
   template <class I>
-  Turned(const I& in, View<const T, 2> x, const std::vector<std::int64_t>& positions) : view_(x) {
+  Turned(const I& in, View<const T, 2> x, const std::vector<std::int64_t>& positions) : Rows<T>(x) {
     if (in.position != decltype(in.position)::rotary) return;
     const Index d = x.extent(1);
     const auto theta = positional::frequencies<T>(10000, d / 2, static_cast<engine::Wide<T>>(d) / 2);
-    rows_.resize(x.extent(0), d);
+    RowMajor<T> rows(x.extent(0), d);
     engine::rotate(engine::Rotation<T>{.x = x,
                                        .positions = {positions.data(), {x.extent(0)}},
                                        .theta = {theta.data(), {theta.size()}},
                                        .half = in.pairing == decltype(in.pairing)::half,
-                                       .y = view(rows_)});
-    view_ = view(std::as_const(rows_));
+                                       .y = view(rows)});
+    this->keep(std::move(rows));
   }
-  Turned(const Turned&) = delete;
-  Turned& operator=(const Turned&) = delete;
-
-  operator View<const T, 2>() const { return view_; }
-  View<const T, 2> operator()() const { return view_; }
-
-private:
-  RowMajor<T> rows_;
-  View<const T, 2> view_;
 };
 
 /// The slope of ALiBi, 0 where it has no say.
@@ -53,15 +43,6 @@ std::vector<std::int64_t> positions(Index count, F&& f) {
   std::vector<std::int64_t> all;
   for (Index t = 0; t < count; ++t) all.push_back(f(t));
   return all;
-}
-
-/// Two softmaxes over different keys as one. The first of them is never empty.
-template <class T>
-void merge(const RowMajor<T>& a, const Column<T>& lse_a, const RowMajor<T>& b, const Column<T>& lse_b, View<T, 2> o) {
-  for (Index i = 0; i < a.rows(); ++i) {
-    const T m = std::max(lse_a(i), lse_b(i)), of_a = std::exp(lse_a(i) - m), of_b = std::exp(lse_b(i) - m);
-    vector(o[i]) = (of_a / (of_a + of_b) * a.row(i) + of_b / (of_a + of_b) * b.row(i)).transpose();
-  }
 }
 
 /// Keys that lie near a query are at their true distance; queries meet far keys at another place, far(position), and
@@ -90,7 +71,7 @@ public:
   /// Near and far keys each with a softmax of their own, which their log-sum-exps merge.
   template <class O>
   void two_branches(const O& out) const {
-    RowMajor<T> near_o(n_, v_().extent(1)), far_o = near_o;
+    RowMajor<T> far_o(n_, v_().extent(1));
     Column<T> near_lse(n_), far_lse(n_);
     auto near = problem(q_, near_k_);
     std::unique_ptr<bool[]> near_mask, far_mask;
@@ -100,7 +81,7 @@ public:
       near.mask = mask(near_mask, [&](Index t, Index p) { return sees(t, p) && is_near(t, p); });
     }
     near.edit = bias([&](Index t, Index p) { return t - p; });
-    engine::attend(near, {.o = view(near_o), .lse = {near_lse.data(), {n_}}});
+    engine::attend(near, {.o = out.o, .lse = {near_lse.data(), {n_}}});
     auto far = problem(far_q_, far_k_);
     if (reach_ >= policy_.recent) {  // the first tokens alone
       const Index starts = std::min(policy_.sinks, s_);
@@ -111,7 +92,7 @@ public:
     }
     far.edit = bias([&](Index t, Index p) { return far_(t) - own_(p); });
     engine::attend(far, {.o = view(far_o), .lse = {far_lse.data(), {n_}}});
-    merge<T>(near_o, near_lse, far_o, far_lse, out.o);
+    attention::merge<T>(out.o, {near_lse.data(), {n_}}, view(std::as_const(far_o)), {far_lse.data(), {n_}});
     store<T>(in_, out);
   }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -106,15 +105,6 @@ template <class X>
 View<X, 2> every(const View<X, 2>& x, Index first, Index step) {
   const Index rows = (x.extent(0) - first + step - 1) / step;
   return {x.data() + first * x.stride(0), {rows, x.extent(1)}, {step * x.stride(0), x.stride(1)}};
-}
-
-/// Two results over different keys as one: each has its share of e^lse. The first one is not empty.
-template <class T>
-void merge(View<T, 2> o, View<const T, 1> lse, View<const T, 2> other, View<const T, 1> other_lse) {
-  for (Index i = 0; i < o.extent(0); ++i) {
-    const T m = std::max(lse(i), other_lse(i)), a = std::exp(lse(i) - m), b = std::exp(other_lse(i) - m);
-    for (Index c = 0; c < o.extent(1); ++c) o(i, c) = (a * o(i, c) + b * other(i, c)) / (a + b);
-  }
 }
 
 /// The keys of [first, end) that sees(j) shows.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "attest/openmp/attention.hpp"
@@ -35,30 +36,45 @@ struct Policy {
   }
 };
 
-/// What the cache holds, in order of position, and behind it the tokens of the call; no copy of these alone.
+/// An input as it is, or rows that are made of it and kept here.
 template <class T>
-class Joined {
+class Rows {
 public:
-  template <class I>
-  Joined(const I& in, View<const T, 2> cache, View<const T, 2> x) : view_(x) {
-    const Policy policy = Policy::of(in);
-    const Index before = policy.filled(in.seen);
-    if (before == 0) return;
-    rows_.resize(before + x.extent(0), x.extent(1));
-    for (Index t = 0; t < before; ++t)
-      rows_.row(t) = vector(cache[policy.row(policy.position(t, in.seen), in.seen)]).transpose();
-    rows_.bottomRows(x.extent(0)) = matrix(x);
-    view_ = view(std::as_const(rows_));
-  }
-  Joined(const Joined&) = delete;
-  Joined& operator=(const Joined&) = delete;
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
 
   operator View<const T, 2>() const { return view_; }
   View<const T, 2> operator()() const { return view_; }
 
+protected:
+  explicit Rows(View<const T, 2> input) : view_(input) {}
+  ~Rows() = default;
+  /// Takes the place of the input.
+  void keep(RowMajor<T> rows) {
+    rows_ = std::move(rows);
+    view_ = view(std::as_const(rows_));
+  }
+
 private:
   RowMajor<T> rows_;
   View<const T, 2> view_;
+};
+
+/// What the cache holds, in order of position, and behind it the tokens of the call; no copy of these alone.
+template <class T>
+class Joined : public Rows<T> {
+public:
+  template <class I>
+  Joined(const I& in, View<const T, 2> cache, View<const T, 2> x) : Rows<T>(x) {
+    const Policy policy = Policy::of(in);
+    const Index before = policy.filled(in.seen);
+    if (before == 0) return;
+    RowMajor<T> rows(before + x.extent(0), x.extent(1));
+    for (Index t = 0; t < before; ++t)
+      rows.row(t) = vector(cache[policy.row(policy.position(t, in.seen), in.seen)]).transpose();
+    rows.bottomRows(x.extent(0)) = matrix(x);
+    this->keep(std::move(rows));
+  }
 };
 
 /// The cache after the call; rows that hold no token stay as they are.
