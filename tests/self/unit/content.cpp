@@ -3,9 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
 #include <vector>
 
+#include "attest/golden/case.hpp"
+#include "attest/judge/stages.hpp"
+#include "attest/reference/binary64.hpp"
+#include "attest/reference/certificate.hpp"
 #include "attest/reference/content/chunked_feed_forward.hpp"
+#include "attest/reference/evaluate.hpp"
+#include "attest/reference/tape.hpp"
 
 namespace attest {
 namespace {
@@ -24,6 +33,189 @@ TEST(Content, ChunksHoldTheirShareOfHiddenUnits) {
       EXPECT_EQ(ff::start(in, 0), 0);
       EXPECT_EQ(ff::start(in, in.chunks), n);
     }
+  }
+}
+
+// --- reversible blocks
+// --------------------------------------------------------------------------------------------------------------------
+
+using reference::Bundle;
+using reference::Number;
+using reference::Tape;
+using Numbers = std::vector<Number>;
+using Lift = Bundle::Lift;
+
+/// A call with so many blocks.
+Problem reversible(Index blocks, const char* direction, const std::string& draws = "") {
+  Problem problem =
+      golden::draw(golden::parse_query("attest:content.reversible_residual:f64;l=" + std::to_string(blocks) +
+                                       ";n=2;d=2;f=3;flag=random;seed=1" + draws)
+                       .first);
+  problem.parameters["direction"] = std::string(direction);
+  return problem;
+}
+
+/// Block b alone.
+Problem block_of(const Problem& stack, Index b, const char* direction) {
+  Problem problem = stack;
+  const auto blocks = static_cast<std::ptrdiff_t>(stack.sizes.at("l"));
+  problem.sizes["l"] = 1;
+  problem.parameters["direction"] = std::string(direction);
+  for (const char* name : {"w_q", "w_k", "w_v", "w_1", "w_2"}) {
+    Array& w = problem.inputs.at(name);
+    const auto width = static_cast<std::ptrdiff_t>(w.values.size()) / blocks;
+    w = {w.shape, {w.values.begin() + b * width, w.values.begin() + (b + 1) * width}};
+    w.shape[0] = 1;
+  }
+  return problem;
+}
+
+/// Both streams, first and second one after the other.
+Numbers results(const Bundle& bundle) {
+  Numbers all;
+  for (const char* name : {"t_1", "t_2"}) bundle.each_element(name, [&](const Number& x) { all.push_back(x); });
+  return all;
+}
+
+/// Streams that are these numbers; what else there is as it is.
+Lift lifting(const Numbers& streams, const Lift& make) {
+  return [&streams, make](const TensorDeclaration& declared, Index flat, double value) {
+    const auto at = static_cast<std::size_t>(flat);
+    if (declared.name == "s_1") return streams[at];
+    if (declared.name == "s_2") return streams[streams.size() / 2 + at];
+    return make(declared, flat, value);
+  };
+}
+
+Number as_it_is(const TensorDeclaration&, Index, double value) { return Number::input(value); }
+
+Numbers run(const Problem& problem, const Numbers& streams) {
+  Bundle bundle(problem, lifting(streams, as_it_is));
+  evaluate("forward", bundle);
+  return results(bundle);
+}
+
+Numbers streams_of(const Problem& problem) {
+  Numbers all;
+  for (const char* name : {"s_1", "s_2"})
+    for (const double x : problem.inputs.at(name).values) all.push_back(Number::input(x));
+  return all;
+}
+
+double distance(const Numbers& a, const Numbers& b) {
+  double most = a.size() == b.size() ? 0 : INFINITY;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(approximate(a[i] - b[i])));
+  return most;
+}
+
+TEST(Content, TheInverseIsExact) {
+  reference::Certificate arithmetic(512);
+  const reference::Scope scope(arithmetic);
+  for (const auto& [there, back] : {std::pair{"forward", "inverse"}, {"inverse", "forward"}}) {
+    const Problem problem = reversible(3, there);
+    const Numbers x = streams_of(problem), y = run(problem, x);
+    EXPECT_GT(distance(x, y), 0.1);
+    EXPECT_LT(distance(x, run(reversible(3, back), y)), 1e-100) << there;
+  }
+}
+
+/// 100 blocks in binary32 and their inverse, the streams held in binary32 in between.
+TEST(Content, TheDriftOfTheInverseIsSmall) {
+  const std::string draws = ";draw.w_v=normal 0.125;draw.w_1=normal 0.125;draw.w_2=normal 0.125";
+  const Problem there = reversible(100, "forward", draws);
+  Problem back = reversible(100, "inverse", draws);
+  const auto& f32 = golden::profile("f32");
+  const Arrays y = judge::outputs_with(there, "forward", f32, {});
+  back.inputs.at("s_1").values = y.at("t_1").values;
+  back.inputs.at("s_2").values = y.at("t_2").values;
+  const Arrays x = judge::outputs_with(back, "forward", f32, {});
+  double drift = 0;
+  for (const auto& [from, to] : {std::pair{"s_1", "t_1"}, {"s_2", "t_2"}})
+    for (std::size_t i = 0; i < x.at(to).values.size(); ++i)
+      drift = std::max(drift, std::abs(x.at(to).values[i] - there.inputs.at(from).values[i]));
+  EXPECT_GT(drift, 0);  // it is no exact inverse
+  EXPECT_LT(drift, 0x1p-12);
+}
+
+using Gradients = std::map<std::string, Numbers>;
+
+/// Adjoints of the streams ("s") and of the weights, for the adjoints `seeds` of the results.
+Gradients gradients(const Problem& problem, const Numbers& streams, const Numbers& seeds) {
+  Tape tape;
+  const auto variable = [&](const TensorDeclaration&, Index, double value) {
+    return tape.variable(Number::input(value));
+  };
+  Numbers variables;
+  for (const Number& x : streams) variables.push_back(tape.variable(x));
+  Bundle bundle(problem, lifting(variables, variable));
+  evaluate("forward", bundle);
+  const Numbers all = results(bundle);
+  for (std::size_t i = 0; i < all.size(); ++i) tape.seed(all[i], seeds[i]);
+  tape.differentiate();
+  Gradients of;
+  const auto adjoints = [&](const Numbers& x) {
+    Numbers some;
+    for (const Number& v : x) some.push_back(tape.adjoint(v));
+    return some;
+  };
+  of["s"] = adjoints(variables);
+  for (const char* name : {"w_q", "w_k", "w_v", "w_1", "w_2"}) of[name] = adjoints(bundle.lifted(name));
+  return of;
+}
+
+/// Backwards through the blocks with nothing kept but the last pair of streams.
+TEST(Content, GradientsByInversion) {
+  reference::Certificate arithmetic(512);
+  const reference::Scope scope(arithmetic);
+  const Index blocks = 3;
+  const Problem problem = reversible(blocks, "forward");
+  const Numbers x = streams_of(problem);
+  Numbers streams = run(problem, x), seeds;
+  for (std::size_t i = 0; i < streams.size(); ++i) seeds.push_back(Number(static_cast<Index>(i) - 3));
+  const Gradients kept = gradients(problem, x, seeds);
+  for (Index b = blocks; b-- > 0;) {
+    streams = run(block_of(problem, b, "inverse"), streams);
+    const Gradients of = gradients(block_of(problem, b, "forward"), streams, seeds);
+    seeds = of.at("s");
+    for (const char* name : {"w_q", "w_k", "w_v", "w_1", "w_2"}) {
+      const Numbers& own = of.at(name);
+      const auto first = kept.at(name).begin() + b * static_cast<std::ptrdiff_t>(own.size());
+      EXPECT_LT(distance(own, Numbers(first, first + static_cast<std::ptrdiff_t>(own.size()))), 1e-100) << name;
+    }
+  }
+  EXPECT_LT(distance(streams, x), 1e-100);
+  EXPECT_LT(distance(seeds, kept.at("s")), 1e-100);
+}
+
+double determinant(std::vector<std::vector<double>> a) {
+  double det = 1;
+  for (std::size_t c = 0; c < a.size(); ++c) {
+    std::size_t pivot = c;
+    for (std::size_t r = c; r < a.size(); ++r)
+      if (std::abs(a[r][c]) > std::abs(a[pivot][c])) pivot = r;
+    if (pivot != c) std::swap(a[pivot], a[c]), det = -det;
+    det *= a[c][c];
+    for (std::size_t r = c + 1; r < a.size(); ++r)
+      for (std::size_t e = a.size(); e-- > c;) a[r][e] -= a[r][c] / a[c][c] * a[c][e];
+  }
+  return det;
+}
+
+TEST(Content, ReversibleBlocksKeepVolume) {
+  reference::Binary64 arithmetic;
+  const reference::Scope scope(arithmetic);
+  for (const char* direction : {"forward", "inverse"}) {
+    const Problem problem = reversible(2, direction);
+    const Numbers x = streams_of(problem);
+    std::vector<std::vector<double>> jacobian;
+    for (std::size_t row = 0; row < x.size(); ++row) {
+      Numbers unit(x.size(), Number(0));
+      unit[row] = Number(1);
+      jacobian.emplace_back();
+      const Gradients of = gradients(problem, x, unit);
+      for (const Number& partial : of.at("s")) jacobian.back().push_back(approximate(partial));
+    }
+    EXPECT_NEAR(determinant(jacobian), 1, 1e-12) << direction;
   }
 }
 
