@@ -13,6 +13,7 @@
 #include "attest/reference/binary64.hpp"
 #include "attest/reference/certificate.hpp"
 #include "attest/reference/content/chunked_feed_forward.hpp"
+#include "attest/reference/cost.hpp"
 #include "attest/reference/evaluate.hpp"
 #include "attest/reference/tape.hpp"
 
@@ -239,6 +240,21 @@ TEST(Content, CollisionsGrowWithTheCosine) {
   }
   EXPECT_GT(shared[0], shared[1] + 40);
   EXPECT_GT(shared[1], shared[2] + 40);
+}
+
+/// Tokens in chunks of m take at most 2 m pairs each, and an exponential for each pair; one bucket for all takes them.
+TEST(Content, ChunksBoundThePairs) {
+  for (const Index n : {16, 32, 64}) {
+    Problem problem =
+        golden::draw(golden::parse_query("attest:content.lsh_attention:f64;r=1;d=2;m=1;chunk=4;flag=random;seed=1;n=" +
+                                         std::to_string(n))
+                         .first);
+    auto& hashes = problem.inputs.at("hashes").values;
+    std::fill(hashes.begin(), hashes.end(), 0.0);
+    reference::Cost arithmetic;
+    reference::outputs_of(arithmetic, problem, "set");
+    EXPECT_EQ(arithmetic.counts().exp, (2 * n - 4) * 4);  // the first chunk has none before it
+  }
 }
 
 }  // namespace
