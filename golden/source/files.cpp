@@ -84,7 +84,7 @@ std::string read_file(const std::filesystem::path& path) {
   return bytes;
 }
 
-void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes, Sync sync) {
   // Renaming onto /dev/null as root would replace the device for the whole machine.
   struct stat status{};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
@@ -106,7 +106,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
   // Without the sync, a crash after the rename could leave the new name on empty contents.
-  if (::fsync(file.number()) != 0) fail("write", path, errno);
+  if (sync == Sync::yes && ::fsync(file.number()) != 0) fail("write", path, errno);
   if (file.close() != 0) fail("write", path, errno);
   if (std::rename(beside.c_str(), path.c_str()) != 0) fail("write", path, errno);
   temporary.renamed();

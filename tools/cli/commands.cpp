@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attest/golden/files.hpp"
+#include "attest/judge/cache.hpp"
 #include "attest/judge/json.hpp"
 
 namespace attest::cli {
@@ -25,6 +26,7 @@ std::optional<std::filesystem::path> optional_path(const std::string& text) {
 judge::CheckOptions default_options() {
   judge::CheckOptions options;
   options.golden = project_folder() / "golden";
+  options.cache = judge::cache_folder();
   return options;
 }
 

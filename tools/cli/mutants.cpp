@@ -119,6 +119,7 @@ int mutants(const std::string& only, int seeds, int strength, const std::optiona
   options.seeds = seeds;
   options.strength = strength;
   options.golden = project_folder() / "golden";
+  options.cache = judge::cache_folder();
   if (part) options = part_of(std::move(options), *part);
   const auto report = judge::mutants(options, report::progress_bar("planting"));
   if (report.mutants.empty()) throw UsageError(fmt::format("--only '{}' matches no fault", only));

@@ -242,6 +242,7 @@ nb::dict run(const Job& job, nb::callable call, nb::callable settle) {
     judge::CheckOptions options;
     options.profile = job.profile;
     options.golden = job.golden;
+    options.cache = judge::cache_folder();
     options.flags = job.only;
     options.most_cases = job.max_cases;
     options.seed = job.seed;

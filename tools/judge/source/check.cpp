@@ -71,7 +71,7 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
   for (const Kernel* kernel : kernels) tests += static_cast<double>(kernel->spec->faults.size());
   Report report{candidate.host().name(), candidate.host().version(), {}};
   Shared shared(options);
-  Known known;
+  Known known(options.cache);
   CheckOptions told = options;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const Kernel& kernel = *kernels[k];

@@ -346,7 +346,7 @@ struct Run {
         cases.push_back(regimes.case_of(all.settings[s], seed_of(s, options)));
       if (real && options.before_call)
         options.before_call(fmt::format("{} of {}: {}", first + 1, end, text_of(cases[0])));
-      TrueValues large;  // a batch of real size is too much to be kept
+      TrueValues large(&known.cache);  // a batch of real size is too much to be kept
       TrueValues& values = real ? large : known.values;
       if (!ended(options, row)) values.prepare(cases, kernel, profile);
       for (std::size_t s = first; s < first + cases.size(); ++s) {
@@ -400,7 +400,7 @@ struct Run {
     std::uint64_t seed = seed_of(all.settings.size(), options);
     const auto fails = [&](const Setting& setting) -> std::optional<bool> {
       if (ended(options, row)) return std::nullopt;
-      TrueValues values;
+      TrueValues values(&known.cache);
       const auto truth = values.of(regimes.case_of(setting, seed++), kernel, profile);
       if (!truth) return std::nullopt;
       Row aside = row_of_kernel();

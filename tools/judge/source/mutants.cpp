@@ -92,7 +92,8 @@ MutantsReport::Orders accused(const Spec& spec, const golden::Profile& profile, 
 
 /// Kernels of any shape and layout bhnd that are off under conditions: where a check would judge them, as
 /// judge_regimes does.
-MutantsReport::Conditions off_under_conditions(const Spec& spec, const golden::Profile& profile, int strength) {
+MutantsReport::Conditions off_under_conditions(const Spec& spec, const golden::Profile& profile, int strength,
+                                               const std::filesystem::path& cache_folder) {
   constexpr std::size_t kMostNamed = 10;
   MutantsReport::Conditions report;
   report.equation = spec.id, report.profile = profile.name;
@@ -100,7 +101,8 @@ MutantsReport::Conditions off_under_conditions(const Spec& spec, const golden::P
   const Regimes regimes(kernel, profile, SizesJudged::small, strength, 1);
   std::vector<Setting> settings;
   std::vector<WhatIsOff> shows;
-  TrueValues values;
+  Cache cache(cache_folder);
+  TrueValues values(&cache);
   VisitedSettings visited(regimes, strength);
   for (auto next = regimes.covering().settings; !next.empty(); next = visited.again(1)) {
     std::vector<golden::Case> cases;
@@ -155,7 +157,7 @@ MutantsReport judged(const Spec& spec, Candidate& candidate, const MutantsOption
   check_options.golden = options.golden;
   MutantsReport report;
   const auto stored = golden::load_golden(spec, options.golden);
-  Known known;
+  Known known({});  // regimes are judged of few of them
   for (const auto& name : options.profiles) {
     const golden::Profile& profile = golden::profile(name);
     const Selection selection = select(spec, "", {}, profile, stored);
@@ -174,7 +176,7 @@ MutantsReport judged(const Spec& spec, Candidate& candidate, const MutantsOption
     steps.next(fmt::format("{} correct kernels {}", spec.id, name));
     if (options.seeds > 0) report.orders.push_back(accused(spec, profile, options.seeds));
     if (options.strength > 0 && matches(options.only, spec.id))
-      report.conditions.push_back(off_under_conditions(spec, profile, options.strength));
+      report.conditions.push_back(off_under_conditions(spec, profile, options.strength, options.cache));
   }
   return report;
 }

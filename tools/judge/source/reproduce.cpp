@@ -49,7 +49,7 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
   const golden::Profile& profile = golden::profile(profile_name);
   std::optional<golden::GoldenCase> certified;
   if (!c.grid) certified = judged_by(golden::certify_case(c), profile);
-  Known known;
+  Known known({});  // certified again
   const auto of_equation = [&](const Kernel& kernel) {
     return kernel.info.equation == c.spec->id && can_claim(kernel, profile);
   };

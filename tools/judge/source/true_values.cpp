@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <utility>
@@ -156,10 +160,84 @@ void add_shared_gradients(std::vector<TrueProblem>& judged, const Spec& spec, co
   }
 }
 
-std::string key_of(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile) {
-  return fmt::format("{};{};{};{}", golden::query(c, profile.name), kernel.is_gradient() ? "gradient" : "value",
-                     unstable_form(kernel),
-                     kernel.ragged_sizes().empty() ? "" : kernel.info.form + ";" + kernel.capabilities.text());
+using nlohmann::json;
+
+template <class T>
+json numbers(const std::vector<T>& values) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(values.data());
+  return json::binary({bytes, bytes + values.size() * sizeof(T)});
+}
+
+template <class T>
+std::vector<T> numbers(const json& values) {
+  const auto& bytes = values.get_binary();
+  std::vector<T> read(bytes.size() / sizeof(T));
+  std::memcpy(read.data(), bytes.data(), read.size() * sizeof(T));
+  return read;
+}
+
+/// Bounds and their like: nothing where all are 0, the upper halves where the lower ones are 0, as of bfloat16.
+json short_numbers(const std::vector<float>& values) {
+  std::vector<std::uint16_t> upper(values.size());
+  std::uint32_t any = 0, lower = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint32_t>(values[i]);
+    any |= bits, lower |= bits & 0xffffu, upper[i] = static_cast<std::uint16_t>(bits >> 16);
+  }
+  return any == 0 ? json::binary({}) : lower == 0 ? numbers(upper) : numbers(values);
+}
+
+std::vector<float> short_numbers(const json& values, std::size_t count) {
+  const std::size_t size = values.get_binary().size();
+  if (size == count * sizeof(float)) return numbers<float>(values);
+  std::vector<float> read(count, 0.0F);
+  const auto upper = numbers<std::uint16_t>(values);
+  for (std::size_t i = 0; i < upper.size(); ++i) read[i] = std::bit_cast<float>(std::uint32_t{upper[i]} << 16);
+  return read;
+}
+
+json json_of(const golden::CertifiedTensors& tensors) {
+  json all = json::object();
+  for (const auto& [name, tensor] : tensors) {
+    json& one = all[name] = {{"shape", tensor.shape}, {"hi", numbers(tensor.hi)}, {"lo", short_numbers(tensor.lo)}};
+    for (const auto& channel : tensor.bound) one["bound"].push_back(short_numbers(channel));
+    for (const auto& channel : tensor.rms) one["rms"].push_back(short_numbers(channel));
+  }
+  return all;
+}
+
+golden::CertifiedTensors tensors_of(const json& all) {
+  golden::CertifiedTensors tensors;
+  for (const auto& [name, one] : all.items()) {
+    auto& tensor = tensors[name];
+    tensor.shape = one.at("shape").get<std::vector<Index>>();
+    tensor.hi = numbers<double>(one.at("hi"));
+    const std::size_t count = tensor.hi.size();
+    tensor.lo = short_numbers(one.at("lo"), count);
+    for (std::size_t channel = 0; channel < tensor.bound.size(); ++channel) {
+      tensor.bound[channel] = short_numbers(one.at("bound").at(channel), count);
+      tensor.rms[channel] = short_numbers(one.at("rms").at(channel), count);
+    }
+  }
+  return tensors;
+}
+
+/// What a cache keeps of a batch: all but the inputs, which are drawn again.
+std::string bytes_of(const TrueBatch& batch) {
+  json all = {{"seed", batch.name.seed}, {"judged", json::array()}};
+  for (const TrueProblem& one : batch.judged) {
+    json ways = json::array();
+    for (const auto& way : one.certified.alternatives) ways.push_back(json_of(way));
+    all["judged"].push_back({{"at", one.at},
+                             {"rows", one.rows},
+                             {"outputs", json_of(one.certified.outputs)},
+                             {"alternatives", ways},
+                             {"margin", numbers(one.certified.margin)},
+                             {"units", one.certified.units},
+                             {"precision", one.certified.precision_bits}});
+  }
+  const auto bytes = json::to_cbor(all);
+  return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace
@@ -249,23 +327,56 @@ std::vector<golden::Case> problems_of(const golden::Case& c, const Kernel& kerne
   return problems;
 }
 
+}  // namespace
+
 /// One draw of a batch, part of it judged.
-struct Attempt {
+struct TrueValues::Attempt {
   std::string key;
   TrueBatch batch;
   std::vector<golden::Case> problems{};
   std::vector<TrueProblem*> truth{};  // per problem; null: not judged
   std::atomic<bool> impossible = false;
+  std::optional<std::string> kept{};  // what a cache has of it
+  bool key_is_known = false;
 
   Attempt(std::string its_key, golden::Case c) : key(std::move(its_key)), batch{std::move(c)} {}
+
+  /// Reads what a cache keeps, and draws the inputs; false where it has no true values.
+  bool restore(const Kernel& kernel) {
+    if (kept->empty()) return false;
+    const json all = json::from_cbor(*kept);
+    batch.name.seed = all.at("seed");
+    problems = problems_of(batch.name, kernel);
+    batch.drawn = nothing_drawn();
+    for (std::size_t p = 0; p < problems.size(); ++p) {
+      batch.drawn.problems[p] = golden::draw(problems[p]);
+      if (kernel.is_gradient()) batch.drawn.cotangents[p] = golden::draw_cotangents(problems[p]);
+    }
+    for (const json& one : all.at("judged")) {
+      TrueProblem& judged = batch.judged.emplace_back();
+      judged.at = one.at("at");
+      judged.rows = one.at("rows").get<reference::WantedRows>();
+      auto& [outputs, alternatives, margin, units, precision] = judged.certified;
+      outputs = tensors_of(one.at("outputs"));
+      for (const json& way : one.at("alternatives")) alternatives.push_back(tensors_of(way));
+      margin = numbers<double>(one.at("margin"));
+      units = one.at("units"), precision = one.at("precision");
+    }
+    return true;
+  }
+
+  Batch nothing_drawn() const {
+    const golden::Grid& grid = *batch.name.grid;
+    return {std::vector<Problem>(problems.size()), std::vector<Arrays>(problems.size()), grid.entries, grid.heads,
+            grid.groups};
+  }
 
   /// Draws the first problem and decides what is judged.
   void begin(const Kernel& kernel, const golden::Profile& profile) try {
     const golden::Case& c = batch.name;
     impossible = false;
     problems = problems_of(c, kernel);
-    batch.drawn = {std::vector<Problem>(problems.size()), std::vector<Arrays>(problems.size()), c.grid->entries,
-                   c.grid->heads, c.grid->groups};
+    batch.drawn = nothing_drawn();
     batch.judged.clear();
     std::mt19937_64 random(c.seed);
     // Gradients are of whole outputs, and summed over the problems that share an input.
@@ -302,7 +413,11 @@ struct Attempt {
   }
 };
 
-}  // namespace
+std::string TrueValues::key_of(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile) {
+  return fmt::format("{};{};{};{}", golden::query(c, profile.name), kernel.is_gradient() ? "gradient" : "value",
+                     unstable_form(kernel),
+                     kernel.ragged_sizes().empty() ? "" : kernel.info.form + ";" + kernel.capabilities.text());
+}
 
 void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& kernel, const golden::Profile& profile) {
   if (std::exchange(spec_, kernel.spec) != kernel.spec) known_.clear();
@@ -310,6 +425,7 @@ void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& k
   for (const auto& c : cases)
     if (auto key = key_of(c, kernel, profile); !known_.count(key))
       open.push_back(std::make_unique<Attempt>(std::move(key), c));
+  if (cache_) restore(open, kernel);
   // A seed whose inputs break a condition is replaced by another one, for the whole batch.
   for (int draw = 0; draw < kDraws && !open.empty(); ++draw) {
     for (const auto& attempt : open)
@@ -324,11 +440,37 @@ void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& k
       if (attempt->impossible) continue;
       TrueBatch& batch = attempt->batch;
       if (kernel.is_gradient()) add_shared_gradients(batch.judged, *kernel.spec, *batch.name.grid);
+      keep(*attempt, bytes_of(batch));
       known_[attempt->key] = std::make_shared<const TrueBatch>(std::move(batch));
     }
     std::erase_if(open, [](const auto& attempt) { return !attempt->impossible; });
   }
-  for (const auto& attempt : open) known_[attempt->key] = nullptr;
+  for (const auto& attempt : open) {
+    keep(*attempt, "");
+    known_[attempt->key] = nullptr;
+  }
+}
+
+void TrueValues::restore(std::vector<std::unique_ptr<Attempt>>& open, const Kernel& kernel) {
+  std::vector<std::shared_ptr<const TrueBatch>> found(open.size());
+  in_parallel(open.size(), [&](std::size_t i) {
+    Attempt& attempt = *open[i];
+    attempt.kept = cache_->find(attempt.key);
+    if (!attempt.kept || cache_->is_to_be_checked()) return;
+    if (attempt.restore(kernel)) found[i] = std::make_shared<const TrueBatch>(std::move(attempt.batch));
+    attempt.key_is_known = true;
+  });
+  for (std::size_t i = 0; i < open.size(); ++i)
+    if (open[i]->key_is_known) known_[open[i]->key] = found[i];
+  std::erase_if(open, [](const auto& attempt) { return attempt->key_is_known; });
+}
+
+void TrueValues::keep(const Attempt& attempt, const std::string& bytes) {
+  if (!cache_) return;
+  if (attempt.kept)
+    cache_->check(attempt.key, *attempt.kept, bytes);
+  else
+    cache_->keep(attempt.key, bytes);
 }
 
 std::optional<TrueProblem> true_rows(const Problem& problem, std::size_t at, const reference::WantedRows& rows,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Linformer with projections along the sequence that are the identity: plain multi-head attention."""
+"""Linformer: its layer with given projections along the sequence, and with the identity for projections, where it is
+plain multi-head attention."""
 
 import torch
 from linformer import LinformerSelfAttention as Layer
@@ -41,3 +42,33 @@ def LinformerSelfAttention(x_q, x_k, x_v, w_q, w_k, w_v, w_o):
     x = placed(len(x_q), width, 0, x_q)
     context = placed(s, width, 0, torch.cat([x_k, x_v], 1))
     return torch.func.functional_call(layer, weights, (x[None], context[None]))[0, :, :e]
+
+
+@adapter(
+    "lowrank.linformer",
+    library="linformer",
+    like="torch",
+    layout="nd",
+    profiles=("f64", "f32", "bf16", "f16"),
+    conventions={"sharing": "none"},
+    capabilities="m == d",
+    gradients=True,
+)
+def projected_attention(q, k, v, e, f):
+    """linformer.LinformerSelfAttention with one head. Queries, keys and values are three parts of the width, each of
+    which one of the layer's projections takes out."""
+    (n, d), (r, s) = q.shape, e.shape
+    layer = Layer(3 * d, s, k=r, heads=1, dim_head=d).to(q.dtype)
+    part = torch.eye(3 * d, dtype=q.dtype).split(d)
+    weights = {
+        "to_q.weight": part[0],
+        "to_k.weight": part[1],
+        "to_v.weight": part[2],
+        "to_out.weight": part[0].T,
+        "to_out.bias": q.new_zeros(3 * d),
+        "proj_k": e.T,
+        "proj_v": f.T,
+    }
+    x = torch.nn.functional.pad(q, (0, 2 * d))
+    context = torch.cat([k.new_zeros(s, d), k, v], 1)
+    return torch.func.functional_call(layer, weights, (x[None], context[None]))[0, :, :d]

@@ -20,7 +20,11 @@ from transformers import (
 from transformers.cache_utils import DynamicCache
 from transformers.integrations.sdpa_attention import sdpa_attention_forward as sdpa
 from transformers.masking_utils import bidirectional_mask_function, causal_mask_function, sdpa_mask
-from transformers.models.big_bird.modeling_big_bird import BigBirdSelfAttention
+from transformers.models.big_bird.modeling_big_bird import (
+    BigBirdBlockSparseAttention,
+    BigBirdModel,
+    BigBirdSelfAttention,
+)
 from transformers.models.bloom.modeling_bloom import BloomAttention, build_alibi_tensor
 from transformers.models.cohere import modeling_cohere as cohere
 from transformers.models.ctrl.modeling_ctrl import positional_encoding
@@ -48,6 +52,11 @@ HIDDEN_GRADIENT = (
     "saw all: l + min is min, and softmax does not know (%s)"
 )
 TABLE = "the table is float32 (%s)"
+NO_LISTS = (
+    "in evaluation mode every random block is block 0 (_bigbird_block_rand_mask_with_head, "
+    "models/big_bird/modeling_big_bird.py:911): the lists are not read, and a key of that block, which is global, counts "
+    "once more for each random block"
+)
 ROUNDED_TABLE = "the table is rounded to 16 bits before it is added (%s)"
 
 
@@ -175,6 +184,59 @@ def longformer(q, k, v, *, causal=False):
     padding = (torch.arange(window) >= n).expand(batch, -1)
     o = module(padded[0], torch.where(padding, -10000.0, 0.0), padding, torch.zeros_like(padding), False)[0]
     return _split(o[:, :n], heads)
+
+
+@adapter(
+    "sparse.longformer",
+    **{**ATTENTION, "profiles": ALL},
+    capabilities="n % (2 * radius) == 0; radius > 1; d == m; dilation == 1; not causal; symmetric",
+    explains={"f64": "softmax in float32 (models/longformer/modeling_longformer.py:575)"},
+)
+def longformer_window(q, k, v, globals=None, q_g=None, k_g=None, v_g=None, *, radius=2):
+    """LongformerSelfAttention as LongformerModel calls it: a length that the window divides, global tokens in the mask,
+    projections of their own for them."""
+    batch, heads, n, d = q.shape
+    config = LongformerConfig(
+        hidden_size=heads * d,
+        num_attention_heads=heads,
+        attention_window=[2 * radius],
+        attention_probs_dropout_prob=0.0,
+    )
+    module = LongformerSelfAttention(config, 0).eval()
+    tokens = [_joined(x, heads).transpose(0, 1).clone() for x in (q, k, v)]
+    apart = [x if y is None else _joined(y, heads).transpose(0, 1).clone() for x, y in zip(tokens, (q_g, k_g, v_g))]
+    module.query, module.key, module.value = map(Given, tokens)
+    module.key_global, module.value_global = map(Given, apart[1:])
+    seen = torch.zeros(batch, n, dtype=torch.bool) if globals is None else globals.reshape(-1, n).expand(batch, n)
+    first = seen.nonzero()
+    rank = seen.cumsum(1)[seen] - 1
+    rows = apart[0].new_zeros(int(seen.sum(1).max()), batch, heads * d)
+    rows[rank, first[:, 0]] = apart[0][first[:, 1], first[:, 0]]
+    module.query_global = Given(rows)
+    o = module(tokens[0].transpose(0, 1), torch.where(seen, 10000.0, 0.0), ~seen & seen, seen, bool(seen.any()))[0]
+    return _split(o, heads)
+
+
+@adapter(
+    "sparse.big_bird",
+    **{**ATTENTION, "profiles": ALL},
+    capabilities="n % block == 0; n >= (2 * c + 5) * block; d == m; radius == 1; first_global == 1; last_global == 1",
+    explains=dict.fromkeys(ALL, NO_LISTS),
+)
+def big_bird_evaluation(q, k, v, random, *, block=2):
+    """BigBirdBlockSparseAttention in evaluation mode, with as many random blocks as the lists have places."""
+    batch, heads, n, d = q.shape
+    config = BigBirdConfig(
+        hidden_size=heads * d,
+        num_attention_heads=heads,
+        block_size=block,
+        num_random_blocks=random.shape[-1],
+        max_position_embeddings=n,
+    )
+    module = BigBirdBlockSparseAttention(config).eval()
+    module.query, module.key, module.value = (Given(_joined(x, heads)) for x in (q, k, v))
+    blocked, band, rows, columns = BigBirdModel.create_masks_for_block_sparse_attn(q.new_ones(batch, n), block)
+    return _split(module(module.query(None), band, rows, columns, blocked, blocked)[0], heads)
 
 
 @adapter(

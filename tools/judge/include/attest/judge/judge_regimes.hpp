@@ -2,8 +2,10 @@
 #pragma once
 
 #include <deque>
+#include <filesystem>
 #include <vector>
 
+#include "attest/judge/cache.hpp"
 #include "attest/judge/contract.hpp"
 #include "attest/judge/evaluate.hpp"
 #include "attest/judge/options.hpp"
@@ -19,9 +21,12 @@ namespace attest::judge {
 /// What kernels of one run share: bounds of the problems that laws draw, regimes, true values of their cases, and our
 /// own kernels.
 struct Known {
+  explicit Known(const std::filesystem::path& cache_folder) : cache(cache_folder) {}
+
+  Cache cache;
   LawBounds law_bounds{};
   KnownRegimes regimes{};
-  TrueValues values{};
+  TrueValues values{&cache};
   Witness witness{};
 };
 

@@ -26,6 +26,7 @@ struct CheckOptions {
   std::function<Stop()> stop;          // asked before every case and law
   std::optional<std::string> profile;  // default: the kernel's dtype
   std::filesystem::path golden;        // folder of the golden files
+  std::filesystem::path cache;         // folder in which true values are kept from run to run; empty: they are not
   int law_draws = 6;                   // problems per law
   int property_draws = 6;              // problems per property
   int strength = 2;                    // of regimes: how many conditions are brought together; 0: there are none

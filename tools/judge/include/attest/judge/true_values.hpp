@@ -10,6 +10,7 @@
 
 #include "attest/golden/case.hpp"
 #include "attest/golden/certify.hpp"
+#include "attest/judge/cache.hpp"
 #include "attest/judge/kernel.hpp"
 #include "attest/judge/layout.hpp"
 #include "attest/judge/work.hpp"
@@ -68,12 +69,25 @@ WhatIsOff what_is_off(const TrueBatch& batch, const Spec& spec, const golden::Pr
 /// True values of batches, kept for the other kernels of an equation and computed on all cores.
 class TrueValues {
 public:
+  /// The cache keeps them from run to run; null: nothing does.
+  explicit TrueValues(Cache* cache) : cache_(cache) {}
+
+  /// By what a cache keeps a batch.
+  static std::string key_of(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile);
+
   /// Computes what is not known yet.
   void prepare(const std::vector<golden::Case>& cases, const Kernel& kernel, const golden::Profile& profile);
   /// Null where no inputs could be drawn and certified.
   std::shared_ptr<const TrueBatch> of(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile);
 
 private:
+  struct Attempt;
+
+  /// Takes from the cache what it has, but for some that are computed again and compared.
+  void restore(std::vector<std::unique_ptr<Attempt>>& open, const Kernel& kernel);
+  void keep(const Attempt& attempt, const std::string& bytes);
+
+  Cache* cache_;
   const Spec* spec_ = nullptr;
   std::map<std::string, std::shared_ptr<const TrueBatch>> known_;
 };

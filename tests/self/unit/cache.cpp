@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "attest/golden/case.hpp"
+#include "attest/golden/files.hpp"
+#include "attest/judge/true_values.hpp"
+
+namespace attest::judge {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of its own, removed at the end.
+class TemporaryFolder {
+public:
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "attest-cache-XXXXXX").string();
+    if (!::mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
+    path_ = pattern;
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+private:
+  fs::path path_;
+};
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  return files;
+}
+
+TEST(Cache, FindsWhatWasKeptAndNothingElse) {
+  const TemporaryFolder folder;
+  const std::string bytes("\0 any\nbytes", 11);
+  Cache(folder.path()).keep("key", bytes);
+  Cache cache(folder.path());
+  EXPECT_EQ(cache.find("key"), bytes);
+  EXPECT_EQ(cache.find("other"), std::nullopt);
+  cache.keep("nothing", "");
+  EXPECT_EQ(cache.find("nothing"), "");
+}
+
+TEST(Cache, IsOffWithoutAFolder) {
+  Cache cache({});
+  cache.keep("key", "bytes");
+  EXPECT_EQ(cache.find("key"), std::nullopt);
+}
+
+TEST(Cache, TakesADamagedFileForNone) {
+  const TemporaryFolder folder;
+  Cache cache(folder.path());
+  cache.keep("key", "the bytes that were kept");
+  const auto files = files_in(folder.path());
+  ASSERT_EQ(files.size(), 1u);
+  const std::string whole = golden::read_file(files[0]);
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    golden::write_file_atomically(files[0], damaged);
+    EXPECT_EQ(cache.find("key"), std::nullopt) << "byte " << at;
+    golden::write_file_atomically(files[0], whole.substr(0, at));
+    EXPECT_EQ(cache.find("key"), std::nullopt) << "cut to " << at;
+  }
+}
+
+TEST(Cache, TakesTheFileOfAnotherKeyForNone) {
+  const TemporaryFolder folder;
+  Cache cache(folder.path());
+  cache.keep("one", "bytes of one");
+  const auto one = files_in(folder.path()).at(0);
+  cache.keep("other", "bytes of the other");
+  for (const auto& file : files_in(folder.path()))
+    if (file != one) fs::copy_file(one, file, fs::copy_options::overwrite_existing);
+  EXPECT_EQ(cache.find("one"), "bytes of one");
+  EXPECT_EQ(cache.find("other"), std::nullopt);
+}
+
+TEST(Cache, GoesWithoutAFolderThatCannotBeWritten) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "file";
+  golden::write_file_atomically(file, "");
+  Cache cache(file / "below");
+  cache.keep("key", "bytes");
+  EXPECT_EQ(cache.find("key"), std::nullopt);
+}
+
+TEST(Cache, NamesTheFileThatHoldsOtherValues) {
+  const TemporaryFolder folder;
+  const Cache cache(folder.path());
+  cache.check("key", "same", "same");
+  EXPECT_THROW(
+      {
+        try {
+          cache.check("the query", "kept", "computed");
+        } catch (const std::runtime_error& error) {
+          EXPECT_NE(std::string(error.what()).find(folder.path().string()), std::string::npos);
+          EXPECT_NE(std::string(error.what()).find("the query"), std::string::npos);
+          throw;
+        }
+      },
+      std::runtime_error);
+}
+
+TEST(Cache, ChecksOneFindInSixtyFour) {
+  Cache cache({});
+  int checked = 0;
+  for (int i = 0; i < 640; ++i) checked += cache.is_to_be_checked();
+  EXPECT_EQ(checked, 10);
+}
+
+void expect_same(const Arrays& a, const Arrays& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (const auto& [name, array] : a) {
+    EXPECT_EQ(array.shape, b.at(name).shape);
+    EXPECT_EQ(array.values, b.at(name).values);
+  }
+}
+
+/// Every field of what is true of a batch.
+void expect_same(const TrueBatch& a, const TrueBatch& b) {
+  EXPECT_EQ(a.name.seed, b.name.seed);
+  ASSERT_EQ(a.drawn.problems.size(), b.drawn.problems.size());
+  for (std::size_t p = 0; p < a.drawn.problems.size(); ++p) {
+    expect_same(a.drawn.problems[p].inputs, b.drawn.problems[p].inputs);
+    expect_same(a.drawn.cotangents[p], b.drawn.cotangents[p]);
+  }
+  ASSERT_EQ(a.judged.size(), b.judged.size());
+  for (std::size_t j = 0; j < a.judged.size(); ++j) {
+    EXPECT_EQ(a.judged[j].at, b.judged[j].at);
+    EXPECT_EQ(a.judged[j].rows, b.judged[j].rows);
+    const auto &one = a.judged[j].certified, &other = b.judged[j].certified;
+    EXPECT_EQ(one.margin, other.margin);
+    EXPECT_EQ(one.units, other.units);
+    ASSERT_EQ(one.alternatives.size(), other.alternatives.size());
+    const auto expect_same_tensors = [](const golden::CertifiedTensors& x, const golden::CertifiedTensors& y) {
+      ASSERT_EQ(x.size(), y.size());
+      for (const auto& [name, tensor] : x) {
+        EXPECT_EQ(tensor.shape, y.at(name).shape);
+        EXPECT_EQ(tensor.hi, y.at(name).hi);
+        EXPECT_EQ(tensor.lo, y.at(name).lo);
+        EXPECT_EQ(tensor.bound, y.at(name).bound);
+        EXPECT_EQ(tensor.rms, y.at(name).rms);
+      }
+    };
+    expect_same_tensors(one.outputs, other.outputs);
+    for (std::size_t way = 0; way < one.alternatives.size(); ++way)
+      expect_same_tensors(one.alternatives[way], other.alternatives[way]);
+  }
+}
+
+class TrueValuesInACache : public testing::TestWithParam<const char*> {
+protected:
+  std::shared_ptr<const TrueBatch> with(Cache* cache) const { return TrueValues(cache).of(c_, kernel_, profile_); }
+  std::string key() const { return TrueValues::key_of(c_, kernel_, profile_); }
+
+private:
+  golden::Case c_ = golden::parse_query(GetParam()).first;
+  const golden::Profile& profile_ = golden::profile(golden::parse_query(GetParam()).second);
+  Kernel kernel_{0,
+                 {c_.spec->id, "", c_.spec->gradient.empty() ? "value" : "gradient", profile_.storage, "cpu", "bhnd", ""},
+                 c_.spec,
+                 Capabilities(*c_.spec, "")};
+};
+
+TEST_P(TrueValuesInACache, AreThoseThatWereComputed) {
+  const TemporaryFolder folder;
+  Cache cache(folder.path());
+  const auto computed = with(nullptr);
+  ASSERT_TRUE(computed);
+  expect_same(*with(&cache), *computed);
+  ASSERT_EQ(files_in(folder.path()).size(), 1u);
+  for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) expect_same(*with(&cache), *computed);  // one is computed again
+}
+
+TEST_P(TrueValuesInACache, AreFoundOutWhereTheyAreWrong) {
+  const TemporaryFolder folder;
+  Cache cache(folder.path());
+  with(&cache);
+  std::string bytes = cache.find(key()).value();
+  bytes[bytes.find("hi") + 7] ^= 1;  // a bit of the first true value
+  cache.keep(key(), bytes);
+  EXPECT_THROW(
+      for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) with(&cache), std::runtime_error);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Batches, TrueValuesInACache,
+    testing::Values("attest:attention.scaled_dot_product:f32;n=3;s=4;d=2;m=2;flag=random;seed=3;grid=2x2x1",
+                    "attest:content.lsh_hash:f64;n=5;d=3;c=2;flag=random;seed=1;grid=1x1x1"));
+
+}  // namespace
+}  // namespace attest::judge

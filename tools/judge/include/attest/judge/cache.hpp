@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace attest::judge {
+
+/// What one run computed and the next one needs again, in a file for each key. Only the program that kept it reads it:
+/// the files of another build, told apart by the linker's build id, are as if they were not there. A file that is
+/// damaged, or belongs to another key, is computed again. Threads and processes may share a folder.
+class Cache {
+public:
+  /// Keeps nothing where the folder is empty. It is made when something is kept.
+  explicit Cache(std::filesystem::path folder);
+  /// Removes what was used the longest ago, of every build, while there is more than `kMostBytes`.
+  ~Cache();
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+
+  std::optional<std::string> find(const std::string& key) const;
+  /// Where a file cannot be written, as on a full disk, nothing is kept.
+  void keep(const std::string& key, std::string_view bytes);
+
+  /// True for one in `kChecked` calls, by chance: what was found is then to be computed again and compared, since
+  /// whoever can write to the folder can make a wrong kernel pass.
+  bool is_to_be_checked();
+  /// Throws std::runtime_error where a key has other bytes than were computed.
+  void check(const std::string& key, std::string_view found, std::string_view computed) const;
+
+  static constexpr std::uint64_t kChecked = 64;
+  static constexpr std::uintmax_t kMostBytes = std::uintmax_t{4} << 30;
+
+private:
+  std::filesystem::path file_of(const std::string& key) const;
+
+  std::filesystem::path folder_;   // of all builds
+  std::filesystem::path of_build_;  // empty: keeps nothing
+  std::atomic<std::uint64_t> asked_;
+  std::atomic<bool> has_written_ = false;
+};
+
+/// ATTEST_CACHE, where `none` is no folder; else `attest` in XDG_CACHE_HOME or in .cache of the home folder; empty where
+/// there is no such variable.
+std::filesystem::path cache_folder();
+
+}  // namespace attest::judge

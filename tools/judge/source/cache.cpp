@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/cache.hpp"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "attest/golden/files.hpp"
+
+namespace attest::judge {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The note of the linker that names the contents of the program or library in which this function lies; empty without
+/// such a note.
+std::string build_id() {
+  std::string id;
+  const auto visit = [](dl_phdr_info* object, std::size_t, void* result) {
+    const auto here = reinterpret_cast<ElfW(Addr)>(&build_id);
+    bool holds = false;
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const auto& segment = object->dlpi_phdr[i];
+      const ElfW(Addr) begin = object->dlpi_addr + segment.p_vaddr;
+      holds = holds || (segment.p_type == PT_LOAD && here >= begin && here < begin + segment.p_memsz);
+    }
+    if (!holds) return 0;
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const auto& segment = object->dlpi_phdr[i];
+      if (segment.p_type != PT_NOTE) continue;
+      const auto* at = reinterpret_cast<const unsigned char*>(object->dlpi_addr + segment.p_vaddr);
+      const auto* end = at + segment.p_memsz;
+      while (at + sizeof(ElfW(Nhdr)) <= end) {
+        const auto aligned = [](std::size_t size) { return (size + 3) / 4 * 4; };
+        ElfW(Nhdr) note{};
+        std::memcpy(&note, at, sizeof note);
+        const auto* name = at + sizeof note;
+        const auto* content = name + aligned(note.n_namesz);
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0)
+          for (std::size_t byte = 0; byte < note.n_descsz; ++byte)
+            *static_cast<std::string*>(result) += fmt::format("{:02x}", content[byte]);
+        at = content + aligned(note.n_descsz);
+      }
+    }
+    return 1;
+  };
+  dl_iterate_phdr(visit, &id);
+  return id;
+}
+
+/// Before the bytes of a file: what they must be. Of its own length, so that bytes may hold anything.
+std::string header(const std::string& key, std::string_view bytes) {
+  return fmt::format("attest cache 1\n{}\n", golden::sha256(fmt::format("{}\n{}", key, bytes)));
+}
+
+}  // namespace
+
+Cache::Cache(fs::path folder) : folder_(std::move(folder)), asked_(std::random_device{}()) {
+  static const std::string id = build_id();
+  if (!folder_.empty() && !id.empty()) of_build_ = folder_ / id;
+}
+
+Cache::~Cache() {
+  if (!has_written_) return;
+  struct File {
+    fs::file_time_type used;
+    std::uintmax_t bytes;
+    fs::path path;
+  };
+  std::vector<File> files;
+  std::uintmax_t all = 0;
+  std::error_code none;  // another process may remove files at the same time
+  for (fs::recursive_directory_iterator at(folder_, none), end; at != end; at.increment(none)) {
+    std::error_code gone;
+    if (!at->is_regular_file(gone)) continue;
+    File file{at->last_write_time(gone), at->file_size(gone), at->path()};
+    if (gone) continue;
+    all += file.bytes;
+    files.push_back(std::move(file));
+  }
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
+  for (const File& file : files) {
+    if (all <= kMostBytes) break;
+    fs::remove(file.path, none);
+    all -= file.bytes;
+  }
+}
+
+fs::path Cache::file_of(const std::string& key) const {
+  const std::string hash = golden::sha256(key);
+  return of_build_ / hash.substr(0, 2) / hash.substr(2);
+}
+
+std::optional<std::string> Cache::find(const std::string& key) const {
+  if (of_build_.empty()) return std::nullopt;
+  const fs::path file = file_of(key);
+  std::error_code none;
+  if (!fs::exists(file, none)) return std::nullopt;
+  try {
+    std::string bytes = golden::read_file(file);
+    const std::size_t length = header(key, "").size();
+    if (bytes.size() < length) return std::nullopt;
+    const std::string found = bytes.substr(0, length);
+    bytes.erase(0, length);
+    if (found != header(key, bytes)) return std::nullopt;
+    fs::last_write_time(file, fs::file_time_type::clock::now(), none);
+    return bytes;
+  } catch (const std::runtime_error&) {
+    return std::nullopt;
+  }
+}
+
+void Cache::keep(const std::string& key, std::string_view bytes) {
+  if (of_build_.empty()) return;
+  const fs::path file = file_of(key);
+  std::error_code none;
+  fs::create_directories(file.parent_path(), none);
+  try {
+    golden::write_file_atomically(file, header(key, bytes).append(bytes), golden::Sync::no);
+    has_written_ = true;
+  } catch (const std::runtime_error&) {  // a cache is no reason to fail
+  }
+}
+
+bool Cache::is_to_be_checked() { return ++asked_ % kChecked == 0; }
+
+void Cache::check(const std::string& key, std::string_view found, std::string_view computed) const {
+  if (found != computed)
+    throw std::runtime_error(
+        fmt::format("{}: holds other true values than those of the reference; remove it. It is of {}",
+                    file_of(key).string(), key));
+}
+
+fs::path cache_folder() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  if (const auto own = variable("ATTEST_CACHE"); !own.empty()) return own == "none" ? fs::path() : fs::path(own);
+  if (const auto shared = variable("XDG_CACHE_HOME"); !shared.empty()) return fs::path(shared) / "attest";
+  if (const auto home = variable("HOME"); !home.empty()) return fs::path(home) / ".cache" / "attest";
+  return {};
+}
+
+}  // namespace attest::judge
