@@ -88,6 +88,18 @@ inline Finding one_cluster(const Context& c) {
   return sets::equals(c, one, sets::attention(plain, is_causal(one)), "one cluster");
 }
 
+/// Tokens in the opposite order, where no gap is so small that their order decides.
+inline Finding token_order(const Context& c) {
+  if (is_causal(c.problem) || !Clusters(c.problem, "q").clear || !Clusters(c.problem, keys(c.problem)).clear)
+    return Finding::not_applicable();
+  std::vector<Index> order(static_cast<std::size_t>(c.problem.sizes.at("n")));
+  std::iota(order.rbegin(), order.rend(), Index{0});
+  const Outcome plain = c.evaluate(c.problem), other = c.evaluate(laws::take_rows(c.problem, "n", order));
+  const auto back = [&](const Array& o) { return laws::take(o, *c.problem.spec->output("o"), "n", order); };
+  return laws::same(c, "o", back(other.values.at("o")), back(other.bounds().at("o")), plain.values.at("o"),
+                    plain.bounds().at("o"), "tokens in the opposite order");
+}
+
 /// Row `row` keeps its bits where tokens change that do not concern it: values of keys that irrelevant(j), and their
 /// keys if those stay in their clusters.
 template <class F>
@@ -206,9 +218,9 @@ inline Finding partition(const Context& c) {
 }
 
 inline std::vector<laws::Property> properties() {
-  return {{"one_cluster", one_cluster},   {"cluster_isolation", cluster_isolation},
-          {"later_values", later_values}, {"quarter_turn", quarter_turn},
-          {"own_key", own_key},           {"partition", partition}};
+  return {{"one_cluster", one_cluster},   {"token_order", token_order},   {"cluster_isolation", cluster_isolation},
+          {"later_values", later_values}, {"quarter_turn", quarter_turn}, {"own_key", own_key},
+          {"partition", partition}};
 }
 
 }  // namespace attest::properties::content::routing_attention
