@@ -24,7 +24,7 @@ struct Call {
   std::optional<double> scale;
 };
 
-/// LN(x_i) . mu_c
+/// LN(x_i) . mu_c; a token of zeros stays as it is at unit length too
 template <class T>
 RowMajor<T> scores_of(const In<T>& in, View<const T, 2> x) {
   RowMajor<T> y = matrix(x);
@@ -33,6 +33,8 @@ RowMajor<T> scores_of(const In<T>& in, View<const T, 2> x) {
       y.row(i).array() -= y.row(i).mean();
       y.row(i) /= std::sqrt(y.row(i).array().square().mean() + static_cast<T>(in.eps));
     }
+  if (in.normalise == Normalise::unit)
+    for (Index i = 0; i < y.rows(); ++i) y.row(i).stableNormalize();
   return y * matrix(in.mu).transpose();
 }
 

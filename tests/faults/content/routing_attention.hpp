@@ -107,12 +107,17 @@ inline void normalise_ignored(In in, const Out& out) {
   right::set(in, out);
 }
 
+inline void layer_norm_for_unit(In in, const Out& out) {
+  if (in.normalise == Normalise::unit) in.normalise = Normalise::layer_norm;
+  right::set(in, out);
+}
+
 inline void mean_kept(const In& in, const Out& out) {
+  if (in.normalise != Normalise::layer_norm) return right::set(in, out);
   In other = in;
   other.normalise = Normalise::none;
   with_scores(in, out, [&](const Tokens& x) {
     const auto scaled = matrix_of(x.extent(0), x.extent(1), [&](Index i, Index a) {
-      if (in.normalise == Normalise::none) return Number(x(i, a));
       return x(i, a) / sqrt(dot(x[i], x[i]) / Number(x.extent(1)) + parameter(in.eps));
     });
     return right::scores(other, read_only(scaled));

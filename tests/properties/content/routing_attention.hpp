@@ -33,7 +33,7 @@ struct Clusters {
   Clusters(const Problem& problem, const char* tokens) {
     const Index n = problem.sizes.at("n"), count = problem.sizes.at("c"), d = problem.sizes.at("d");
     const auto &x = problem.inputs.at(tokens).values, &mu = problem.inputs.at("mu").values;
-    const bool norm = is(problem, "normalise", "layer_norm");
+    const bool norm = is(problem, "normalise", "layer_norm"), unit = is(problem, "normalise", "unit");
     const double eps = std::get<double>(*setting(problem, "eps"));
     std::vector<std::vector<double>> scores(static_cast<std::size_t>(count));
     double largest = 0;
@@ -42,7 +42,8 @@ struct Clusters {
       const double mean = norm ? std::accumulate(row, row + d, 0.0) / static_cast<double>(d) : 0;
       double variance = 0;
       for (auto a = row; a != row + d; ++a) variance += (*a - mean) * (*a - mean) / static_cast<double>(d);
-      const double root = norm ? std::sqrt(variance + eps) : 1;
+      const double length = std::sqrt(variance * static_cast<double>(d));
+      const double root = norm ? std::sqrt(variance + eps) : unit && length > 0 ? length : 1;
       for (Index c = 0; c < count; ++c) {
         double score = 0, size = 0;
         for (Index a = 0; a < d; ++a) {

@@ -30,8 +30,21 @@ struct Call {
 /// Without k the queries are the keys.
 inline Call call_of(const In& in) { return {in.q, in.k ? in.k : in.q, in.v, in.scale, in.empty_row}; }
 
-/// LN(x), or x itself.
+/// x / |x|, and 0 for a token of zeros
+inline Matrix directions(const Tokens& x) {
+  Matrix y(x.extent(0), x.extent(1));
+  for (Index i = 0; i < y.extent(0); ++i) {
+    const Number square = stage("squared norms", dot(x[i], x[i]));
+    if (is_zero(square)) continue;
+    const Number length = stage("norms", sqrt(square));
+    for (Index a = 0; a < y.extent(1); ++a) y(i, a) = x(i, a) / length;
+  }
+  return stage("normalised tokens", std::move(y));
+}
+
+/// LN(x), x / |x|, or x itself.
 inline Matrix normalised(const In& in, const Tokens& x) {
+  if (in.normalise == Normalise::unit) return directions(x);
   Matrix y(x, x.extent(0), x.extent(1));
   if (in.normalise == Normalise::none) return y;
   attention::layer_norm::In call;
