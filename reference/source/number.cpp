@@ -393,8 +393,11 @@ std::vector<Index> top_k(Index k, const Vector& scores) {
   std::vector<Index> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), Index{0});
   if (k >= n) return order;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](Index a, Index b) { return approximate(scores(a)) > approximate(scores(b)); });
+  // NaN, which a mistake on the way makes of a score, comes last: a sort needs an order.
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
+    const double x = approximate(scores(a)), y = approximate(scores(b));
+    return x > y || (std::isnan(y) && !std::isnan(x));
+  });
   const auto split = static_cast<std::size_t>(k);
   if (Decisions* decisions = Evaluation::current->decisions; decisions && k > 0) {
     const Index last_in = order[split - 1], first_out = order[split];

@@ -385,6 +385,17 @@ TEST(Stages, AVectorAndAMatrixAreHeldElementByElement) {
   EXPECT_NE(approximate(held(1)), approximate(x(1)));
 }
 
+/// A mistake on the way, as a deviation of 0, makes NaN of a score; a sort by > alone has no order then, and throws.
+TEST(Decisions, ScoresThatAreNaNComeLast) {
+  Binary64 arithmetic;
+  const Scope scope(arithmetic);
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const double scores[] = {-infinity, infinity, nan, nan, nan, infinity};
+  const auto x = tabulate(6, [&](Index t) { return Number::input(scores[t]); });
+  EXPECT_EQ(top_k(2, x), (std::vector<Index>{1, 5}));
+  EXPECT_EQ(top_k(3, x), (std::vector<Index>{0, 1, 5}));
+}
+
 TEST(Stages, ALabelThatAFormDoesNotHaveChangesNothing) {
   const auto problem = golden::draw(
       golden::parse_query("attest:attention.scaled_dot_product:f32;n=6;s=9;d=4;m=3;flag=random;seed=1").first);
