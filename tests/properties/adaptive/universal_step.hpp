@@ -62,11 +62,10 @@ inline Finding zero_transition(const Context& c) {
   return laws::same(c, "y", outcome.values.at("y"), outcome.bounds().at("y"), expected, allowed, "LN(A)");
 }
 
-/// The first steps, and the others applied to what they give.
+/// The first steps, and the others applied to what they give; a single step is taken twice.
 inline Finding composition(const Context& c) {
-  const Index steps = c.problem.sizes.at("t");
-  if (steps < 2) return Finding::not_applicable();
-  Problem problem = c.problem;
+  const Index given = c.problem.sizes.at("t"), steps = std::max<Index>(given, 2);
+  Problem problem = given < steps ? laws::take_rows(c.problem, "t", {0, 0}) : c.problem;
   problem.parameters["eps"] = 1.0;
   std::vector<Index> first, rest;
   for (Index t = 0; t < steps; ++t) (t < 1 + laws::choose(c, 1, steps - 1) ? first : rest).push_back(t);
