@@ -20,10 +20,7 @@ int check(const std::string& name, const std::optional<Part>& part, const judge:
   judge::Candidate candidate = part ? part_of(name, *part) : judge::Candidate(name);
   const auto report = judge::check(candidate, options, report::progress_bar("checking"));
   if (report.rows.empty()) {
-    std::string has;
-    for (const auto& kernel : candidate.kernels()) has += fmt::format("\n  {}", kernel.name());
-    fmt::print(stderr, "attest: INVALID: no kernel of {} matches --only '{}'{}; it has:{}\n", name, options.only,
-               options.profile ? " and profile " + *options.profile : "", has);
+    fmt::print(stderr, "attest: INVALID: {}\n", no_kernel(name, candidate, options));
     return 3;
   }
   print(report);

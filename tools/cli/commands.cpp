@@ -2,11 +2,13 @@
 #include "commands.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "attest/golden/files.hpp"
 #include "attest/judge/cache.hpp"
@@ -28,6 +30,14 @@ judge::CheckOptions default_options() {
   options.golden = project_folder() / "golden";
   options.cache = judge::cache_folder();
   return options;
+}
+
+std::string no_kernel(const std::string& name, const judge::Candidate& candidate, const judge::CheckOptions& options) {
+  std::set<std::string> equations;
+  for (const auto& kernel : candidate.kernels()) equations.insert(kernel.info.equation);
+  return fmt::format("no kernel of {} matches --only '{}'{}; it has kernels of {}", name,
+                     options.only, options.profile ? " and profile " + *options.profile : "",
+                     fmt::join(equations, ", "));
 }
 
 void print(const judge::Report& report) { fmt::print("{}", report::table(report, isatty(STDOUT_FILENO))); }

@@ -30,6 +30,9 @@ std::optional<std::filesystem::path> optional_path(const std::string& text);
 /// The options of check as they are when the command line gives none.
 judge::CheckOptions default_options();
 
+/// "no kernel of PLUGIN matches --only 'x.*'; it has kernels of a.b, a.c": for a run that judged none.
+std::string no_kernel(const std::string& name, const judge::Candidate& candidate, const judge::CheckOptions& options);
+
 /// Prints a report as a table, coloured on a terminal.
 void print(const judge::Report& report);
 

@@ -14,7 +14,7 @@ int diagnose(const std::string& name, const judge::CheckOptions& options, const 
   judge::Candidate candidate(name);
   const auto report = judge::check(candidate, options, report::progress_bar("diagnosing"));
   if (report.rows.empty()) {
-    fmt::print(stderr, "attest: INVALID: no kernel of {} matches --only '{}'\n", name, options.only);
+    fmt::print(stderr, "attest: INVALID: {}\n", no_kernel(name, candidate, options));
     return 3;
   }
   for (const auto& row : report.rows) fmt::print("{}", report::diagnosis(row));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Routing attention with one cluster that holds everything: softmax attention."""
+"""Routing attention, and with one cluster that holds everything softmax attention."""
 
 import torch
 from routing_transformer.routing_transformer import KmeansAttention as Layer
@@ -32,3 +32,24 @@ def KmeansAttention(q, k, v):
     layer.kmeans.means.copy_(torch.ones(heads, 1, d))
     layer.kmeans.initted.fill_(True)
     return layer(q, k, v)[0]
+
+
+@adapter(
+    "content.routing_attention",
+    library="routing-transformer",
+    like="torch",
+    layout="nd",
+    profiles=("f64", "f32"),
+    conventions={"assign": "balanced", "normalise": "unit", "empty_row": "zero", "causal": False},
+    capabilities="k and m == d",
+    explains={"f64": MEAN, "f32": MEAN},
+)
+def routed_attention(q, v, mu, k=None, *, width=0):
+    """KmeansAttention with given means, which takes as many keys as queries."""
+    n, d = q.shape
+    clusters = len(mu)
+    window = width or -(-n // clusters)
+    layer = Layer(clusters, window, 1, d, context_window_size=window, receives_context=True).eval().to(q.dtype)
+    layer.kmeans.means.copy_(mu[None])
+    layer.kmeans.initted.fill_(True)
+    return layer(q[None, None], k[None, None], v[None, None])[0][0, 0]

@@ -33,7 +33,7 @@ inline void concat(const In& in, const Out& out) {
 inline void max_abs(const In& in, const Out& out) {
   each_token(in, out, [](const Vector& y) {
     const Index c = y.extent();
-    const auto size = stage("magnitudes", tabulate(c, [&](Index t) { return positive(y(t)) ? y(t) : -y(t); }));
+    const auto size = tabulate(c, [&](Index t) { return positive(y(t)) ? y(t) : -y(t); });
     return top_k(1, tabulate(2 * c, [&](Index t) {
                    const Index a = t % c;
                    return positive(y(a)) == (t < c) ? size(a) : -size(a);
