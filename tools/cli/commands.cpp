@@ -35,9 +35,8 @@ judge::CheckOptions default_options() {
 std::string no_kernel(const std::string& name, const judge::Candidate& candidate, const judge::CheckOptions& options) {
   std::set<std::string> equations;
   for (const auto& kernel : candidate.kernels()) equations.insert(kernel.info.equation);
-  return fmt::format("no kernel of {} matches --only '{}'{}; it has kernels of {}", name,
-                     options.only, options.profile ? " and profile " + *options.profile : "",
-                     fmt::join(equations, ", "));
+  return fmt::format("no kernel of {} matches --only '{}'{}; it has kernels of {}", name, options.only,
+                     options.profile ? " and profile " + *options.profile : "", fmt::join(equations, ", "));
 }
 
 void print(const judge::Report& report) { fmt::print("{}", report::table(report, isatty(STDOUT_FILENO))); }

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -173,10 +173,11 @@ protected:
 private:
   golden::Case c_ = golden::parse_query(GetParam()).first;
   const golden::Profile& profile_ = golden::profile(golden::parse_query(GetParam()).second);
-  Kernel kernel_{0,
-                 {c_.spec->id, "", c_.spec->gradient.empty() ? "value" : "gradient", profile_.storage, "cpu", "bhnd", ""},
-                 c_.spec,
-                 Capabilities(*c_.spec, "")};
+  Kernel kernel_{
+      0,
+      {c_.spec->id, "", c_.spec->gradient.empty() ? "value" : "gradient", profile_.storage, "cpu", "bhnd", ""},
+      c_.spec,
+      Capabilities(*c_.spec, "")};
 };
 
 TEST_P(TrueValuesInACache, AreThoseThatWereComputed) {
@@ -196,8 +197,7 @@ TEST_P(TrueValuesInACache, AreFoundOutWhereTheyAreWrong) {
   std::string bytes = cache.find(key()).value();
   bytes[bytes.find("hi") + 7] ^= 1;  // a bit of the first true value
   cache.keep(key(), bytes);
-  EXPECT_THROW(
-      for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) with(&cache), std::runtime_error);
+  EXPECT_THROW(for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) with(&cache), std::runtime_error);
 }
 
 INSTANTIATE_TEST_SUITE_P(

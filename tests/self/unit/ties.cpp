@@ -90,7 +90,8 @@ struct Retrieval {
     Array o{{1, kValues}, {}};
     for (Index e = 0; e < kValues; ++e) {
       double retrieved = 0;
-      for (std::size_t t = 0; t < found.size(); ++t) retrieved += weights[t] / sum * row("memory_v", found[t], kValues, e);
+      for (std::size_t t = 0; t < found.size(); ++t)
+        retrieved += weights[t] / sum * row("memory_v", found[t], kValues, e);
       o.values.push_back(gate * retrieved + (1 - gate) * row("v", 0, kValues, e));
     }
     return {{"o", o}};
@@ -135,8 +136,8 @@ void try_buckets(std::uint64_t seed, double step) {
   std::mt19937_64 random(seed);
   const std::array<Index, 3> groups{2, 3, kDirections};
   const Index together = groups[random() % groups.size()];
-  Problem problem = drawn(fmt::format("attest:content.lsh_hash:f32;n=1;d={};c={};flag=random;seed={}", kWidth,
-                                      kDirections, seed));
+  Problem problem =
+      drawn(fmt::format("attest:content.lsh_hash:f32;n=1;d={};c={};flag=random;seed={}", kWidth, kDirections, seed));
   const auto& x = problem.inputs.at("x").values;
   auto& r = problem.inputs.at("r").values;
   const double square = std::inner_product(x.begin(), x.end(), x.begin(), 0.0);

@@ -135,9 +135,8 @@ bool Cache::is_to_be_checked() { return ++asked_ % kChecked == 0; }
 
 void Cache::check(const std::string& key, std::string_view found, std::string_view computed) const {
   if (found != computed)
-    throw std::runtime_error(
-        fmt::format("{}: holds other true values than those of the reference; remove it. It is of {}",
-                    file_of(key).string(), key));
+    throw std::runtime_error(fmt::format(
+        "{}: holds other true values than those of the reference; remove it. It is of {}", file_of(key).string(), key));
 }
 
 fs::path cache_folder() {

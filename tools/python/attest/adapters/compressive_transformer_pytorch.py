@@ -11,8 +11,8 @@ from attest.adapters import adapter
 LIBRARY = "compressive-transformer-pytorch"
 ALL = ("f64", "f32", "bf16", "f16")
 PADDING = (
-    "Old rows that the rate does not divide are padded by as many zeros as are left over, e mod rate, in place of those "
-    "that are missing (old_mem_padding in SelfAttention.forward): of 4 rows at rate 3 there are then 5, and the "
+    "Old rows that the rate does not divide are padded by as many zeros as are left over, e mod rate, in place of "
+    "those that are missing (old_mem_padding in SelfAttention.forward): of 4 rows at rate 3 there are then 5, and the "
     "convolution drops the last two. Only where e mod rate is half the rate is that right."
 )
 

@@ -57,7 +57,7 @@ def LinformerSelfAttention(x_q, x_k, x_v, w_q, w_k, w_v, w_o):
 def projected_attention(q, k, v, e, f):
     """linformer.LinformerSelfAttention with one head. Queries, keys and values are three parts of the width, each of
     which one of the layer's projections takes out."""
-    (n, d), (r, s) = q.shape, e.shape
+    d, (r, s) = q.shape[1], e.shape
     layer = Layer(3 * d, s, k=r, heads=1, dim_head=d).to(q.dtype)
     part = torch.eye(3 * d, dtype=q.dtype).split(d)
     weights = {

@@ -7,7 +7,7 @@ import unittest.mock
 
 import torch
 from reformer_pytorch import reformer_pytorch as reformer
-from reformer_pytorch.reversible import ReversibleBlock, ReversibleSequence
+from reformer_pytorch.reversible import ReversibleSequence
 
 from attest._torch import for_every_head
 from attest.adapters import adapter

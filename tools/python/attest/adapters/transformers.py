@@ -54,8 +54,8 @@ HIDDEN_GRADIENT = (
 TABLE = "the table is float32 (%s)"
 NO_LISTS = (
     "in evaluation mode every random block is block 0 (_bigbird_block_rand_mask_with_head, "
-    "models/big_bird/modeling_big_bird.py:911): the lists are not read, and a key of that block, which is global, counts "
-    "once more for each random block"
+    "models/big_bird/modeling_big_bird.py:911): the lists are not read, and a key of that block, which is global, "
+    "counts once more for each random block"
 )
 ROUNDED_TABLE = "the table is rounded to 16 bits before it is added (%s)"
 

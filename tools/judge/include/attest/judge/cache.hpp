@@ -38,14 +38,14 @@ public:
 private:
   std::filesystem::path file_of(const std::string& key) const;
 
-  std::filesystem::path folder_;   // of all builds
+  std::filesystem::path folder_;    // of all builds
   std::filesystem::path of_build_;  // empty: keeps nothing
   std::atomic<std::uint64_t> asked_;
   std::atomic<bool> has_written_ = false;
 };
 
-/// ATTEST_CACHE, where `none` is no folder; else `attest` in XDG_CACHE_HOME or in .cache of the home folder; empty where
-/// there is no such variable.
+/// ATTEST_CACHE, where `none` is no folder; else `attest` in XDG_CACHE_HOME or in .cache of the home folder; empty
+/// where there is no such variable.
 std::filesystem::path cache_folder();
 
 }  // namespace attest::judge

@@ -46,8 +46,8 @@ struct MutantsReport {
 };
 
 struct MutantsOptions {
-  std::string only = "*";        // glob over EQUATION or EQUATION.FAULT
-  std::filesystem::path golden;  // folder of the golden files
+  std::string only = "*";         // glob over EQUATION or EQUATION.FAULT
+  std::filesystem::path golden;   // folder of the golden files
   std::filesystem::path cache{};  // folder in which true values are kept from run to run; empty: they are not
   std::vector<std::string> profiles = {"f32", "f64", "bf16", "f16"};
   int seeds = 1000;  // drawn cases per equation that correct kernels are judged by
