@@ -33,7 +33,7 @@ double error_of(const CertifiedTensor& tensor, std::size_t i, double got) {
   return agrees_with_convention(tensor.hi[i], got) ? 0 : std::numeric_limits<double>::infinity();
 }
 
-bool is_within(double error, double bound) { return error <= bound; }
+bool is_within(double error, double bound) { return error <= bound || std::isinf(bound); }
 
 bool agrees(const CertifiedTensor& tensor, std::size_t i, double got, const reference::PerChannel& units) {
   return is_within(error_of(tensor, i, got), std::isfinite(tensor.hi[i]) ? bound_of(tensor, i, units) : 0);

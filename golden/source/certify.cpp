@@ -72,12 +72,12 @@ bool wide_is_harmless(const CertifiedTensors& wide, const CertifiedTensors& narr
 /// Boost's MPFR, from another library and at twice the precision, must lie in every ball; every other form must
 /// overlap. Outputs and gradients alike.
 void check_witnesses(const Problem& problem, const Arrays& cotangents, const Values<Ball>& certified, long bits,
-                     const std::vector<bool>& take_other) {
+                     const std::vector<Decisions::Choice>& instead) {
   const auto fail = [&](const std::string& witness, const std::string& name, std::size_t i) {
     throw std::logic_error(
         fmt::format("{}: {} disagrees with the certified enclosure of {}[{}]", problem.spec->id, witness, name, i));
   };
-  const auto decisions = [&] { return Decisions{{}, {}, take_other}; };
+  const auto decisions = [&] { return Decisions{{}, {}, {}, instead}; };
   const std::string& first = problem.spec->forms[0].name;
   Decisions log = decisions();
   Witness witness(2 * bits);
@@ -107,10 +107,11 @@ void check_witnesses(const Problem& problem, const Arrays& cotangents, const Val
 
 /// Ziv's loop: raises the precision until every element is decided.
 CertifiedTensors decide_all(const Problem& problem, const Arrays& cotangents, const CertifyOptions& options,
-                            const std::vector<bool>& take_other, std::vector<double>& margin, long& precision) {
+                            const std::vector<Decisions::Choice>& instead, std::vector<double>& margin,
+                            long& precision) {
   std::string undecided = "a branch";
   for (long bits = 128; bits <= options.precision_limit; bits *= 2) {
-    Decisions log{{}, {}, take_other};
+    Decisions log{{}, {}, {}, instead};
     try {
       const Values<Ball> values = run(Certificate(bits), problem, problem.spec->forms[0].name, cotangents, &log);
       CertifiedTensors tensors;
@@ -130,7 +131,7 @@ CertifiedTensors decide_all(const Problem& problem, const Arrays& cotangents, co
         }
       }
       if (!all) continue;
-      if (options.check_witnesses) check_witnesses(problem, cotangents, values, bits, take_other);
+      if (options.check_witnesses) check_witnesses(problem, cotangents, values, bits, instead);
       margin = log.margin;
       precision = bits;
       return tensors;
@@ -187,15 +188,23 @@ Certified certify(const Problem& problem, const Arrays& cotangents, const Certif
     Decisions log;
     run(ErrorModel(result.units == "wide" ? wide_units() : narrow_units()), problem, problem.spec->forms[0].name, {},
         &log);
-    std::vector<bool> close(result.margin.size());
-    bool any = false;
-    for (std::size_t i = 0; i < close.size(); ++i) any |= (close[i] = result.margin[i] <= log.error[i]);
-    if (any) {
+    const auto close = [&](std::size_t i) { return result.margin[i] <= log.error[i]; };
+    std::size_t ways = 0;
+    for (std::size_t i = 0; i < log.error.size(); ++i) {
+      if (!close(i)) continue;
+      if (log.others[i].empty())
+        throw Uncertifiable(fmt::format("{}: too many choices are right, as too many scores tie", problem.spec->id));
+      ways = std::max(ways, log.others[i].size());
+    }
+    for (std::size_t way = 0; way < ways; ++way) {
+      std::vector<Decisions::Choice> instead(log.error.size());
+      for (std::size_t i = 0; i < instead.size(); ++i)
+        if (close(i)) instead[i] = log.others[i][std::min(way, log.others[i].size() - 1)];
       std::vector<double> margin;
       long precision;
-      result.alternatives = decide_all(problem, cotangents, options, close, margin, precision);
-      for (auto& [name, tensor] : result.alternatives)
-        tensor.bound = model.at(name).bound, tensor.rms = model.at(name).rms;
+      auto& alternative =
+          result.alternatives.emplace_back(decide_all(problem, cotangents, options, instead, margin, precision));
+      for (auto& [name, tensor] : alternative) tensor.bound = model.at(name).bound, tensor.rms = model.at(name).rms;
     }
   }
   return result;

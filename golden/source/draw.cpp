@@ -7,7 +7,6 @@
 #include <functional>
 #include <limits>
 #include <random>
-#include <ranges>
 #include <sstream>
 #include <vector>
 
@@ -250,10 +249,13 @@ Problem draw(const Case& c) {
     array =
         draw_array(recipe, shape_of(input, c.sizes), exact, seed == c.seeds.end() ? c.seed : seed->second, input.name);
     if (const auto size = bounded(recipe).size; !size.empty()) {
-      if (input.element != Element::integer || !c.sizes.count(size))
+      if (input.element != Element::integer || !c.sizes.count(size)) {
+        std::vector<std::string> names;
+        for (const auto& [name, _] : c.sizes) names.push_back(name);
         throw SpecError(
             fmt::format("{}: recipe '{}' of input '{}': 'below' is for integers and names a size; sizes: {}", spec.id,
-                        recipe, input.name, fmt::join(c.sizes | std::views::keys, ", ")));
+                        recipe, input.name, fmt::join(names, ", ")));
+      }
       reduce(array, c.sizes.at(size));
     }
     if (const auto factor = c.magnitudes.find(input.name); factor != c.magnitudes.end())

@@ -24,6 +24,9 @@ namespace fs = std::filesystem;
 
 std::string prefix(std::size_t index) { return fmt::format("{:03}/", index); }
 
+/// Where the results lie when decisions go another way: "alternative/", "alternative2/" ...
+std::string alternative(std::size_t way) { return way == 0 ? "alternative/" : fmt::format("alternative{}/", way + 1); }
+
 void put(Safetensors& file, const std::string& at, const CertifiedTensor& tensor) {
   file.tensors[at + "/hi"] = store(DType::f64, {tensor.shape, tensor.hi});
   file.tensors[at + "/lo"] = store(DType::f32, {tensor.shape, {tensor.lo.begin(), tensor.lo.end()}});
@@ -163,7 +166,8 @@ std::string serialize(const Spec& spec, const std::vector<GoldenCase>& cases) {
     for (const auto& [name, array] : c.cotangents)
       file.tensors[at + "cotangent/" + name] = store(dtype_from(c.name.exact), array);
     for (const auto& [name, tensor] : c.certified.outputs) put(file, at + "output/" + name, tensor);
-    for (const auto& [name, tensor] : c.certified.alternatives) put(file, at + "alternative/" + name, tensor);
+    for (std::size_t way = 0; way < c.certified.alternatives.size(); ++way)
+      for (const auto& [name, tensor] : c.certified.alternatives[way]) put(file, at + alternative(way) + name, tensor);
     if (!c.certified.margin.empty())
       file.tensors[at + "margin"] =
           store(DType::f64, {{static_cast<Index>(c.certified.margin.size())}, c.certified.margin});
@@ -212,9 +216,11 @@ std::vector<GoldenCase> parse_golden(const Spec& spec, const std::string& bytes,
     const auto names = results_of(c.problem, c.cotangents);
     for (const auto& name : names)
       c.certified.outputs[name] = reader.certified(at + "output/" + name, shape_of_result(c.problem, name));
-    if (!names.empty() && reader.has(at + "alternative/" + names[0] + "/hi"))
+    for (std::size_t way = 0; !names.empty() && reader.has(at + alternative(way) + names[0] + "/hi"); ++way) {
+      auto& tensors = c.certified.alternatives.emplace_back();
       for (const auto& name : names)
-        c.certified.alternatives[name] = reader.certified(at + "alternative/" + name, shape_of_result(c.problem, name));
+        tensors[name] = reader.certified(at + alternative(way) + name, shape_of_result(c.problem, name));
+    }
     if (reader.has(at + "margin"))
       c.certified.margin = reader.array(at + "margin", load(file.tensors.at(at + "margin")).shape).values;
     c.certified.units = list[i].value("units", "");

@@ -3,6 +3,12 @@
 
 #include "attest/reference/vocabulary.hpp"
 
+#if __has_include(<flint/arb_mat.h>)
+#include <flint/arb_mat.h>
+#else
+#include <arb_mat.h>
+#endif
+
 namespace attest::reference {
 
 void Certificate::divide(Ball& r, const Ball& a, const Ball& b) {
@@ -14,6 +20,13 @@ void Certificate::logarithm(Ball& r, const Ball& a) {
   if (arb_contains_nonpositive(a.get()) && arb_contains_positive(a.get()) && arb_is_finite(a.get()))
     throw Undecided("the argument of a logarithm is positive");
   arb_log(r.get(), a.get(), bits_);
+}
+void Certificate::logarithm_of_one_plus(Ball& r, const Ball& a) {
+  Ball sum;
+  arb_add_ui(sum.get(), a.get(), 1, bits_);
+  if (arb_contains_nonpositive(sum.get()) && arb_contains_positive(sum.get()) && arb_is_finite(sum.get()))
+    throw Undecided("the argument of a logarithm is positive");
+  arb_log1p(r.get(), a.get(), bits_);
 }
 void Certificate::square_root(Ball& r, const Ball& a) {
   if (arb_contains_negative(a.get()) && arb_contains_nonnegative(a.get()) && arb_is_finite(a.get()))
@@ -99,6 +112,36 @@ void Certificate::row_times_matrix(const Row& row, const View<const Number, 2>& 
     arb_dot(at(r).get(), nullptr, 0, x.first, x.step, y.first, y.step, row.extent(0), bits_);
     out[c] = Number::owning(r);
   }
+}
+
+namespace {
+
+struct BallMatrix {
+  BallMatrix(Index rows, Index columns) { arb_mat_init(x, rows, columns); }
+  BallMatrix(const BallMatrix&) = delete;
+  BallMatrix& operator=(const BallMatrix&) = delete;
+  ~BallMatrix() { arb_mat_clear(x); }
+  arb_ptr operator()(Index i, Index j) { return arb_mat_entry(x, i, j); }
+
+  arb_mat_t x;
+};
+
+}  // namespace
+
+void Certificate::solve(const View<const Number, 2>& a, const View<const Number, 2>& b, Number* out) {
+  const Index n = a.extent(0), columns = b.extent(1);
+  BallMatrix left(n, n), right(n, columns), x(n, columns);
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j <= i; ++j) {
+      arb_set(left(i, j), value(a(i, j)).get());
+      arb_set(left(j, i), left(i, j));
+    }
+    for (Index c = 0; c < columns; ++c) arb_set(right(i, c), value(b(i, c)).get());
+  }
+  if (!arb_mat_spd_solve(x.x, left.x, right.x, bits_)) throw Undecided("a matrix is positive definite");
+  for (Index i = 0; i < n; ++i)
+    for (Index c = 0; c < columns; ++c)
+      out[i * columns + c] = Number::owning(made([&](Ball& r) { arb_swap(r.get(), x(i, c)); }));
 }
 
 }  // namespace attest::reference

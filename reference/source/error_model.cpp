@@ -57,8 +57,10 @@ double expm1_of(double x) {
 }
 double log_of(double x) { return correctly_rounded<arb_log, mpfr_log>(x); }
 double tanh_of(double x) { return correctly_rounded<arb_tanh, mpfr_tanh>(x); }
+double log1p_of(double x) { return correctly_rounded<arb_log1p, mpfr_log1p>(x); }
 double sin_of(double x) { return correctly_rounded<arb_sin, mpfr_sin>(x); }
 double cos_of(double x) { return correctly_rounded<arb_cos, mpfr_cos>(x); }
+double erfc_of(double x) { return correctly_rounded<arb_hypgeom_erfc, mpfr_erfc>(x); }
 
 double scaled(double bound, double factor) { return bound == 0 ? 0 : bound * factor; }
 
@@ -141,6 +143,11 @@ void ErrorModel::divide(Rounding& r, const Rounding& a, const Rounding& b) {
   const double below = std::abs(b.value) - error(b);  // the smallest magnitude a computed denominator can have
   const double inverse = below > 0 ? 1 / below : kInfinity;
   const double quotient = std::abs(r.value);
+  if (b.value == 0 && error(b) > 0) {  // a denominator that is not 0 but too small for binary64
+    r.value = 0;
+    r.bound[kAccumulate] = r.variance[kAccumulate] = kInfinity;
+    return;
+  }
   for (std::size_t c = 0; c < kChannels; ++c) {
     r.bound[c] = scaled(a.bound[c], inverse) + scaled(scaled(b.bound[c], inverse), quotient);
     r.variance[c] = (a.variance[c] + quotient * quotient * b.variance[c]) / (b.value * b.value);
@@ -167,8 +174,16 @@ void ErrorModel::exponential(Rounding& r, const Rounding& a) {
 
 void ErrorModel::logarithm(Rounding& r, const Rounding& a) {
   r.value = log_of(a.value);
-  const double below = a.value - error(a);
-  propagate(r, a, below > 0 ? 1 / below : kInfinity, 1 / a.value);
+  round_logarithm(r, a, a.value);
+}
+void ErrorModel::logarithm_of_one_plus(Rounding& r, const Rounding& a) {
+  r.value = log1p_of(a.value);
+  round_logarithm(r, a, 1 + a.value);
+}
+/// The value of r is the logarithm of `argument`, which has the errors of a.
+void ErrorModel::round_logarithm(Rounding& r, const Rounding& a, double argument) const {
+  const double below = argument - error(a);
+  propagate(r, a, below > 0 ? 1 / below : kInfinity, 1 / argument);
   // log2(x) ln 2
   round(r, kAccumulate, 2 * magnitude(r), std::abs(r.value));
   round(r, kFunction, magnitude(r), std::abs(r.value));
@@ -202,6 +217,19 @@ void ErrorModel::wave(Rounding& r, const Rounding& a, double value, double slope
 void ErrorModel::sine(Rounding& r, const Rounding& a) { wave(r, a, sin_of(a.value), cos_of(a.value)); }
 void ErrorModel::cosine(Rounding& r, const Rounding& a) { wave(r, a, cos_of(a.value), sin_of(a.value)); }
 
+/// The slope is steepest where the computed argument is nearest to 0.
+void ErrorModel::error_complement(Rounding& r, const Rounding& a) {
+  constexpr double two_by_root_pi = 0x1.20dd750429b6dp+0;
+  r = {.value = erfc_of(a.value)};
+  const double nearest = std::max(std::abs(a.value) - error(a), 0.0);
+  propagate(r, a, two_by_root_pi * exp_of(-nearest * nearest), two_by_root_pi * exp_of(-a.value * a.value));
+  // far out e^(-x^2) is a factor, and x^2 is rounded
+  const double largest = magnitude(r), square = a.value > 0 ? a.value * a.value : 0;
+  round(r, kAccumulate, square * largest, square * r.value);
+  round(r, kFunction, largest, r.value);
+  flush(r);
+}
+
 Handle ErrorModel::chained(Handle partial, Handle adjoint, Partial kind) {
   const Rounding &p = at(partial), &a = at(adjoint);
   if (kind == Partial::slope && std::abs(p.value) == 1 && error(p) == 0) return product(partial, adjoint);
@@ -216,12 +244,19 @@ struct ErrorModel::Total {
   Index terms = 0;
 
   void add(const ErrorModel& model, const Rounding& term) {
-    total.value += term.value;
+    add(
+        term.value, model.error(term), [&](std::size_t c) { return term.bound[c]; },
+        [&](std::size_t c) { return term.variance[c]; });
+  }
+  /// `error` is that of the term at the largest units.
+  template <class Bound, class Variance>
+  void add(double value, double error, Bound&& bound, Variance&& variance) {
+    total.value += value;
     for (std::size_t c = 0; c < kChannels; ++c) {
-      total.bound[c] += term.bound[c];
-      total.variance[c] += term.variance[c];
+      total.bound[c] += bound(c);
+      total.variance[c] += variance(c);
     }
-    const double size = std::abs(term.value), error = model.error(term);
+    const double size = std::abs(value);
     if (size == 0 && error == 0) return;  // adding an exact zero rounds nothing
     ++terms;
     magnitudes += size + error;
@@ -245,15 +280,224 @@ Handle ErrorModel::sum(const Number* terms, Index n) {
   return made([&](Rounding& r) { r = total.result(*this); });
 }
 
+// --- dot ------------------------------------------------------------------------------------------------------
+//
+// Products of operands, the same operations in the same order as product_of(operand(x), operand(y)), for kLanes terms
+// side by side; they are added to the total one after the other.
+
+namespace {
+
+constexpr Index kLanes = 8;
+
+struct Factors {
+  double value[kLanes]{}, bound[kChannels][kLanes]{}, variance[kChannels][kLanes]{};
+
+  void set(Index lane, const Rounding& x) {
+    value[lane] = x.value;
+    for (std::size_t c = 0; c < kChannels; ++c) bound[c][lane] = x.bound[c], variance[c][lane] = x.variance[c];
+  }
+};
+
+struct Products : Factors {
+  double error[kLanes]{};
+};
+
+[[gnu::always_inline]] inline double error_of(const double (&bound)[kChannels][kLanes], Index l, const double* units) {
+  double total = bound[0][l] * units[0];
+  for (int c = 1; c < kChannels; ++c) total += bound[c][l] * units[c];
+  return total;
+}
+
+[[gnu::always_inline]] inline void multiply_factors(Factors& x, Factors& y, Products& p, const double* units) {
+  for (Factors* f : {&x, &y})
+    for (Index l = 0; l < kLanes; ++l) {
+      f->bound[kOperand][l] += std::abs(f->value[l]) + error_of(f->bound, l, units);
+      f->variance[kOperand][l] += f->value[l] * f->value[l] / 3;
+      f->bound[kUnderflow][l] += 1;
+    }
+  for (Index l = 0; l < kLanes; ++l) {
+    const double a = x.value[l], b = y.value[l], left = std::abs(a) + error_of(x.bound, l, units),
+                 right = std::abs(b) + error_of(y.bound, l, units), size = std::abs(b);
+    p.value[l] = a * b;
+    for (int c = 0; c < kChannels; ++c) {
+      p.bound[c][l] = (y.bound[c][l] == 0 ? 0 : y.bound[c][l] * left) + (x.bound[c][l] == 0 ? 0 : x.bound[c][l] * size);
+      p.variance[c][l] = a * a * y.variance[c][l] + b * b * x.variance[c][l];
+    }
+    const double typical = std::abs(p.value[l]);
+    p.bound[kAccumulate][l] += typical + error_of(p.bound, l, units);
+    p.variance[kAccumulate][l] += typical * typical / 3;
+    p.bound[kUnderflow][l] += left > 0 && right > 0 ? 1 : 0;
+    p.error[l] = error_of(p.bound, l, units);
+  }
+}
+
+void multiply_anywhere(Factors& x, Factors& y, Products& p, const double* units) { multiply_factors(x, y, p, units); }
+#if defined(__x86_64__)
+// Wider registers, the same operations: nothing is contracted, so every machine gives the same bits.
+[[gnu::target("avx2")]] void multiply_avx2(Factors& x, Factors& y, Products& p, const double* units) {
+  multiply_factors(x, y, p, units);
+}
+const auto multiply_here = __builtin_cpu_supports("avx2") ? multiply_avx2 : multiply_anywhere;
+#else
+const auto multiply_here = multiply_anywhere;
+#endif
+
+}  // namespace
+
 Handle ErrorModel::dot_onto(Handle start, const Row& a, const Row& b) {
   Total total;
   total.add(*this, at(start));
-  for (Index i = 0; i < a.extent(0); ++i) {
-    const Rounding x = element(a, i), y = element(b, i);
-    if (is_exact_zero(x) || is_exact_zero(y)) continue;
-    total.add(*this, product_of(operand(x), operand(y)));
+  const Index n = a.extent(0);
+  if (!all_) {
+    for (Index i = 0; i < n; ++i) {
+      const Rounding x = element(a, i), y = element(b, i);
+      if (is_exact_zero(x) || is_exact_zero(y)) continue;
+      total.add(*this, product_of(operand(x), operand(y)));
+    }
+    return made([&](Rounding& r) { r = total.result(*this); });
   }
+  Factors x, y;
+  Products products;
+  Index lanes = 0;
+  const auto add_products = [&] {
+    multiply_here(x, y, products, units_.data());
+    for (Index l = 0; l < lanes; ++l)
+      total.add(
+          products.value[l], products.error[l], [&](std::size_t c) { return products.bound[c][l]; },
+          [&](std::size_t c) { return products.variance[c][l]; });
+    lanes = 0;
+  };
+  for (Index i = 0; i < n; ++i) {
+    const Rounding left = element(a, i), right = element(b, i);
+    if (is_exact_zero(left) || is_exact_zero(right)) continue;
+    x.set(lanes, left), y.set(lanes, right);
+    if (++lanes == kLanes) add_products();
+  }
+  add_products();
   return made([&](Rounding& r) { r = total.result(*this); });
+}
+
+// --- systems of linear equations
+// -------------------------------------------------------------------------------------------
+
+namespace {
+
+/// The lower triangle of L with L L^T = a, row by row; entries are NaN where a is not positive definite.
+std::vector<double> cholesky(const std::vector<double>& a, std::size_t n) {
+  std::vector<double> l(n * n, 0);
+  for (std::size_t j = 0; j < n; ++j)
+    for (std::size_t i = j; i < n; ++i) {
+      double rest = a[i * n + j];
+      for (std::size_t k = 0; k < j; ++k) rest -= l[i * n + k] * l[j * n + k];
+      l[i * n + j] = i == j ? std::sqrt(rest) : rest / l[j * n + j];
+    }
+  return l;
+}
+
+/// x with L L^T x = b, in place.
+void substitute(const std::vector<double>& l, std::size_t n, std::vector<double>& x) {
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < i; ++k) x[i] -= l[i * n + k] * x[k];
+    x[i] /= l[i * n + i];
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    for (std::size_t k = i + 1; k < n; ++k) x[i] -= l[k * n + i] * x[k];
+    x[i] /= l[i * n + i];
+  }
+}
+
+}  // namespace
+
+/// A computed solution solves (a + da) x = b + db. da and db hold the errors of a and b; da moreover the solver's own:
+/// at most (3n + 7) u |L| |L^T| for Cholesky's factor L, quotients and roots being up to two more roundings off
+/// [Higham 2002, section 10.1]; other methods are held to the norm of that. So
+///   |dx| <= e + |a^-1| |da| |dx|   with   e = |a^-1| (|db| + |da| |x|),
+/// and with r the row sums of |a^-1| |da|, r < 1: |dx| <= e + r max(e) / (1 - max(r)).
+void ErrorModel::solve(const View<const Number, 2>& a, const View<const Number, 2>& b, Number* out) {
+  const auto n = static_cast<std::size_t>(a.extent(0)), columns = static_cast<std::size_t>(b.extent(1));
+  const auto entry = [](const View<const Number, 2>& matrix, const ErrorModel& model, std::size_t i, std::size_t j) {
+    return model.element(matrix[static_cast<Index>(i)], static_cast<Index>(j));
+  };
+  std::vector<Rounding> of_a(n * n);
+  std::vector<double> values(n * n), inverse(n * n), row_norm(n), column(n);
+  double errors_of_diagonal = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j <= i; ++j) {
+      of_a[i * n + j] = of_a[j * n + i] = entry(a, *this, i, j);
+      values[i * n + j] = values[j * n + i] = of_a[i * n + j].value;
+      if (i == j) errors_of_diagonal += error(of_a[i * n + j]);
+    }
+  const auto l = cholesky(values, n);
+  for (std::size_t j = 0; j < n; ++j) {
+    std::fill(column.begin(), column.end(), 0.0);
+    column[j] = 1;
+    substitute(l, n, column);
+    for (std::size_t i = 0; i < n; ++i) inverse[i * n + j] = column[i];
+  }
+  double squares_of_products = 0;  // of the elements of |L| |L^T|
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      double element = 0;
+      for (std::size_t k = 0; k <= std::min(i, j); ++k) element += std::abs(l[i * n + k] * l[j * n + k]);
+      squares_of_products += element * element;
+    }
+  const double steps = 3 * static_cast<double>(n) + 7, size = std::sqrt(squares_of_products) + errors_of_diagonal,
+               own = steps * size;
+  double worst = 0;  // the largest r
+  std::vector<double> r(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    double squares = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      squares += inverse[i * n + j] * inverse[i * n + j];
+      double errors = 0;
+      for (std::size_t k = 0; k < n; ++k) errors += error(of_a[j * n + k]);
+      r[i] += std::abs(inverse[i * n + j]) * errors;
+    }
+    row_norm[i] = std::sqrt(squares);
+    r[i] += row_norm[i] * own * units_[kAccumulate] * std::sqrt(static_cast<double>(n));
+    worst = std::max(worst, r[i] >= 0 ? r[i] : kInfinity);
+  }
+  const double growth = worst < 1 ? 1 / (1 - worst) : kInfinity;
+  for (std::size_t c = 0; c < columns; ++c) {
+    std::vector<Rounding> x(n), of_b(n);
+    bool zero = true;
+    for (std::size_t i = 0; i < n; ++i) {
+      of_b[i] = entry(b, *this, i, c);
+      column[i] = of_b[i].value;
+      zero &= is_exact_zero(of_b[i]);
+    }
+    substitute(l, n, column);
+    double squares = 0, sizes = 0;
+    for (const double value : column) squares += value * value, sizes += std::abs(value);
+    for (std::size_t i = 0; i < n && !zero; ++i) {
+      x[i].value = column[i];
+      for (std::size_t j = 0; j < n; ++j) {
+        const double factor = std::abs(inverse[i * n + j]);
+        for (std::size_t channel = 0; channel < kChannels; ++channel) {
+          double bound = of_b[j].bound[channel], variance = of_b[j].variance[channel];
+          for (std::size_t k = 0; k < n; ++k) {
+            bound += scaled(of_a[j * n + k].bound[channel], std::abs(column[k]));
+            variance += of_a[j * n + k].variance[channel] * column[k] * column[k];
+          }
+          x[i].bound[channel] += scaled(bound, factor);
+          x[i].variance[channel] += factor * factor * variance;
+        }
+        x[i].bound[kUnderflow] += factor * steps * (1 + sizes);
+      }
+      const double norm = std::sqrt(squares);
+      x[i].bound[kAccumulate] += row_norm[i] * own * norm + 3 * std::abs(column[i]);
+      x[i].variance[kAccumulate] += squares * row_norm[i] * row_norm[i] * size * size / 3;
+    }
+    PerChannel most{};
+    for (const Rounding& element : x)
+      for (std::size_t channel = 0; channel < kChannels; ++channel)
+        most[channel] = std::max(most[channel], element.bound[channel]);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t channel = 0; channel < kChannels && !zero; ++channel)
+        x[i].bound[channel] += scaled(scaled(most[channel], r[i]), growth);
+      out[i * columns + c] = number(x[i]);
+    }
+  }
 }
 
 // --- products of a row with a matrix of plain inputs
@@ -263,8 +507,6 @@ Handle ErrorModel::dot_onto(Handle start, const Row& a, const Row& b) {
 // of the row is taken apart once for all of them; an input has no errors but those of an operand.
 
 namespace {
-
-constexpr Index kLanes = 8;
 
 /// A factor of the row, as an operand.
 struct RowFactor {

@@ -35,6 +35,28 @@ void Arithmetic::matrix_times_column(const View<const Number, 2>& matrix, const 
   for (Index r = 0; r < matrix.extent(0); ++r) out[r] = Number::owning(dot(matrix[r], column));
 }
 
+/// By Cholesky's method: a = L L^T. Its products are no products of matrices, whose factors might be held in the
+/// operands' format.
+void Arithmetic::solve(const View<const Number, 2>& a, const View<const Number, 2>& b, Number* out) {
+  const Index n = a.extent(0), columns = b.extent(1);
+  Matrix l(n, n);
+  const auto less_products = [&](const Number& start, Index count, auto&& term) {
+    return count == 0 ? start : start - attest::reference::sum(count, term);
+  };
+  for (Index j = 0; j < n; ++j)
+    for (Index i = j; i < n; ++i) {
+      const Number rest = less_products(a(i, j), j, [&](Index k) { return l(i, k) * l(j, k); });
+      l(i, j) = i == j ? attest::reference::sqrt(rest) : rest / l(j, j);
+    }
+  for (Index c = 0; c < columns; ++c) {
+    Vector x(n);
+    for (Index i = 0; i < n; ++i) x(i) = less_products(b(i, c), i, [&](Index k) { return l(i, k) * x(k); }) / l(i, i);
+    for (Index i = n; i-- > 0;)
+      x(i) = less_products(x(i), n - 1 - i, [&](Index k) { return l(i + 1 + k, i) * x(i + 1 + k); }) / l(i, i);
+    for (Index i = 0; i < n; ++i) out[i * columns + c] = x(i);
+  }
+}
+
 namespace {
 
 Arithmetic& arithmetic() { return *Evaluation::current->arithmetic; }
@@ -158,6 +180,11 @@ Number log(const Number& a) {
   if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return 1 / a; }).become(x);
   return x;
 }
+Number log1p(const Number& a) {
+  Number x = Number::owning(arithmetic().log1p(a.handle()));
+  if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return 1 / (1 + a); }).become(x);
+  return x;
+}
 Number sqrt(const Number& a) {
   Number x = Number::owning(arithmetic().sqrt(a.handle()));
   if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return 1 / (x + x); }).become(x);
@@ -177,6 +204,25 @@ Number cos(const Number& a) {
   Number x = Number::owning(arithmetic().cos(a.handle()));
   if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return -sin(a); }).become(x);
   return x;
+}
+namespace {
+
+const Constant two_by_root_pi([] { return 2 / sqrt(pi()); });
+
+}  // namespace
+
+Number erfc(const Number& a) {
+  Number x = Number::owning(arithmetic().erfc(a.handle()));
+  if (Tape* tape = Evaluation::current->tape)
+    Recorder(*tape).operand(a, [&] { return -(two_by_root_pi * exp(-(a * a))); }).become(x);
+  return x;
+}
+Number stop_gradient(const Number& x) {
+  Stopped* stopped = Evaluation::current->stopped;
+  if (stopped && stopped->again) return stopped->numbers.at(stopped->next++);
+  Number constant = Number::owning(arithmetic().copy(x.handle()));
+  if (stopped) stopped->numbers.push_back(constant);
+  return constant;
 }
 Number pivot(const Number& x) { return Number::owning(arithmetic().pivot(x.handle())); }
 
@@ -263,6 +309,40 @@ Vector product(const View<const Number, 2>& m, const Row& x) {
   return y;
 }
 
+Matrix solve(const View<const Number, 2>& a, const View<const Number, 2>& b) {
+  const Index n = a.extent(0), columns = b.extent(1);
+  Matrix x(n, columns);
+  if (n == 0 || columns == 0) return x;
+  Tape* const tape = Evaluation::current->tape;
+  if (!tape) return arithmetic().solve(a, b, &x(0, 0)), x;
+  Recorder recorder(*tape);
+  arithmetic().solve(a, b, &x(0, 0));
+  Matrix inverse(n, n), unit(n, n);
+  for (Index i = 0; i < n; ++i) unit(i, i) = 1;
+  arithmetic().solve(a, unit, &inverse(0, 0));
+  // dx = a^-1 (db - da x): the residual b - a x is 0 and has the derivative in brackets
+  for (Index c = 0; c < columns; ++c) {
+    Vector residual(n);
+    for (Index i = 0; i < n; ++i) {
+      recorder.operand(b(i, c), one);
+      for (Index k = 0; k < n; ++k) recorder.operand(a(i, k), [&] { return -x(k, c); }, Partial::factor);
+      recorder.become(residual(i));
+    }
+    for (Index i = 0; i < n; ++i) {
+      for (Index k = 0; k < n; ++k) recorder.operand(residual(k), [&] { return inverse(i, k); }, Partial::factor);
+      recorder.become(x(i, c));
+    }
+  }
+  return x;
+}
+
+StoppedMatrix::StoppedMatrix(const View<const Number, 2>& x)
+    : copy_(x.plain() ? Matrix(0, 0) : Matrix(x.extent(0), x.extent(1))),
+      view_(x.plain() ? x : std::as_const(copy_).view()) {
+  for (Index i = 0; i < copy_.extent(0); ++i)
+    for (Index j = 0; j < copy_.extent(1); ++j) copy_(i, j) = stop_gradient(x(i, j));
+}
+
 Vector stage(std::string_view label, Vector x) {
   if (arithmetic().has_stage(label))
     for (Index i = 0; i < x.extent(); ++i) x(i) = stage(label, x(i));
@@ -275,6 +355,39 @@ Matrix stage(std::string_view label, Matrix x) {
   return x;
 }
 
+namespace {
+
+constexpr std::size_t kMostOthers = 20;
+
+/// Every choice of k among those that are certain and those at the edge, without the one that takes the first `taken`
+/// of the edge; nothing where there are too many.
+std::vector<Decisions::Choice> other_choices(const Decisions::Choice& certain, const Decisions::Choice& edge,
+                                             std::size_t taken) {
+  std::vector<Decisions::Choice> others;
+  std::vector<bool> in(edge.size());
+  std::fill(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(taken), true);
+  while (std::prev_permutation(in.begin(), in.end())) {
+    if (others.size() == kMostOthers) return {};
+    Decisions::Choice choice = certain;
+    for (std::size_t i = 0; i < edge.size(); ++i)
+      if (in[i]) choice.push_back(edge[i]);
+    std::sort(choice.begin(), choice.end());
+    others.push_back(std::move(choice));
+  }
+  return others;
+}
+
+/// Records a decision that goes by this gap. The choice to make instead of the right one, or nullptr.
+const Decisions::Choice* recorded(Decisions& decisions, const Number& gap) {
+  const std::size_t ordinal = decisions.margin.size();
+  decisions.margin.push_back(arithmetic().margin_of(gap.handle()));
+  decisions.error.push_back(arithmetic().error_of(gap.handle()));
+  return ordinal < decisions.instead.size() && !decisions.instead[ordinal].empty() ? &decisions.instead[ordinal]
+                                                                                   : nullptr;
+}
+
+}  // namespace
+
 std::vector<Index> top_k(Index k, const Vector& scores) {
   const Index n = scores.extent();
   std::vector<Index> order(static_cast<std::size_t>(n));
@@ -283,24 +396,42 @@ std::vector<Index> top_k(Index k, const Vector& scores) {
   std::stable_sort(order.begin(), order.end(),
                    [&](Index a, Index b) { return approximate(scores(a)) > approximate(scores(b)); });
   const auto split = static_cast<std::size_t>(k);
-  bool other = false;
   if (Decisions* decisions = Evaluation::current->decisions; decisions && k > 0) {
-    const Number gap = scores(order[split - 1]) - scores(order[split]);
-    const std::size_t ordinal = decisions->margin.size();
-    decisions->margin.push_back(arithmetic().margin_of(gap.handle()));
-    decisions->error.push_back(arithmetic().error_of(gap.handle()));
-    other = ordinal < decisions->take_other.size() && decisions->take_other[ordinal];
+    const Index last_in = order[split - 1], first_out = order[split];
+    if (const auto* other = recorded(*decisions, scores(last_in) - scores(first_out))) return *other;
+    const auto close = [&](Index in, Index out) {
+      const Number x = scores(in) - scores(out);
+      return approximate(x) <= arithmetic().error_of(x.handle());
+    };
+    Decisions::Choice certain, edge;
+    for (std::size_t i = 0; i < split; ++i)
+      (order[i] == last_in || close(order[i], first_out) ? edge : certain).push_back(order[i]);
+    const std::size_t taken = edge.size();
+    for (std::size_t i = split; i < order.size(); ++i)
+      if (order[i] == first_out || close(last_in, order[i])) edge.push_back(order[i]);
+    decisions->others.push_back(other_choices(certain, edge, taken));
   }
-  if (other) {
-    std::swap(order[split - 1], order[split]);
-  } else {
-    for (std::size_t in = 0; in < split; ++in)
-      for (std::size_t out = split; out < order.size(); ++out)
-        if (less(scores(order[in]), scores(order[out]))) throw Undecided("top_k");
-  }
+  for (std::size_t in = 0; in < split; ++in)
+    for (std::size_t out = split; out < order.size(); ++out)
+      if (less(scores(order[in]), scores(order[out]))) throw Undecided("top_k");
   order.resize(split);
   std::sort(order.begin(), order.end());
   return order;
+}
+
+Index first_above(const Number& x, const Vector& ascending) {
+  const Index last = ascending.extent() - 1;
+  Index at = 0;
+  while (at < last && !(approximate(ascending(at)) > approximate(x))) ++at;
+  const Number above = ascending(at) - x, below = at > 0 ? x - ascending(at - 1) : Number(0);
+  // The nearer of the two ends; the last element stands for all that is left.
+  const bool forward = at < last && (at == 0 || !(approximate(below) < approximate(above)));
+  if (Decisions* decisions = Evaluation::current->decisions; decisions && last > 0) {
+    if (const auto* other = recorded(*decisions, forward ? above : below)) return other->front();
+    decisions->others.push_back({{forward ? at + 1 : at - 1}});
+  }
+  if ((at < last && !less(x, ascending(at))) || (at > 0 && less(x, ascending(at - 1)))) throw Undecided("first_above");
+  return at;
 }
 
 // --- the tape

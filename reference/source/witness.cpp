@@ -11,6 +11,12 @@ Handle Witness::pi() {
   });
 }
 
+void Witness::error_complement(Real& r, const Real& a) {
+  Real x(0);  // of the precision in scope
+  mpfr_erfc(x.backend().data(), a.backend().data(), MPFR_RNDN);
+  r = std::move(x);
+}
+
 Handle Witness::sum(const Number* terms, Index n) {
   if (n == 0) return 0;
   Real total = at(terms[0].handle());

@@ -239,7 +239,7 @@ void parse_interface(Table& at, Spec& spec) {
 
 void parse_forms(Table& at, Spec& spec) {
   for (auto& form_at : at.tables("forms")) {
-    form_at.only({"name", "meaning", "numeric", "kernel", "when"});
+    form_at.only({"name", "meaning", "numeric", "kernel", "when", "one_step", "maximum"});
     FormDeclaration form;
     form.name = form_at.string("name");
     if (!is_identifier(form.name)) form_at.fail(fmt::format("form name '{}' is not an identifier", form.name));
@@ -247,6 +247,8 @@ void parse_forms(Table& at, Spec& spec) {
     form.numeric = form_at.boolean("numeric", false);
     form.kernel = form_at.boolean("kernel", true);
     form.when = form_at.string("when", "");
+    form.one_step = form_at.string("one_step", "");
+    form.maximum = form_at.string("maximum", "");
     if (!form.when.empty()) expression(form_at, form.when);
     form_at.finish();
     spec.forms.push_back(std::move(form));
@@ -363,7 +365,7 @@ void parse_cases(Table& at, const Reasons& reasons, Spec& spec) {
 }
 
 Fault fault(Table at, const Reasons& reasons, const Spec& spec) {
-  at.only({"name", "change", "seen", "equivalent", "numeric", "amplitude", "flag", "hidden"});
+  at.only({"name", "change", "seen", "equivalent", "numeric", "gradient", "amplitude", "flag", "hidden"});
   Fault fault;
   fault.name = at.string("name");
   if (!is_identifier(fault.name)) at.fail(fmt::format("fault name '{}' is not an identifier", fault.name));
@@ -371,6 +373,9 @@ Fault fault(Table at, const Reasons& reasons, const Spec& spec) {
   fault.seen = at.strings("seen");
   fault.equivalent = reason(at, "equivalent", reasons);
   fault.numeric = at.boolean("numeric", false);
+  fault.gradient = at.boolean("gradient", false);
+  if (fault.gradient && spec.gradient.empty())
+    at.fail(fmt::format("fault '{}' is one of gradients, and the equation has none", fault.name));
   if (const auto* amplitude = at.take("amplitude")) {
     if (!amplitude->is_floating_point() || !(**amplitude->as_floating_point() > 0))
       at.fail("'amplitude' must be a number above 0");

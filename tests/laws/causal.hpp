@@ -21,7 +21,7 @@ inline Finding causal(const Context& c) {
   const Outcome plain = c.evaluate(c.problem), other = c.evaluate(changed);
   bool any = false;
   for (const auto& output : c.problem.spec->outputs) {
-    if (output.shape.empty() || output.state || !plain.values.count(output.name)) continue;
+    if (output.shape.empty() || is_carried(*c.problem.spec, output) || !plain.values.count(output.name)) continue;
     const Array& before = plain.values.at(output.name);
     if (before.shape[0] != n) continue;
     any = true;

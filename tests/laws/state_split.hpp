@@ -24,7 +24,13 @@ inline Finding state_split(const Context& c) {
   std::vector<Index> first(static_cast<std::size_t>(split)), second(static_cast<std::size_t>(n - split));
   std::iota(first.begin(), first.end(), Index{0});
   std::iota(second.begin(), second.end(), split);
-  const Outcome whole = c.evaluate(c.problem), head = c.evaluate(take_rows(c.problem, c.claim.along, first));
+  const Problem before = take_rows(c.problem, c.claim.along, first);
+  try {
+    check(before);
+  } catch (const SpecError&) {  // a memory that so few tokens do not fill
+    return Finding::not_applicable();
+  }
+  const Outcome whole = c.evaluate(c.problem), head = c.evaluate(before);
   Problem rest = take_rows(c.problem, c.claim.along, second);
   if (const auto* first_position = c.problem.spec->parameter(Role::first_position)) {
     const auto position = setting(c.problem, Role::first_position);
@@ -32,9 +38,11 @@ inline Finding state_split(const Context& c) {
   }
   bool carried = false;
   for (const auto& output : c.problem.spec->outputs) {
-    if (!output.state || !c.problem.spec->input(output.name)) continue;
+    if (!is_carried(*c.problem.spec, output)) continue;
     if (!head.values.count(output.name)) return Finding::not_applicable();  // the kernel does not give its state
-    rest.inputs[output.name] = head.values.at(output.name);
+    const Array& state = rest.inputs[output.name] = head.values.at(output.name);
+    const auto& axes = c.problem.spec->input(output.name)->shape;  // a memory may have grown
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) rest.sizes[axes[axis]] = state.shape[axis];
     carried = true;
   }
   if (!carried) return Finding::not_applicable();
@@ -43,9 +51,9 @@ inline Finding state_split(const Context& c) {
     if (!whole.values.count(output.name)) continue;
     Array joined = tail.values.at(output.name), bound = tail.bounds().at(output.name);
     if (!output.shape.empty() && output.shape[0] == c.claim.along) {
-      const Array &before = head.values.at(output.name), &before_bound = head.bounds().at(output.name);
-      joined.values.insert(joined.values.begin(), before.values.begin(), before.values.end());
-      bound.values.insert(bound.values.begin(), before_bound.values.begin(), before_bound.values.end());
+      const Array &first_part = head.values.at(output.name), &its_bound = head.bounds().at(output.name);
+      joined.values.insert(joined.values.begin(), first_part.values.begin(), first_part.values.end());
+      bound.values.insert(bound.values.begin(), its_bound.values.begin(), its_bound.values.end());
     }
     // The second call's own bound starts from the state it was given; the whole run's bound covers that state's error.
     Array wide = whole.bounds().at(output.name);

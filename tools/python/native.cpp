@@ -303,7 +303,9 @@ nb::dict case_of(const golden::GoldenCase& c) {
   result["inputs"] = inputs;
   result["cotangents"] = cotangents;
   result["outputs"] = certified_of(c.certified.outputs);
-  result["alternatives"] = certified_of(c.certified.alternatives);
+  nb::list alternatives;
+  for (const auto& alternative : c.certified.alternatives) alternatives.append(certified_of(alternative));
+  result["alternatives"] = alternatives;
   result["margin"] = array_of({static_cast<Index>(c.certified.margin.size())}, c.certified.margin);
   return result;
 }

@@ -177,6 +177,7 @@ std::vector<Entry> diagnosis_entries(const judge::Row& row) {
   const bool whole = !row.diagnosis.names.empty() && row.diagnosis.names[0].whole;
   if (!row.failures.empty()) add_where(page, row);
   if (row.statistics.elements > 0 && !whole) add_precision(page, row.statistics);
+  if (const std::string stages = row.precision.text(); !stages.empty()) entry(page, "stages", stages);
   if (!row.failures.empty()) {
     if (!row.only_refusals()) add_names(page, row);
     const char* label = "refused";

@@ -9,6 +9,7 @@
 
 #include "attest/openmp/attention.hpp"
 #include "attest/openmp/eigen.hpp"
+#include "attest/openmp/sigmoid.hpp"
 #include "attest/openmp/tasks.hpp"
 
 namespace attest::openmp::memory::knn_attention {
@@ -16,12 +17,6 @@ namespace attest::openmp::memory::knn_attention {
 using attest::spec::memory::knn_attention::In;
 using attest::spec::memory::knn_attention::Normalise;
 using attest::spec::memory::knn_attention::Out;
-
-template <class T>
-T sigmoid(T x) {  // e^-|x| cannot overflow
-  const T e = std::exp(-std::abs(x));
-  return x >= 0 ? 1 / (1 + e) : e / (1 + e);
-}
 
 /// The last rows of [memory; sequence], as many as the new memory holds; keys and values each if they are wanted.   C2
 template <class T>

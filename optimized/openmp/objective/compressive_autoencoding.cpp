@@ -15,11 +15,11 @@ using attest::spec::objective::compressive_autoencoding::Out;
 /// One product for all places of a block: C [W_0 W_1 ..] beside O with the rows of a block side by side.
 template <class T>
 void direct(const In<T>& in, const Out<T>& out) {
-  const auto [blocks, places, width] = in.old.extents();
+  const Index blocks = in.old.extent(0), places = in.old.extent(1), width = in.old.extent(2);
   RowMajor<T> w(width, places * width);
   for (Index u = 0; u < places; ++u) w.middleCols(u * width, width) = matrix(in.w[u]);
   Column<T> squares(blocks);
-  each_tile(blocks, [&, places = places, width = width](Index first, Index count) {
+  each_tile(blocks, [&](Index first, Index count) {
     RowMajor<T> off = matrix(in.compressed.rows(first, count)) * w;
     for (Index j = 0; j < count; ++j)
       for (Index u = 0; u < places; ++u)

@@ -87,6 +87,8 @@ struct FormDeclaration {
   bool numeric = false;  // equal over the reals, unstable in floating point: not part of the error model
   bool kernel = true;    // false: stands in the reference only
   std::string when;      // expression under which the form exists; empty: always
+  std::string one_step;  // why it has no intermediate result that a kernel could hold; empty: it has
+  std::string maximum;   // why a kernel cannot subtract another number than the largest logit; empty: it can
 };
 
 struct Constraint {
@@ -126,6 +128,7 @@ struct Fault {
   std::string flag;               // the golden cases that reveal it
   double amplitude = 0;           // a quantity that is off by a factor 1 + c x amplitude; 0: it is there or it is not
   bool numeric = false;           // right over the reals, wrong in floating point
+  bool gradient = false;          // its outputs are right, its gradients are not
   std::string equivalent;         // why it is no fault at all: judged as correct; empty otherwise
   std::map<std::string, std::string> hidden;  // profile -> why its precision cannot show the fault
 };

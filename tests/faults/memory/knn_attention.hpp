@@ -16,6 +16,16 @@ using right::Out;
 
 inline Number scale_of(const In& in) { return reference::attention::scaled_dot_product::scale_of(in); }
 
+/// The equation's inputs with a memory that no gradient flows into.
+struct Stopped {
+  StoppedMatrix memory_k, memory_v;
+  In in;
+
+  explicit Stopped(const In& given) : memory_k(given.memory_k), memory_v(given.memory_v), in(given) {
+    in.memory_k = memory_k, in.memory_v = memory_v;
+  }
+};
+
 /// q_i . k_j over the memory, both normalised where asked for.
 inline Vector scores(const In& in, Index i) {
   const auto q = right::direction(in, in.q[i]);
@@ -44,15 +54,13 @@ inline Vector retrieved(const In& in, Index i, const std::vector<Index>& rows) {
   return mean(times(scale_of(in), at(scores(in, i), rows)), in.memory_v, rows);
 }
 
-/// The equation where the memory is not empty: o_i = output(i).
+/// The equation where the memory is not empty: o_i = output(in, i), where no gradient flows into the memory of `in`.
 template <class F>
 void with_output(const In& in, const Out& out, F&& output) {
   right::exact_topk(in, out);
+  const Stopped constants(in);
   if (in.memory_k.extent(0) == 0) return;
-  for (Index i = 0; i < in.q.extent(0); ++i) {
-    const Vector o = output(i);
-    for (Index e = 0; e < in.v.extent(1); ++e) out.o(i, e) = o(e);
-  }
+  for (const Index i : wanted(out.o)) assign(out.o[i], output(constants.in, i));
 }
 
 inline Vector gated(const Number& g, const Number& rest, const Vector& far, const Vector& near) {
@@ -65,66 +73,71 @@ inline Number closed(const In& in) { return sigmoid(-in.gate_bias()); }
 /// The equation with another choice of memories.
 template <class F>
 void with_choice(const In& in, const Out& out, F&& choice) {
-  with_output(in, out,
-              [&](Index i) { return gated(open(in), closed(in), retrieved(in, i, choice(i)), local(in, i, i + 1)); });
+  with_output(in, out, [&](const In& stopped, Index i) {
+    return gated(open(stopped), closed(stopped), retrieved(stopped, i, choice(stopped, i)), local(stopped, i, i + 1));
+  });
 }
 
 inline void joint_softmax(const In& in, const Out& out) {
-  with_output(in, out, [&](Index i) {
-    const auto rows = found(in, i);
-    const auto far = times(scale_of(in), at(scores(in, i), rows));
+  with_output(in, out, [&](const In& stopped, Index i) {
+    const auto rows = found(stopped, i);
+    const auto far = times(scale_of(stopped), at(scores(stopped, i), rows));
     const Index t = far.extent();
     const auto a = shifted(tabulate(t + i + 1, [&](Index j) {
-                     return j < t ? far(j) : scale_of(in) * dot(in.q[i], in.k[j - t]);
+                     return j < t ? far(j) : scale_of(stopped) * dot(stopped.q[i], stopped.k[j - t]);
                    })).first;
-    return tabulate(in.v.extent(1), [&](Index e) {
+    return tabulate(stopped.v.extent(1), [&](Index e) {
       return sum(a.extent(), [&](Index j) {
-        return a(j) * (j < t ? in.memory_v(rows[static_cast<std::size_t>(j)], e) : in.v(j - t, e));
+        return a(j) * (j < t ? stopped.memory_v(rows[static_cast<std::size_t>(j)], e) : stopped.v(j - t, e));
       });
     });
   });
 }
 
 inline void gate_swapped(const In& in, const Out& out) {
-  with_output(in, out, [&](Index i) {
-    return gated(closed(in), open(in), retrieved(in, i, found(in, i)), local(in, i, i + 1));
+  with_output(in, out, [&](const In& stopped, Index i) {
+    return gated(closed(stopped), open(stopped), retrieved(stopped, i, found(stopped, i)), local(stopped, i, i + 1));
   });
 }
 
 inline void gate_missing(const In& in, const Out& out) {
-  with_output(in, out, [&](Index i) {
-    return gated(Number(1), Number(1), retrieved(in, i, found(in, i)), local(in, i, i + 1));
+  with_output(in, out, [&](const In& stopped, Index i) {
+    return gated(Number(1), Number(1), retrieved(stopped, i, found(stopped, i)), local(stopped, i, i + 1));
   });
 }
 
 inline void local_not_causal(const In& in, const Out& out) {
-  with_output(in, out, [&](Index i) {
-    return gated(open(in), closed(in), retrieved(in, i, found(in, i)), local(in, i, in.q.extent(0)));
+  with_output(in, out, [&](const In& stopped, Index i) {
+    return gated(open(stopped), closed(stopped), retrieved(stopped, i, found(stopped, i)),
+                 local(stopped, i, stopped.q.extent(0)));
   });
 }
 
 inline void insert_before_query(const In& in, const Out& out) {
   right::exact_topk(in, out);
-  const Index r = in.memory_k.extent(0), n = in.k.extent(0);
-  const auto k =
-      matrix_of(r + n, in.k.extent(1), [&](Index j, Index a) { return j < r ? in.memory_k(j, a) : in.k(j - r, a); });
-  const auto v =
-      matrix_of(r + n, in.v.extent(1), [&](Index j, Index e) { return j < r ? in.memory_v(j, e) : in.v(j - r, e); });
-  In other = in;
+  const Stopped constants(in);
+  const In& stopped = constants.in;
+  const Index r = stopped.memory_k.extent(0), n = stopped.k.extent(0);
+  const auto k = matrix_of(r + n, stopped.k.extent(1),
+                           [&](Index j, Index a) { return j < r ? stopped.memory_k(j, a) : stopped.k(j - r, a); });
+  const auto v = matrix_of(r + n, stopped.v.extent(1),
+                           [&](Index j, Index e) { return j < r ? stopped.memory_v(j, e) : stopped.v(j - r, e); });
+  In other = stopped;
   other.memory_k = k.view(), other.memory_v = v.view();
-  with_output(other, Out{out.o, {}, {}}, [&](Index i) {
-    return gated(open(in), closed(in), retrieved(other, i, found(other, i)), local(in, i, i + 1));
-  });
+  if (r == 0) return;
+  for (const Index i : wanted(out.o))
+    assign(out.o[i],
+           gated(open(stopped), closed(stopped), retrieved(other, i, found(other, i)), local(stopped, i, i + 1)));
 }
 
 inline void values_normalised(const In& in, const Out& out) {
-  const auto v = matrix_of(in.memory_v.extent(0), in.memory_v.extent(1), [&](Index j, Index e) {
-    return in.memory_v(j, e) / sqrt(dot(in.memory_v[j], in.memory_v[j]));
-  });
-  In other = in;
-  other.memory_v = v.view();
-  with_output(in, out, [&](Index i) {
-    return gated(open(in), closed(in), retrieved(other, i, found(in, i)), local(in, i, i + 1));
+  with_output(in, out, [](const In& stopped, Index i) {
+    const auto v = matrix_of(stopped.memory_v.extent(0), stopped.memory_v.extent(1), [&](Index j, Index e) {
+      return stopped.memory_v(j, e) / sqrt(dot(stopped.memory_v[j], stopped.memory_v[j]));
+    });
+    In other = stopped;
+    other.memory_v = v.view();
+    return gated(open(stopped), closed(stopped), retrieved(other, i, found(stopped, i)), local(stopped, i, i + 1));
   });
 }
 
@@ -135,48 +148,56 @@ inline void normalise_ignored(const In& in, const Out& out) {
 }
 
 inline void shared_topk(const In& in, const Out& out) {
-  with_choice(in, out, [&](Index) { return found(in, 0); });
+  with_choice(in, out, [](const In& stopped, Index) { return found(stopped, 0); });
 }
 
 inline void softmax_before_topk(const In& in, const Out& out) {
-  with_output(in, out, [&](Index i) {
-    const auto rows = found(in, i);
-    const auto a = at(shifted(times(scale_of(in), scores(in, i))).first, rows);
-    const Rows values(in.memory_v, rows);
-    return gated(open(in), closed(in), tabulate(in.v.extent(1), [&](Index e) { return dot(a, values.column(e)); }),
-                 local(in, i, i + 1));
+  with_output(in, out, [&](const In& stopped, Index i) {
+    const auto rows = found(stopped, i);
+    const auto a = at(shifted(times(scale_of(stopped), scores(stopped, i))).first, rows);
+    const Rows values(stopped.memory_v, rows);
+    return gated(open(stopped), closed(stopped),
+                 tabulate(stopped.v.extent(1), [&](Index e) { return dot(a, values.column(e)); }),
+                 local(stopped, i, i + 1));
   });
 }
 
 inline void euclidean_topk(const In& in, const Out& out) {
-  with_choice(in, out, [&](Index i) {
-    const auto q = right::direction(in, in.q[i]);
-    return top_k(in.top, tabulate(in.memory_k.extent(0), [&](Index j) {
-                   const auto k = right::direction(in, in.memory_k[j]);
+  with_choice(in, out, [](const In& stopped, Index i) {
+    const auto q = right::direction(stopped, stopped.q[i]);
+    return top_k(stopped.top, tabulate(stopped.memory_k.extent(0), [&](Index j) {
+                   const auto k = right::direction(stopped, stopped.memory_k[j]);
                    return -sum(q.extent(), [&](Index a) { return (q(a) - k(a)) * (q(a) - k(a)); });
                  }));
   });
 }
 
 inline void smallest_scores(const In& in, const Out& out) {
-  with_choice(in, out, [&](Index i) { return top_k(in.top, times(Number(-1), scores(in, i))); });
+  with_choice(in, out,
+              [](const In& stopped, Index i) { return top_k(stopped.top, times(Number(-1), scores(stopped, i))); });
 }
 
 inline void top_ignored(const In& in, const Out& out) {
-  with_choice(in, out, [&](Index i) { return top_k(in.memory_k.extent(0), scores(in, i)); });
+  with_choice(in, out,
+              [](const In& stopped, Index i) { return top_k(stopped.memory_k.extent(0), scores(stopped, i)); });
 }
 
 inline void one_fewer(const In& in, const Out& out) {
-  with_choice(in, out, [&](Index i) {
-    return top_k(std::max<Index>(std::min(in.top, in.memory_k.extent(0)) - 1, 1), scores(in, i));
+  with_choice(in, out, [](const In& stopped, Index i) {
+    return top_k(std::max<Index>(std::min(stopped.top, stopped.memory_k.extent(0)) - 1, 1), scores(stopped, i));
   });
 }
 
 inline void scale_missing_in_memory(const In& in, const Out& out) {
-  with_output(in, out, [&](Index i) {
-    const auto rows = found(in, i);
-    return gated(open(in), closed(in), mean(at(scores(in, i), rows), in.memory_v, rows), local(in, i, i + 1));
+  with_output(in, out, [&](const In& stopped, Index i) {
+    const auto rows = found(stopped, i);
+    return gated(open(stopped), closed(stopped), mean(at(scores(stopped, i), rows), stopped.memory_v, rows),
+                 local(stopped, i, i + 1));
   });
+}
+
+inline void stop_gradient_missing(const In& in, const Out& out) {
+  right::attend_with_gradient(in, out, [&](const Vector& scores) { return top_k(in.top, scores); });
 }
 
 inline void oldest_kept(const In& in, const Out& out) {
@@ -200,8 +221,8 @@ inline void sequence_in_front(const In& in, const Out& out) {
 
 inline void gate_drift(const In& in, const Out& out, const Number& c) {
   const Number beta = in.gate_bias() * (Number(1) + c);
-  with_output(in, out, [&](Index i) {
-    return gated(sigmoid(beta), sigmoid(-beta), retrieved(in, i, found(in, i)), local(in, i, i + 1));
+  with_output(in, out, [&](const In& stopped, Index i) {
+    return gated(sigmoid(beta), sigmoid(-beta), retrieved(stopped, i, found(stopped, i)), local(stopped, i, i + 1));
   });
 }
 

@@ -15,20 +15,11 @@ using laws::Finding;
 using laws::Outcome;
 
 /// The problem with queries, keys and values of small integers, so that what is done to them is exact.
-inline Problem of_integers(const Context& c) {
-  Problem problem = c.problem;
-  for (const char* name : {"q", "k", "v"}) {
-    auto& x = problem.inputs.at(name);
-    x = golden::draw_array("integers -2 2", x.shape, c.exact, c.seed, std::string("property.") + name);
-  }
-  return problem;
-}
+inline Problem of_integers(const Context& c) { return laws::with_drawn(c, {"q", "k", "v"}, "integers -2 2"); }
 
 /// The same output from both.
 inline Finding agree(const Context& c, const Problem& a, const Problem& b, const std::string& what) {
-  const Outcome first = c.evaluate(a), second = c.evaluate(b);
-  return laws::same(c, "o", first.values.at("o"), first.bounds().at("o"), second.values.at("o"),
-                    second.bounds().at("o"), what);
+  return laws::agree(c, "o", a, b, what);
 }
 
 /// Whether the window around key i + (s - n) holds key j; that of an equation without windows holds all.
@@ -69,19 +60,7 @@ inline Problem causal_square(const Context& c) {
 
 /// Queries and keys of small integers before and after a turn by one angle in the plane of two columns.
 inline std::pair<Problem, Problem> turned(const Context& c) {
-  Problem plain = c.problem, turned = c.problem;
-  const auto d = static_cast<std::size_t>(c.problem.sizes.at("d"));
-  for (const char* name : {"q", "k"}) {
-    auto& x = plain.inputs.at(name);
-    x = golden::draw_array("integers -2 2", x.shape, c.exact, c.seed, std::string("property.") + name);
-    auto& y = turned.inputs.at(name) = x;
-    for (std::size_t row = 0; row < x.values.size(); row += d) {
-      const double a = x.values[row], b = x.values[row + 1];  // times 5/8, so that the rotation by (3/5, 4/5) is exact
-      x.values[row] = 0.625 * a, x.values[row + 1] = 0.625 * b;
-      y.values[row] = 0.125 * (3 * a - 4 * b), y.values[row + 1] = 0.125 * (4 * a + 3 * b);
-    }
-  }
-  return {plain, turned};
+  return laws::turned(c, {"q", "k"}, c.problem.sizes.at("d"));
 }
 
 /// Turning queries and keys together changes nothing: no product changes.

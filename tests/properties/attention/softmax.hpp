@@ -41,10 +41,7 @@ inline Finding close(const Context& c, const std::string& name, double got, doub
 
 /// The problem with the logits of a recipe; small integers, so that sums and differences of logits are exact.
 inline Problem with_logits(const Context& c, const std::string& recipe = "integers -4 4") {
-  Problem problem = c.problem;
-  auto& x = problem.inputs.at("x");
-  x = golden::draw_array(recipe, x.shape, c.exact, c.seed, "property.x");
-  return problem;
+  return laws::with_drawn(c, {"x"}, recipe);
 }
 
 /// The weights of a row sum to 1.

@@ -15,12 +15,7 @@ using laws::Outcome;
 inline bool is_elu(const Context& c) { return std::get<std::string>(*setting(c.problem, "kind")) == "elu_plus_one"; }
 
 /// The problem with entries far below 0 among others.
-inline Problem with_negatives(const Context& c) {
-  Problem problem = c.problem;
-  auto& x = problem.inputs.at("x");
-  x = golden::draw_array("uniform -30 4", x.shape, c.exact, c.seed, "property.x");
-  return problem;
-}
+inline Problem with_negatives(const Context& c) { return laws::with_drawn(c, {"x"}, "uniform -30 4"); }
 
 /// elu + 1 is positive: a feature may be 0 only where the bound is as large as the feature.
 inline Finding positive(const Context& c) {
@@ -71,22 +66,7 @@ inline Finding at_least_one_plus_x(const Context& c) {
 }
 
 /// No element sees another: changing all columns but one leaves that one.
-inline Finding elementwise(const Context& c) {
-  const Index d = c.problem.sizes.at("d");
-  if (d < 2) return Finding::not_applicable();
-  const Index column = laws::choose(c, 1, d);
-  Problem changed = c.problem;
-  auto& x = changed.inputs.at("x");
-  const Array fresh = laws::redrawn(c, "x", 2);
-  for (Index i = 0; i < x.size(); ++i)
-    if (i % d != column) x.values[static_cast<std::size_t>(i)] = fresh.values[static_cast<std::size_t>(i)];
-  const Outcome plain = c.evaluate(c.problem), other = c.evaluate(changed);
-  const auto mine = [&](const Array& array) {
-    return laws::take(array, *c.problem.spec->output("phi"), "d", {column});
-  };
-  return laws::same(c, "phi", mine(plain.values.at("phi")), mine(plain.bounds().at("phi")),
-                    mine(other.values.at("phi")), mine(other.bounds().at("phi")), "changing every other column");
-}
+inline Finding elementwise(const Context& c) { return laws::columns_apart(c, "x", "phi", "d"); }
 
 inline std::vector<laws::Property> properties() {
   return {{"positive", positive},

@@ -43,7 +43,7 @@ attest_mutant(
   nan_matches_everything
   golden/source/agreement.cpp
   verdict/Verdict.NaNAndInfinityFailWhereverTheyStand
-  "return error <= bound;"
+  "return error <= bound || std::isinf(bound);"
   "return !(error > bound);"
 )
 attest_mutant(
@@ -61,7 +61,7 @@ attest_mutant(
   an_alternative_is_mixed_into_a_row
   tools/judge/source/verdict.cpp
   verdict/Verdict.AnAlternativeIsAcceptedByWholeRowsOnly
-  "if (matches) elements = std::move(alternative);"
+  "if (all) elements = std::move(alternative);"
   "for (std::size_t e = 0; e < elements.size(); ++e)
           if (within(alternative[e])) elements[e] = alternative[e];"
 )

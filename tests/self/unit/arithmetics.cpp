@@ -36,10 +36,12 @@ public:
   void divide(float& r, float a, float b) { r = a / b; }
   void exponential(float& r, float a) { r = std::exp(a); }
   void logarithm(float& r, float a) { r = std::log(a); }
+  void logarithm_of_one_plus(float& r, float a) { r = std::log1p(a); }
   void square_root(float& r, float a) { r = std::sqrt(a); }
   void hyperbolic_tangent(float& r, float a) { r = std::tanh(a); }
   void sine(float& r, float a) { r = std::sin(a); }
   void cosine(float& r, float a) { r = std::cos(a); }
+  void error_complement(float& r, float a) { r = std::erfc(a); }
 
   Handle pivot(Handle a) override { return shared(a); }
   double approximate(Handle a) const override { return at(a); }

@@ -76,7 +76,7 @@ TEST_P(EveryFault, StandsInTheSpec) {
   std::stringstream text;
   text << file.rdbuf();
   const std::string all = text.str();
-  const std::regex function(R"(void (\w+)\(const (?:In|Given)& in, const Out& out(, const Number& c)?\) \{)");
+  const std::regex function(R"(void (\w+)\((?:const (?:In|Given)&|In) in, const Out& out(, const Number& c)?\) \{)");
   int found = 0;
   for (auto at = std::sregex_iterator(all.begin(), all.end(), function); at != std::sregex_iterator(); ++at) {
     const Fault* fault = spec.fault((*at)[1].str());

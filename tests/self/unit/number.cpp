@@ -358,24 +358,12 @@ TEST(Stages, AFormatOfAStageIsSeenInTheOutputsOfFormsThatHaveIt) {
   EXPECT_LE(without, pairs / 20);
 }
 
-/// Forms whose results are computed at once, from inputs alone.
-const std::map<std::string, std::string> kWithoutStages{
-    {"attention.qkv_projection separate", "each element is one dot product"},
-    {"attention.qkv_projection fused", "each element is one dot product"},
-    {"attention.qkv_projection out_in", "each element is one dot product"},
-    {"linear.feature_map branch", "each element is one exponential or one addition"},
-    {"positional.learned gather", "each element is one addition"},
-};
-
 TEST(Stages, EveryFormThatHasAnIntermediateResultNamesOne) {
-  auto without = kWithoutStages;
   for (const auto& [id, spec] : specs())
-    for (const auto& form : spec.forms) {
-      const bool excepted = without.erase(id + " " + form.name) > 0;
-      EXPECT_EQ(golden::stages_of(spec, form).empty(), excepted)
-          << id << " " << form.name << (excepted ? " has a stage: it is no exception" : " has no stage");
-    }
-  for (const auto& [form, reason] : without) ADD_FAILURE() << form << " is no form: an exception for nothing";
+    for (const auto& form : spec.forms)
+      EXPECT_EQ(golden::stages_of(spec, form).empty(), !form.one_step.empty())
+          << id << " " << form.name
+          << (form.one_step.empty() ? " has no stage, nor one_step = \"reason\"" : " has a stage and one_step");
 }
 
 TEST(Stages, AVectorAndAMatrixAreHeldElementByElement) {

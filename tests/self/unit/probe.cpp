@@ -395,7 +395,8 @@ public:
     if (is("the weights of (.*) are NaN or infinite for every (key|query)"))
       return only(part[2] == "key" ? rows(part[1]) : every_row(), part[2] == "key" ? every_column() : columns(part[1]),
                   Weight::not_finite);
-    if (is("what is wrong is (every weight|\\d+ weights) of ((?:every )?quer.*?|the last query.*?)(?:, in (key.*|the "
+    if (is("what is wrong is (every weight|\\d+ weights) of ((?:every )?quer.*?|the last query.*?)(?:, in (key.*|every "
+           "key.*|the "
            "last key.*))?"))
       return wrong_is_in(rows(part[2]), part[3].matched ? columns(part[3]) : every_column()) &&
              (part[1] == "every weight" ? none_right(rows(part[2])) : number(part[1]) == wrong());
@@ -458,7 +459,7 @@ public:
     }
     if (is("the weights of (.*) are ([0-9.e+-]+.*) to ([0-9.e+-]+.*) times what is due, the same within a tile of "
            "(\\d+) keys"
-           "(?: for (.*))?: as where tiles are not rescaled")) {
+           "(?: for (.*?))?(?:: as where tiles are not rescaled)?")) {
       bool holds = true;
       const Index tile = number(part[4]);
       for (Index i = 0; i < map_.rows; ++i)
@@ -549,9 +550,17 @@ private:
     }
     return listed;
   }
-  Places rows(const std::string& text) const { return places(text, map_.rows); }
+  Places rows(const std::string& text) const {
+    std::smatch part;
+    if (!std::regex_match(text, part, std::regex("(\\d+) of \\d+ queries"))) return places(text, map_.rows);
+    Places wrong_rows;
+    for (Index i = 0; i < map_.rows; ++i)
+      for (Index j = 0; j < map_.columns; ++j)
+        if (is_wrong(i, j)) wrong_rows.insert(i);
+    return static_cast<Index>(wrong_rows.size()) == number(part[1]) ? wrong_rows : Places();
+  }
   Places columns(const std::string& text) const {
-    if (!std::regex_match(text, std::regex("\\d+ of \\d+ keys"))) return places(text, map_.columns);
+    if (!std::regex_match(text, std::regex("\\d+ (?:of \\d+ )?keys"))) return places(text, map_.columns);
     Places wrong_columns;
     for (Index i = 0; i < map_.rows; ++i)
       for (Index j = 0; j < map_.columns; ++j)
@@ -821,21 +830,36 @@ void corrupt(Weights& w, std::mt19937& random) {
   if (below(3) == 0) w(below(static_cast<std::uint32_t>(w.n)), below(static_cast<std::uint32_t>(w.s))) += 0.3;
 }
 
+/// A sentence about mistakes drawn from a seed that is not true, with the map; empty where all are.
+std::string untrue(std::uint32_t seed, std::set<std::string>& kinds) {
+  std::mt19937 random(seed);
+  const Index n = 1 + random() % 12, s = std::max<Index>(n, 2 + random() % 24);
+  const Weights due = softmax(n, s, random() % 2 == 0, static_cast<std::uint32_t>(random()));
+  Weights got = due;
+  corrupt(got, random);
+  const WeightMap map = map_of(due, got);
+  for (const auto& sentence : sentences_of(map, {{}, {{"n", n}, {"s", s}, {"d", 5}}, {}})) {
+    if (!Truth(map).of(sentence)) return sentence + "\n" + drawn(map);
+    kinds.insert(std::regex_replace(sentence.substr(0, 20), std::regex("\\d+"), "#"));
+  }
+  return "";
+}
+
 TEST(Sentences, AreTrueOfRandomMistakes) {
   std::set<std::string> kinds;
   EXPECT_TRUE(rc::check([&] {
-    std::mt19937 random(*rc::gen::arbitrary<std::uint32_t>());
-    const Index n = 1 + random() % 12, s = std::max<Index>(n, 2 + random() % 24);
-    const Weights due = softmax(n, s, random() % 2 == 0, static_cast<std::uint32_t>(random()));
-    Weights got = due;
-    corrupt(got, random);
-    const WeightMap map = map_of(due, got);
-    for (const auto& sentence : sentences_of(map, {{}, {{"n", n}, {"s", s}, {"d", 5}}, {}})) {
-      if (!Truth(map).of(sentence)) RC_FAIL(sentence + "\n" + drawn(map));
-      kinds.insert(std::regex_replace(sentence.substr(0, 20), std::regex("\\d+"), "#"));
-    }
+    const auto wrong = untrue(*rc::gen::arbitrary<std::uint32_t>(), kinds);
+    if (!wrong.empty()) RC_FAIL(wrong);
   }));
   EXPECT_GE(kinds.size(), 10u);
+}
+
+/// Tiles of few keys, and rows that are only counted: mistakes that random seeds seldom draw.
+TEST(Sentences, AreTrueOfMistakesThatAreSeldomDrawn) {
+  std::set<std::string> kinds;
+  for (const std::uint32_t seed : {2483718u, 76984u, 3845444u, 2563974u, 269436u, 60997776u, 268269u, 189613u, 85102u,
+                                   917016283u, 455381u, 406076u, 399089u})
+    EXPECT_EQ(untrue(seed, kinds), "");
 }
 
 /// Softmax attention whose weights, and the heads whose tensors are read, may be changed.

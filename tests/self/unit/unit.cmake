@@ -54,3 +54,7 @@ foreach(plugin ${plugins})
 endforeach()
 target_compile_definitions(attest_unit_choice PRIVATE ATTEST_OPENMP_PLUGIN="$<TARGET_FILE:attest_openmp>")
 add_dependencies(attest_test_choice attest_openmp)
+
+# Solvers of another library; a property that is tried on kernels of the test.
+target_link_libraries(attest_unit_solve PRIVATE Eigen3::Eigen)
+target_include_directories(attest_unit_infty_updates PRIVATE ${PROJECT_SOURCE_DIR}/tests)

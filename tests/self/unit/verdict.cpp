@@ -61,6 +61,16 @@ TEST_F(Verdict, NaNAndInfinityFailWhereverTheyStand) {
     }
 }
 
+TEST_F(Verdict, NaNPassesOnlyWhereTheErrorHasNoBound) {
+  auto open = c.certified;
+  open.outputs["o"].bound[0][3] = std::numeric_limits<float>::infinity();
+  Arrays got = right();
+  got["o"].values[3] = std::nan("");
+  EXPECT_TRUE(compare(c.problem, open, got, f32).passed());
+  got["o"].values[4] = std::nan("");
+  EXPECT_EQ(compare(c.problem, open, got, f32).failed, 1);
+}
+
 TEST_F(Verdict, EveryWrongElementIsCountedNotOnlyTheLastColumn) {
   Arrays got = right();
   for (double& x : got["o"].values) x += 1;
@@ -90,13 +100,41 @@ TEST_F(Verdict, AConventionOfNaNIsNoWildcard) {
 
 TEST_F(Verdict, AnAlternativeIsAcceptedByWholeRowsOnly) {
   auto two = c.certified;
-  two.alternatives = two.outputs;
-  for (double& x : two.alternatives["o"].hi) x += 1;
+  two.alternatives = {two.outputs};
+  for (double& x : two.alternatives[0]["o"].hi) x += 1;
   Arrays other = right(), mixed = right();
   for (std::size_t i = 3; i < 6; ++i) other["o"].values[i] += 1;  // row 1 takes the other branch
   mixed["o"].values[4] += 1;                                      // half of row 1 does
   EXPECT_TRUE(compare(c.problem, two, other, f32).passed());
   EXPECT_FALSE(compare(c.problem, two, mixed, f32).passed());
+}
+
+/// Five equal scores, of which two are taken: each of the ten choices is right, and the mean of two choices is not.
+TEST(Alternatives, EveryChoiceAmongEqualScoresIsAccepted) {
+  auto [name, _] = golden::parse_query("attest:memory.knn_attention:f64;n=1;d=2;m=1;r=5;c=0;top=2;flag=random;seed=1");
+  golden::GoldenCase c{name, golden::draw(name), {}, {}};
+  std::fill(c.problem.inputs.at("memory_k").values.begin(), c.problem.inputs.at("memory_k").values.end(), 0.0);
+  c.problem.inputs.at("memory_v").values = {1, 2, 4, 8, 16};
+  c.problem.inputs.at("v").values = {0};
+  c.problem.inputs.at("gate_bias").values = {0};
+  c.certified = golden::certify(c.problem, {});
+  EXPECT_EQ(c.certified.alternatives.size(), 9u);
+  const auto accepted = [&](double sum) {  // of the two values that were read
+    Arrays got{{"o", {{1, 1}, {sum / 4}}}};
+    return compare(c.problem, c.certified, got, golden::profile("f64")).passed();
+  };
+  const std::vector<double> values{1, 2, 4, 8, 16};
+  for (std::size_t a = 0; a < 5; ++a) {
+    for (std::size_t b = a + 1; b < 5; ++b) EXPECT_TRUE(accepted(values[a] + values[b])) << a << " " << b;
+    EXPECT_FALSE(accepted(2 * values[a])) << a;
+  }
+}
+
+TEST(Alternatives, MoreChoicesThanAnybodyWouldListAreNotCertified) {
+  auto [name, _] = golden::parse_query("attest:memory.knn_attention:f64;n=1;d=2;m=1;r=9;c=0;top=4;flag=random;seed=1");
+  Problem problem = golden::draw(name);
+  std::fill(problem.inputs.at("memory_k").values.begin(), problem.inputs.at("memory_k").values.end(), 0.0);
+  EXPECT_THROW(golden::certify(problem, {}), golden::Uncertifiable);
 }
 
 TEST_F(Verdict, ACoarserProfileHasLargerBounds) {

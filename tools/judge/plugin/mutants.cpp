@@ -21,13 +21,14 @@ const golden::Profile& precision_of(const attest_call& call, const Spec& spec) {
 }
 
 int run(const attest_call* call) {
-  return plugin::answer(call, [&](const Problem& problem, const Arrays&) {
+  return plugin::answer(call, [&](const Problem& problem, const Arrays& cotangents) {
     const Spec& spec = *problem.spec;
     const auto& profile = precision_of(*call, spec);
     const std::string_view form = call->form;
     if (form.starts_with("fault:")) {  // "fault:NAME", or "fault:NAME@MULTIPLE" of its amplitude
       const auto end = std::min(form.find('@'), form.size());
       const Fault& fault = *spec.fault(form.substr(6, end - 6));
+      if (fault.gradient) return judge::gradients_of_fault(problem, fault, judge::kernel_of(profile), cotangents);
       const double multiple = end < form.size() ? std::stod(std::string(form.substr(end + 1))) : 1;
       return judge::outputs_of_fault(problem, fault, judge::kernel_of(profile), multiple * fault.amplitude);
     }
@@ -45,18 +46,18 @@ extern "C" const attest_plugin* attest_plugin_v1(void) {
   static const std::vector<attest_kernel> kernels = [] {
     std::vector<attest_kernel> all;
     static std::deque<std::string> texts;  // deque: a kernel keeps the addresses
-    const auto add = [&](const Spec& spec, const std::string& form, const std::string& when) {
+    const auto add = [&](const Spec& spec, const std::string& form, const std::string& when, const char* reading) {
       const char* name = texts.emplace_back(form).c_str();
       const char* conditions = texts.emplace_back(when).c_str();
       for (const DLDataType dtype : {DLDataType{kDLFloat, 32, 1}, DLDataType{kDLFloat, 64, 1},
                                      DLDataType{kDLBfloat, 16, 1}, DLDataType{kDLFloat, 16, 1}})
-        all.push_back({spec.id.c_str(), name, "value", dtype, kDLCPU, "nd", conditions, nullptr, run});
+        all.push_back({spec.id.c_str(), name, reading, dtype, kDLCPU, "nd", conditions, nullptr, run});
     };
     for (const auto& [id, spec] : specs()) {
-      for (const auto& fault : spec.faults) add(spec, "fault:" + fault.name, "");
+      for (const auto& fault : spec.faults) add(spec, "fault:" + fault.name, "", fault.gradient ? "gradient" : "value");
       for (const auto& order : reference::kOrders)
         for (const auto& form : spec.forms)
-          if (!form.numeric) add(spec, "order:" + std::string(order.name) + ":" + form.name, form.when);
+          if (!form.numeric) add(spec, "order:" + std::string(order.name) + ":" + form.name, form.when, "value");
     }
     return all;
   }();

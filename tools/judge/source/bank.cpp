@@ -7,6 +7,7 @@
 #include <set>
 
 #include "attest/golden/agreement.hpp"
+#include "attest/judge/faults.hpp"
 #include "case_facts.hpp"
 #include "scores.hpp"
 
@@ -62,7 +63,29 @@ Alarms Bank::alarms(const std::vector<const golden::GoldenCase*>& cases, double 
   return alarms;
 }
 
+namespace {
+
+/// The largest error of the fault's gradients, in units of their bounds; 0 where the case has none.
+double shown_by_gradients(const golden::GoldenCase& c, const Fault& fault, const golden::Profile& profile) {
+  if (c.cotangents.empty()) return 0;
+  double largest = 0;
+  for (const auto& [name, got] :
+       gradients_of_fault(c.problem, fault, kernel_of(golden::profile("f64")), c.cotangents)) {
+    const auto truth = c.certified.outputs.find(name);
+    if (!golden::is_gradient(name) || truth == c.certified.outputs.end()) continue;
+    const auto units = profile.units_of(golden::declaration_of(*c.problem.spec, name));
+    for (std::size_t i = 0; i < got.values.size(); ++i) {
+      const double error = golden::error_of(truth->second, i, got.values[i]);
+      if (error > 0) largest = std::max(largest, error / golden::bound_of(truth->second, i, units));
+    }
+  }
+  return largest;
+}
+
+}  // namespace
+
 double Bank::shown(const golden::GoldenCase& c, const Fault& fault) {
+  if (fault.gradient) return shown_by_gradients(c, fault, profile_);
   if (!fault.numeric) return facts(c).shown[static_cast<std::size_t>(&fault - spec_.faults.data())];
   // It shows in the arithmetic of the profile only.
   return largest_error(facts(c).elements, flatten(c.problem, outputs_of_fault(c, fault)));

@@ -213,7 +213,7 @@ private:
 
   void try_faults() {
     const MutantsOptions options{
-        .only = spec_.id, .golden = options_.project / "golden", .profiles = {"f32", "f64"}, .seeds = 0};
+        .only = spec_.id, .golden = options_.project / "golden", .profiles = {"f32", "f64"}, .seeds = 0, .strength = 0};
     for (const Mutant& mutant : mutants(options).mutants)
       if (mutant.hidden.empty() && !mutant.killed) alive_.insert(mutant.fault);
   }

@@ -255,7 +255,7 @@ std::vector<Match> matching_faults(Bank& bank, const std::vector<const Sample*>&
     return true;
   };
   for (const Fault& fault : bank.spec().faults) {
-    if (!fault.equivalent.empty() || fault.amplitude > 0 || (gradients && fault.numeric)) continue;
+    if (!fault.equivalent.empty() || fault.amplitude > 0 || (gradients ? fault.numeric : fault.gradient)) continue;
     if (try_match(fault, std::nullopt)) continue;
     if (!some_outputs.empty() && !fault.numeric && try_match(fault, std::nullopt, some_outputs)) continue;
     for (const Index length : other_lengths(bank, long_failing, fault))

@@ -96,6 +96,12 @@ Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const Kernel
   return arrays_of(problem, outputs_of(emulation, problem, run, nullptr, rows), rows);
 }
 
+Arrays gradients_of_fault(const Problem& problem, const Fault& fault, const Kernel& kernel, const Arrays& cotangents) {
+  Emulation emulation(kernel);
+  return arrays_of(problem,
+                   golden::results_of(emulation, problem, fault_run(problem, fault, fault.amplitude), cotangents));
+}
+
 Arrays emulated(const Problem& problem, const std::string& form, const Kernel& kernel, const Arrays& cotangents) {
   Emulation emulation(kernel);
   const auto run = [&](Bundle& bundle) { evaluate(form, bundle); };

@@ -29,6 +29,19 @@ nlohmann::json to_json(const std::vector<Fit>& fits, std::size_t most) {
   return all;
 }
 
+nlohmann::json to_json(const std::vector<StagePrecision>& stages) {
+  auto all = nlohmann::json::array();
+  for (const auto& one : stages) all.push_back({{"place", one.place}, {"format", one.format}, {"alike", one.alike}});
+  return all;
+}
+
+nlohmann::json to_json(const Precision& precision) {
+  return {{"form", precision.form},
+          {"held", to_json(precision.held)},
+          {"finer", to_json(precision.finer)},
+          {"untold", precision.untold}};
+}
+
 nlohmann::json to_json(const Diagnosis& diagnosis) {
   auto names = nlohmann::json::array();
   for (const Name& name : diagnosis.names) {
@@ -166,6 +179,7 @@ nlohmann::json to_json(const Row& row) {
           {"statistics", to_json(row.statistics)},
           {"vacuity", to_json(row.vacuity)},
           {"diagnosis", to_json(row.diagnosis)},
+          {"precision", to_json(row.precision)},
           {"map", row.map ? to_json(*row.map) : nlohmann::json()},
           {"reach", to_json(row.reach)},
           {"restricted", row.reach.restricted},

@@ -172,6 +172,8 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
                             "T0", "contract"});
   row.conclude();
   probe(candidate, kernel, profile, known, options, row);
+  if (options.probes && !kernel.is_gradient() && row.status == Status::pass)
+    row.precision = precision_of(samples, profile);
   return row;
 }
 

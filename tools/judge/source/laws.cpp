@@ -48,6 +48,87 @@ Array redrawn(const Context& context, const std::string& input, std::uint64_t sa
   return golden::draw_array(draw, shape, context.exact, context.seed * 1000 + salt, "law." + input);
 }
 
+Problem with_drawn(const Context& context, std::initializer_list<const char*> inputs, const std::string& recipe,
+                   double unit) {
+  Problem problem = context.problem;
+  for (const char* name : inputs) {
+    auto& x = problem.inputs.at(name);
+    x = golden::draw_array(recipe, x.shape, context.exact, context.seed, std::string("property.") + name);
+    for (double& entry : x.values) entry *= unit;
+  }
+  return problem;
+}
+
+std::pair<Problem, Problem> turned(const Context& context, std::initializer_list<const char*> inputs, Index width,
+                                   double unit) {
+  Problem plain = with_drawn(context, inputs, "integers -2 2", unit), turned = plain;
+  for (const char* name : inputs) {
+    auto &x = plain.inputs.at(name).values, &y = turned.inputs.at(name).values;
+    for (std::size_t row = 0; row < x.size(); row += static_cast<std::size_t>(width)) {
+      const double a = x[row], b = x[row + 1];  // times 5/8, so that the rotation by (3/5, 4/5) is exact
+      x[row] = 0.625 * a, x[row + 1] = 0.625 * b;
+      y[row] = 0.125 * (3 * a - 4 * b), y[row + 1] = 0.125 * (4 * a + 3 * b);
+    }
+  }
+  return {plain, turned};
+}
+
+Finding agree(const Context& context, const std::string& output, const Problem& a, const Problem& b,
+              const std::string& what) {
+  const Outcome first = context.evaluate(a), second = context.evaluate(b);
+  return same(context, output, first.values.at(output), first.bounds().at(output), second.values.at(output),
+              second.bounds().at(output), what);
+}
+
+Finding columns_apart(const Context& context, const std::string& input, const std::string& output,
+                      const std::string& along) {
+  const Index d = context.problem.sizes.at(along);
+  if (d < 2) return Finding::not_applicable();
+  const Index column = choose(context, 1, d);
+  Problem changed = context.problem;
+  auto& x = changed.inputs.at(input);
+  const Array fresh = redrawn(context, input, 2);
+  for (Index i = 0; i < x.size(); ++i)
+    if (i % d != column) x.values[static_cast<std::size_t>(i)] = fresh.values[static_cast<std::size_t>(i)];
+  const Outcome plain = context.evaluate(context.problem), other = context.evaluate(changed);
+  const auto mine = [&](const Array& array) {
+    return take(array, *context.problem.spec->output(output), along, {column});
+  };
+  return same(context, output, mine(plain.values.at(output)), mine(plain.bounds().at(output)),
+              mine(other.values.at(output)), mine(other.bounds().at(output)), "changing every other column");
+}
+
+bool is_carried(const Spec& spec, const TensorDeclaration& output) {
+  const auto* input = spec.input(output.name);
+  return input && (input->shape == output.shape || (input->state && output.state));
+}
+
+Stale::Stale(const Context& context)
+    : filling_(context.hidden_nan.value_or(true) ? choose(context, 3, 3) : 0),
+      promised_(context.hidden_nan.has_value()) {}
+
+double Stale::operator()(double finite) const {
+  return filling_ == 0   ? finite
+         : filling_ == 1 ? std::numeric_limits<double>::quiet_NaN()
+                         : std::copysign(std::numeric_limits<double>::infinity(), finite);
+}
+
+std::optional<Outcome> Stale::evaluated(const Context& context, const Problem& problem) const {
+  try {
+    return context.evaluate(problem);
+  } catch (const Refused&) {
+    if (filling_ == 0) throw;
+    return std::nullopt;
+  }
+}
+
+Finding Stale::judged(Finding finding) const {
+  if (finding.kind != Finding::Kind::broken || filling_ == 0 || promised_) return finding;
+  return {Finding::Kind::noted,
+          "NaN or infinity in what is hidden reaches the outputs; declare hidden_nan == false where callers never "
+          "leave it there, true to be held to it"};
+}
+
 bool averages_hidden_values(const Problem& problem) {
   if (setting(problem, Role::empty_row) != ParameterSetting(std::string("mean"))) return false;
   const Array *mask = given(problem, Role::mask), *bias = given(problem, Role::bias);

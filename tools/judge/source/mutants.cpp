@@ -159,14 +159,17 @@ MutantsReport judged(const Spec& spec, Candidate& candidate, const MutantsOption
   for (const auto& name : options.profiles) {
     const golden::Profile& profile = golden::profile(name);
     const Selection selection = select(spec, "", {}, profile, stored);
+    std::optional<Selection> with_gradients;
     Bank bank(spec, profile);
     for (const Kernel& kernel : candidate.kernels()) {
       if (kernel.spec != &spec || kernel.info.dtype != profile.storage) continue;
       const Fault& fault = *spec.fault(kernel.info.form.substr(6));
       if (!is_wanted(options, spec, fault)) continue;
       steps.next(fmt::format("{}.{} {}", spec.id, fault.name, name));
-      if (fault.equivalent.empty())
-        report.mutants.push_back(judged(candidate, kernel, fault, profile, selection, bank, known, check_options));
+      if (!fault.equivalent.empty()) continue;
+      if (fault.gradient && !with_gradients) with_gradients = select(spec, "", {}, profile, stored, 1, true);
+      report.mutants.push_back(judged(candidate, kernel, fault, profile, fault.gradient ? *with_gradients : selection,
+                                      bank, known, check_options));
     }
     steps.next(fmt::format("{} correct kernels {}", spec.id, name));
     if (options.seeds > 0) report.orders.push_back(accused(spec, profile, options.seeds));

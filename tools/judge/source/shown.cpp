@@ -57,8 +57,8 @@ Shown::Shown(const Spec& spec, const golden::Profile& profile, Capabilities capa
     : spec_(spec), profile_(profile), capabilities_(std::move(capabilities)), most_(spec.faults.size(), 0) {}
 
 bool Shown::counts(const Fault& fault) const {
-  // All elements together betray one with an amplitude (tier T3).
-  return fault.equivalent.empty() && !fault.hidden.count(profile_.name) && fault.amplitude == 0;
+  // All elements together betray one with an amplitude (tier T3), gradients one that has right outputs.
+  return fault.equivalent.empty() && !fault.hidden.count(profile_.name) && fault.amplitude == 0 && !fault.gradient;
 }
 
 bool Shown::left_out(const Fault& fault) const {

@@ -282,7 +282,11 @@ public:
       found.insert(found.end(), fitted.begin(), fitted.end());
       sort(found);
     }
-    if (!enough(found)) found = best_of(pairs(found));
+    if (!enough(found)) {
+      found = best_of(pairs(found));
+      for (Candidate& one : found)
+        if (explains(one)) drop_needless(one);
+    }
     std::erase_if(found, [&](const Candidate& one) { return explains(one) && is_contradicted(one); });
     return enough(found) ? std::optional(named(found)) : std::nullopt;
   }
@@ -301,6 +305,17 @@ private:
       shows += compare(c.problem, c.certified, given, profile_).failed > 0;
     }
     return passing_.size() >= kFewestPassing && 2 * shows > passing_.size();
+  }
+
+  /// Of two changes the one that explains as much alone, in this way of computing.
+  void drop_needless(Candidate& candidate) const {
+    for (const auto& change : candidate.changes) {
+      Candidate alone{candidate.way, {change}};
+      look_at(alone, samples_.size());
+      if (!explains(alone)) continue;
+      candidate = std::move(alone);
+      return;
+    }
   }
 
   /// An amount that is fitted to cases of one size may stand for something that depends on it.

@@ -83,7 +83,7 @@ class Case:
     """One golden case. Inputs and cotangents are float64 arrays that `exact` ("bf16", "f32", "f64") holds exactly.
     `outputs` has an entry per output ("o") and, for the cotangents, per gradient ("gradient.q"). `units` is "wide"
     where the bounds hold for every profile, "narrow" where they hold for f32 and f64. Where a discrete decision is too
-    close to call, `alternatives` holds the outputs when it goes the other way; `margin` is each decision's certified
+    close to call, `alternatives` lists the outputs of every other way it may go; `margin` is each decision's certified
     gap."""
 
     query: str
@@ -95,7 +95,7 @@ class Case:
     inputs: dict[str, np.ndarray]
     cotangents: dict[str, np.ndarray]
     outputs: dict[str, Certified]
-    alternatives: dict[str, Certified]
+    alternatives: list[dict[str, Certified]]
     margin: np.ndarray
 
 
@@ -104,6 +104,8 @@ def golden(equation: str) -> Iterator[Case]:
 
     Raises UsageError when there is no such equation, RuntimeError when its golden file is missing or damaged."""
     for case in native.golden(equation, str(GOLDEN)):
-        for part in ("outputs", "alternatives"):
-            case[part] = {name: Certified(**tensor) for name, tensor in case[part].items()}
+        case["outputs"], *case["alternatives"] = (
+            {name: Certified(**tensor) for name, tensor in results.items()}
+            for results in (case["outputs"], *case["alternatives"])
+        )
         yield Case(**case)

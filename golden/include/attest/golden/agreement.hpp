@@ -24,7 +24,8 @@ bool agrees_with_convention(double expected, double got);
 /// |got - (hi + lo)|; NaN for NaN. Where a convention decides, 0 or infinity.
 double error_of(const CertifiedTensor& tensor, std::size_t i, double got);
 
-/// Whether a correct kernel may have that error; an error of NaN is none that it may have.
+/// Whether a correct kernel may have that error. NaN is none that it may have, unless its error has no bound: a
+/// denominator that underflows may give 0 / 0.
 bool is_within(double error, double bound);
 
 /// Whether a correct kernel with those units may give that element.

@@ -29,12 +29,12 @@ using CertifiedTensors = std::map<std::string, CertifiedTensor>;
 
 /// Everything that is known about one case.
 struct Certified {
-  CertifiedTensors outputs;  // "o", ...; "gradient.q", ... where cotangents were given
-  CertifiedTensors
-      alternatives;  // the outputs when every decision that is too close to call goes the other way; else empty
-  std::vector<double> margin;    // certified lower bound of each discrete decision's gap
-  std::string units = "narrow";  // "wide": bounds hold for every profile; "narrow": for float32 and finer
-  long precision_bits = 0;       // that decided every element
+  CertifiedTensors outputs;                    // "o", ...; "gradient.q", ... where cotangents were given
+  std::vector<CertifiedTensors> alternatives;  // the outputs when every decision that is too close to call goes
+                                               // another way, one way after the other; else empty
+  std::vector<double> margin;                  // certified lower bound of each discrete decision's gap
+  std::string units = "narrow";                // "wide": bounds hold for every profile; "narrow": for float32 and finer
+  long precision_bits = 0;                     // that decided every element
 };
 
 /// A case that no precision up to the limit decides. Names the element.

@@ -17,10 +17,12 @@ public:
   void divide(double& r, double a, double b) { r = a / b; }
   void exponential(double& r, double a) { r = std::exp(a); }
   void logarithm(double& r, double a) { r = std::log(a); }
+  void logarithm_of_one_plus(double& r, double a) { r = std::log1p(a); }
   void square_root(double& r, double a) { r = std::sqrt(a); }
   void hyperbolic_tangent(double& r, double a) { r = std::tanh(a); }
   void sine(double& r, double a) { r = std::sin(a); }
   void cosine(double& r, double a) { r = std::cos(a); }
+  void error_complement(double& r, double a) { r = std::erfc(a); }
 
   Handle sum(const Number* terms, Index n) override;
   Handle dot(const Row& a, const Row& b) override;

@@ -4,8 +4,10 @@
 // Arb is a library of its own on Debian 12 and part of FLINT from FLINT 3 on.
 #if __has_include(<flint/arb.h>)
 #include <flint/arb.h>
+#include <flint/arb_hypgeom.h>
 #else
 #include <arb.h>
+#include <arb_hypgeom.h>
 #endif
 
 #include "attest/reference/pooled.hpp"
@@ -61,10 +63,12 @@ public:
   void divide(Ball& r, const Ball& a, const Ball& b);
   void exponential(Ball& r, const Ball& a) { arb_exp(r.get(), a.get(), bits_); }
   void logarithm(Ball& r, const Ball& a);
+  void logarithm_of_one_plus(Ball& r, const Ball& a);
   void square_root(Ball& r, const Ball& a);
   void hyperbolic_tangent(Ball& r, const Ball& a) { arb_tanh(r.get(), a.get(), bits_); }
   void sine(Ball& r, const Ball& a) { arb_sin(r.get(), a.get(), bits_); }
   void cosine(Ball& r, const Ball& a) { arb_cos(r.get(), a.get(), bits_); }
+  void error_complement(Ball& r, const Ball& a) { arb_hypgeom_erfc(r.get(), a.get(), bits_); }
 
   /// The midpoint, exactly.
   Handle pivot(Handle a) override;
@@ -78,6 +82,7 @@ public:
   Handle sum(const Number* terms, Index n) override;
   Handle dot(const Row& a, const Row& b) override;
   void row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) override;
+  void solve(const View<const Number, 2>& a, const View<const Number, 2>& b, Number* out) override;
 
 private:
   struct Balls {

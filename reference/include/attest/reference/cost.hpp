@@ -9,13 +9,13 @@
 namespace attest::reference {
 
 /// Operations by name: "mac" (one multiply-add inside a dot), "add", "mul", "div", "exp", "log", "sqrt", "tanh", "sin",
-/// "cos", "cmp".
+/// "cos", "erfc", "cmp".
 struct Counts {
-  Index mac = 0, add = 0, mul = 0, div = 0, exp = 0, log = 0, sqrt = 0, tanh = 0, sin = 0, cos = 0, cmp = 0;
+  Index mac = 0, add = 0, mul = 0, div = 0, exp = 0, log = 0, sqrt = 0, tanh = 0, sin = 0, cos = 0, erfc = 0, cmp = 0;
 
   std::map<std::string, Index> by_name() const {
-    return {{"mac", mac},   {"add", add},   {"mul", mul}, {"div", div}, {"exp", exp}, {"log", log},
-            {"sqrt", sqrt}, {"tanh", tanh}, {"sin", sin}, {"cos", cos}, {"cmp", cmp}};
+    return {{"mac", mac},   {"add", add},   {"mul", mul}, {"div", div}, {"exp", exp},   {"log", log},
+            {"sqrt", sqrt}, {"tanh", tanh}, {"sin", sin}, {"cos", cos}, {"erfc", erfc}, {"cmp", cmp}};
   }
 };
 
@@ -33,10 +33,12 @@ public:
   void divide(double& r, double a, double b) { ++counts_.div, r = a / b; }
   void exponential(double& r, double a) { ++counts_.exp, r = std::exp(a); }
   void logarithm(double& r, double a) { ++counts_.log, r = std::log(a); }
+  void logarithm_of_one_plus(double& r, double a) { ++counts_.log, r = std::log1p(a); }
   void square_root(double& r, double a) { ++counts_.sqrt, r = std::sqrt(a); }
   void hyperbolic_tangent(double& r, double a) { ++counts_.tanh, r = std::tanh(a); }
   void sine(double& r, double a) { ++counts_.sin, r = std::sin(a); }
   void cosine(double& r, double a) { ++counts_.cos, r = std::cos(a); }
+  void error_complement(double& r, double a) { ++counts_.erfc, r = std::erfc(a); }
 
   Handle sum(const Number* terms, Index n) override;
   Handle dot(const Row& a, const Row& b) override;

@@ -73,10 +73,12 @@ public:
   void divide(double& r, double a, double b) { r = rounded(a / b); }
   void exponential(double& r, double a);
   void logarithm(double& r, double a) { r = rounded(std::log(a)); }
+  void logarithm_of_one_plus(double& r, double a) { r = rounded(std::log1p(a)); }
   void square_root(double& r, double a) { r = rounded(std::sqrt(a)); }
   void hyperbolic_tangent(double& r, double a) { r = rounded(std::tanh(a)); }
   void sine(double& r, double a) { r = rounded(std::sin(a)); }
   void cosine(double& r, double a) { r = rounded(std::cos(a)); }
+  void error_complement(double& r, double a) { r = rounded(std::erfc(a)); }
 
   Handle kept_in(DType dtype, Handle a) override;
   Handle held(Held, Handle a) override;

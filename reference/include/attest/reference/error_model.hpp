@@ -11,7 +11,7 @@ namespace attest::reference {
 enum Channel : int {
   kAccumulate,  // + - * / in the arithmetic of the kernel; unit: its unit roundoff
   kOperand,     // a factor of a product stored in the operands' format; unit: that format's unit roundoff
-  kFunction,    // exp, log, sqrt, tanh, sin, cos; unit: their relative error
+  kFunction,    // exp, log, log1p, sqrt, tanh, sin, cos, erfc; unit: their relative error
   kStore,       // an output written in the storage format; unit: its unit roundoff
   kUnderflow,   // a result below the normal range; unit: the smallest normal number (an absolute error)
 };
@@ -63,11 +63,13 @@ public:
   void divide(Rounding& r, const Rounding& a, const Rounding& b);
   void exponential(Rounding& r, const Rounding& a);
   void logarithm(Rounding& r, const Rounding& a);
+  void logarithm_of_one_plus(Rounding& r, const Rounding& a);
   void square_root(Rounding& r, const Rounding& a);
   /// The relative error of a function, near 0 too: 2 sigma(2 x) - 1 does not have it there.
   void hyperbolic_tangent(Rounding& r, const Rounding& a);
   void sine(Rounding& r, const Rounding& a);
   void cosine(Rounding& r, const Rounding& a);
+  void error_complement(Rounding& r, const Rounding& a);
 
   Handle held(Held, Handle a) override;
   Handle pivot(Handle a) override { return input(at(a).value); }
@@ -90,6 +92,9 @@ public:
   Handle dot(const Row& a, const Row& b) override { return dot_onto(0, a, b); }
   Handle dot_onto(Handle start, const Row& a, const Row& b) override;
   void row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out) override;
+  /// The condition of a decides, not the steps of one method: what a stable solver computes solves a system whose
+  /// matrix is off by a small multiple of its norm.
+  void solve(const View<const Number, 2>& a, const View<const Number, 2>& b, Number* out) override;
 
 private:
   struct Total;
@@ -108,6 +113,7 @@ private:
   /// A result that may lie below the normal range.
   void flush(Rounding& x) const { x.bound[kUnderflow] += all_ ? 1 : 0; }
   Rounding product_of(const Rounding& a, const Rounding& b) const;
+  void round_logarithm(Rounding& r, const Rounding& a, double argument) const;
   void wave(Rounding& r, const Rounding& a, double value, double slope) const;
   Rounding element(const Row& row, Index i) const {
     return row.plain() ? Rounding{.value = row.plain()[i * row.stride(0)]}

@@ -31,10 +31,12 @@ public:
   void divide(Influenced& r, const Influenced& a, const Influenced& b) { join(r, a.value / b.value, a, b); }
   void exponential(Influenced& r, const Influenced& a) { r = a, r.value = std::exp(a.value); }
   void logarithm(Influenced& r, const Influenced& a) { r = a, r.value = std::log(a.value); }
+  void logarithm_of_one_plus(Influenced& r, const Influenced& a) { r = a, r.value = std::log1p(a.value); }
   void square_root(Influenced& r, const Influenced& a) { r = a, r.value = std::sqrt(a.value); }
   void hyperbolic_tangent(Influenced& r, const Influenced& a) { r = a, r.value = std::tanh(a.value); }
   void sine(Influenced& r, const Influenced& a) { r = a, r.value = std::sin(a.value); }
   void cosine(Influenced& r, const Influenced& a) { r = a, r.value = std::cos(a.value); }
+  void error_complement(Influenced& r, const Influenced& a) { r = a, r.value = std::erfc(a.value); }
 
   Handle pivot(Handle a) override { return shared(a); }
   double approximate(Handle a) const override { return at(a).value; }

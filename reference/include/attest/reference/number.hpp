@@ -20,6 +20,7 @@ namespace attest::reference {
 class Number;
 class Tape;
 struct Decisions;
+struct Stopped;
 
 /// Names a value in the store of the current arithmetic. 0 is the number zero in every arithmetic.
 using Handle = std::uint32_t;
@@ -75,10 +76,12 @@ public:
   virtual Handle quotient(Handle a, Handle b) = 0;
   virtual Handle exp(Handle a) = 0;
   virtual Handle log(Handle a) = 0;
+  virtual Handle log1p(Handle a) = 0;
   virtual Handle sqrt(Handle a) = 0;
   virtual Handle tanh(Handle a) = 0;
   virtual Handle sin(Handle a) = 0;
   virtual Handle cos(Handle a) = 0;
+  virtual Handle erfc(Handle a) = 0;
   /// A number near a that carries no error.
   virtual Handle pivot(Handle a) = 0;
   /// The same value under a handle of its own.
@@ -107,6 +110,8 @@ public:
   virtual void row_times_matrix(const Row& row, const View<const Number, 2>& matrix, Number* out);
   /// out[r] = sum_i matrix_ri column_i
   virtual void matrix_times_column(const View<const Number, 2>& matrix, const Row& column, Number* out);
+  /// out, row by row: x with a x = b, where the lower triangle of a and what mirrors it are a positive definite matrix.
+  virtual void solve(const View<const Number, 2>& a, const View<const Number, 2>& b, Number* out);
 
   // Questions.
   virtual double approximate(Handle a) const = 0;
@@ -164,6 +169,7 @@ struct Evaluation {
   Arithmetic* arithmetic = nullptr;
   Tape* tape = nullptr;            // records, when there is one
   Decisions* decisions = nullptr;  // logs discrete decisions, when there is one
+  Stopped* stopped = nullptr;      // keeps what stop_gradient() gives, when there is one
 
   static inline constinit thread_local Evaluation* current = nullptr;
 };
@@ -173,7 +179,7 @@ struct Evaluation {
 class Scope {
 public:
   explicit Scope(Arithmetic& arithmetic, Decisions* decisions = nullptr)
-      : evaluation_{&arithmetic, nullptr, decisions}, before_(Evaluation::current) {
+      : evaluation_{&arithmetic, nullptr, decisions, nullptr}, before_(Evaluation::current) {
     arithmetic.enter();
     Evaluation::current = &evaluation_;
   }
@@ -254,6 +260,14 @@ private:
 
 static_assert(sizeof(Number) == sizeof(Handle));
 
+/// What stop_gradient() gave in one evaluation, in order. A second evaluation in the same scope may be given the same
+/// numbers: a difference quotient of the two holds constant what derivatives take for constants.
+struct Stopped {
+  std::vector<Number> numbers;
+  bool again = false;  // the numbers are given, not taken
+  std::size_t next = 0;
+};
+
 Number operator-(const Number& a);
 Number operator+(const Number& a, const Number& b);
 Number operator-(const Number& a, const Number& b);
@@ -262,10 +276,14 @@ Number operator/(const Number& a, const Number& b);
 inline Number& Number::operator+=(const Number& b) { return *this = *this + b; }
 Number exp(const Number& a);
 Number log(const Number& a);
+/// log(1 + a), of a small a as exactly as a is.
+Number log1p(const Number& a);
 Number sqrt(const Number& a);
 Number tanh(const Number& a);
 Number sin(const Number& a);
 Number cos(const Number& a);
+/// 2 / sqrt(pi) times the integral of e^(-t^2) over t > a.
+Number erfc(const Number& a);
 
 /// A parameter of the equation, as a kernel is given it: exactly that double. Parameters are variables: a literal does
 /// not compile.
@@ -304,6 +322,9 @@ bool is_zero(const Number& x);
 /// A number near x that carries neither error nor derivative: for a quantity that cancels exactly, such as the maximum
 /// that a softmax subtracts. Any nearby number would do.
 Number pivot(const Number& x);
+
+/// x as derivatives take it: a constant. The value is x in every arithmetic.
+Number stop_gradient(const Number& x);
 
 /// x as a named intermediate result of the equation ("weights", "denominator"): where an arithmetic may round, or take
 /// note.

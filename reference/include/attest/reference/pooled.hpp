@@ -63,6 +63,9 @@ public:
   Handle log(Handle a) override {
     return made([&](Value& r) { self().logarithm(r, at(a)); });
   }
+  Handle log1p(Handle a) override {
+    return made([&](Value& r) { self().logarithm_of_one_plus(r, at(a)); });
+  }
   Handle sqrt(Handle a) override {
     return made([&](Value& r) { self().square_root(r, at(a)); });
   }
@@ -74,6 +77,9 @@ public:
   }
   Handle cos(Handle a) override {
     return made([&](Value& r) { self().cosine(r, at(a)); });
+  }
+  Handle erfc(Handle a) override {
+    return made([&](Value& r) { self().error_complement(r, at(a)); });
   }
 
 protected:

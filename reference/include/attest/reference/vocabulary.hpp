@@ -97,6 +97,10 @@ Vector product(const Row& x, const View<const Number, 2>& m);
 /// The column m x: element r is dot(row r of m, x).
 Vector product(const View<const Number, 2>& m, const Row& x);
 
+/// x with a x = b: column by column, a symmetric and positive definite; its lower triangle is read. Kernels may solve
+/// by Cholesky, QR, singular values: by any method that is as stable.
+Matrix solve(const View<const Number, 2>& a, const View<const Number, 2>& b);
+
 /// The vector f(0) .. f(n-1).
 template <class F>
 Vector tabulate(Index n, F&& f) {
@@ -104,6 +108,20 @@ Vector tabulate(Index n, F&& f) {
   for (Index i = 0; i < n; ++i) vector(i) = f(i);
   return vector;
 }
+
+/// stop_gradient() of every element of a matrix. Plain doubles are constants as they are, and are not copied.
+class StoppedMatrix {
+public:
+  explicit StoppedMatrix(const View<const Number, 2>& x);
+  StoppedMatrix(const StoppedMatrix&) = delete;
+  StoppedMatrix& operator=(const StoppedMatrix&) = delete;
+
+  operator View<const Number, 2>() const { return view_; }
+
+private:
+  Matrix copy_;
+  View<const Number, 2> view_;
+};
 
 /// Writes a vector into a row of a result.
 inline void assign(const View<Number, 1>& to, const Vector& x) {
@@ -155,15 +173,22 @@ inline Number sigmoid(const Number& x) {
   return e / (1 + e);
 }
 
-/// Discrete decisions met during one evaluation: their margins, and the choice to take the other branch where a margin
-/// is too small for any kernel to be blamed for either.
+/// Discrete decisions met during one evaluation: their margins, and the choices to make instead where a margin is too
+/// small for any kernel to be blamed for another one.
 struct Decisions {
-  std::vector<double> margin;    // certified lower bound of the gap, for enclosures; the gap itself otherwise
-  std::vector<double> error;     // what a correct kernel's error may make of the gap, for the error model; else 0
-  std::vector<bool> take_other;  // set before the run
+  using Choice = std::vector<Index>;  // ascending
+  std::vector<double> margin;         // certified lower bound of the gap, for enclosures; the gap itself otherwise
+  std::vector<double> error;          // what a correct kernel's error may make of the gap, for the error model; else 0
+  /// The choices that a correct kernel's error may make in place of the right one, for the error model; the nearest one
+  /// at least. Nothing where they are more than anybody would list.
+  std::vector<std::vector<Choice>> others;
+  std::vector<Choice> instead;  // set before the run; empty: the right one
 };
 
 /// The k indices of the largest scores, ties to the lowest index, in order of index. k >= n gives all.
 std::vector<Index> top_k(Index k, const Vector& scores);
+
+/// The first index whose element of an ascending vector exceeds x; the last index where none does.
+Index first_above(const Number& x, const Vector& ascending);
 
 }  // namespace attest::reference

@@ -27,10 +27,12 @@ public:
   void divide(Real& r, const Real& a, const Real& b) { r = a / b; }
   void exponential(Real& r, const Real& a) { r = boost::multiprecision::exp(a); }
   void logarithm(Real& r, const Real& a) { r = boost::multiprecision::log(a); }
+  void logarithm_of_one_plus(Real& r, const Real& a) { r = boost::multiprecision::log1p(a); }
   void square_root(Real& r, const Real& a) { r = boost::multiprecision::sqrt(a); }
   void hyperbolic_tangent(Real& r, const Real& a) { r = boost::multiprecision::tanh(a); }
   void sine(Real& r, const Real& a) { r = boost::multiprecision::sin(a); }
   void cosine(Real& r, const Real& a) { r = boost::multiprecision::cos(a); }
+  void error_complement(Real& r, const Real& a);
 
   Handle pivot(Handle a) override { return shared(a); }
   double approximate(Handle a) const override { return static_cast<double>(at(a)); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "attest/openmp/engine/attend.hpp"
@@ -28,6 +29,15 @@ engine::Problem<T> problem_of(const I& in) {
     if (in.causal) problem.right = 0;
   }
   return problem;
+}
+
+/// Two results over different keys as one: each has its share of e^lse. The first one is not empty.
+template <class T>
+void merge(View<T, 2> o, View<const T, 1> lse, View<const T, 2> other, View<const T, 1> other_lse) {
+  for (Index i = 0; i < o.extent(0); ++i) {
+    const T m = std::max(lse(i), other_lse(i)), a = std::exp(lse(i) - m), b = std::exp(other_lse(i) - m);
+    for (Index c = 0; c < o.extent(1); ++c) o(i, c) = (a * o(i, c) + b * other(i, c)) / (a + b);
+  }
 }
 
 }  // namespace attest::openmp::attention

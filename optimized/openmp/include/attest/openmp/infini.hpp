@@ -8,6 +8,7 @@
 #include "attest/openmp/eigen.hpp"
 #include "attest/openmp/engine/recur.hpp"
 #include "attest/openmp/features.hpp"
+#include "attest/openmp/sigmoid.hpp"
 #include "attest/openmp/tiles.hpp"
 #include "attest/spec/infini/memory_retrieve.hpp"
 
@@ -59,13 +60,6 @@ template <class T>
 void write(const State<T>& state, const View<T, 2>& memory, const View<T, 1>& z) {
   if (memory) matrix(memory) = state.memory;
   if (z) vector(z) = state.z;
-}
-
-/// sigma(beta), from the exponential that cannot overflow.
-template <class T>
-T sigmoid(T beta) {
-  const T e = std::exp(-std::abs(beta));
-  return beta < 0 ? e / (1 + e) : 1 / (1 + e);
 }
 
 /// A segment's delta update as a map: memory -> A memory + B.

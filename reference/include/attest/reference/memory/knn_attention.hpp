@@ -35,7 +35,7 @@ inline Vector mean(const Vector& l, View<const Number, 2> v, const std::vector<I
 /// o = g o_mem + (1 - g) o_loc; `retrieve(scores)` names the memories that a query reads.      [Wu et al. 2022, section
 /// 3]
 template <class F>
-void attend(const In& in, const Out& out, F&& retrieve) {
+void attend_with_gradient(const In& in, const Out& out, F&& retrieve) {
   const Index n = in.q.extent(0), r = in.memory_k.extent(0), m = in.v.extent(1), c = out.memory_k.extent(0);
   const Number scale = scale_of(in), g = stage("gate", sigmoid(in.gate_bias())),
                closed = stage("gate", sigmoid(-in.gate_bias()));
@@ -64,6 +64,15 @@ void attend(const In& in, const Out& out, F&& retrieve) {
     for (Index a = 0; a < in.k.extent(1); ++a) out.memory_k(t, a) = row < r ? in.memory_k(row, a) : in.k(row - r, a);
     for (Index e = 0; e < m; ++e) out.memory_v(t, e) = row < r ? in.memory_v(row, e) : in.v(row - r, e);
   }
+}
+
+/// The same: no gradient flows into the memory.
+template <class F>
+void attend(const In& in, const Out& out, F&& retrieve) {
+  const StoppedMatrix memory_k(in.memory_k), memory_v(in.memory_v);
+  In stopped = in;
+  stopped.memory_k = memory_k, stopped.memory_v = memory_v;
+  attend_with_gradient(stopped, out, retrieve);
 }
 
 /// T_i: the `top` largest scores.   C1

@@ -45,7 +45,9 @@ inline Number log_density(const Number& t, const Number& v) {
 inline void quadrature(const In& in, const Out& out) {
   const Number v_0 = prior(in);
   total(in, out, [&](const Number& v) {
-    const auto difference = [&](const Number& t) { return log_density(t, v) - log_density(t, v_0); };
+    const auto difference = [&](const Number& t) {
+      return stage("difference", log_density(t, v) - log_density(t, v_0));
+    };
     const Number step = sqrt(3 * v);
     return rational(2, 3) * difference(1) + rational(1, 6) * (difference(1 + step) + difference(1 - step));
   });

@@ -25,7 +25,8 @@ Trial try_costs(const Spec& spec);
 
 /// "gradient": the stored gradients of up to three small cases are the derivatives of the definition. The derivative
 /// along one direction t, a difference quotient of certified values at 700 bits with step 2^-100, agrees with the sum
-/// of gradient x t to 2^-70 of the sum of its magnitudes. No tape takes part.
+/// of gradient x t to 2^-70 of the sum of its magnitudes. No tape takes part. What stop_gradient() gives is the same on
+/// both sides of the quotient.
 Trial try_gradients(const std::vector<golden::GoldenCase>& cases);
 
 /// "constraint LABEL": sizes that break it, found near those of the stored cases, are refused with its label. A

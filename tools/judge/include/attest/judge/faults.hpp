@@ -32,6 +32,10 @@ Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const refere
                         const reference::WantedRows& rows = {});
 Arrays outputs_of_fault(const Problem& problem, const Fault& fault, const reference::Kernel& kernel, double amplitude);
 
+/// Its outputs and gradients.
+Arrays gradients_of_fault(const Problem& problem, const Fault& fault, const reference::Kernel& kernel,
+                          const Arrays& cotangents);
+
 /// Outputs of a form as such a kernel, correct otherwise, computes them, before they are stored; gradients as well
 /// where there are cotangents.
 Arrays emulated(const Problem& problem, const std::string& form, const reference::Kernel& kernel,

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attest/golden/case.hpp"
@@ -74,12 +76,51 @@ Array take(const Array& array, const TensorDeclaration& declared, const std::str
 /// Fresh normal numbers of an input's shape.
 Array redrawn(const Context& context, const std::string& input, std::uint64_t salt);
 
+/// The problem with some inputs drawn by another recipe: by small integers, say, so that what is done to them is exact.
+/// Each number is multiplied by `unit`, a power of two.
+Problem with_drawn(const Context& context, std::initializer_list<const char*> inputs, const std::string& recipe,
+                   double unit = 1);
+
+/// with_drawn() by small integers, before and after each row of those inputs is turned by one angle in the plane of its
+/// first two columns, of `width`. Neither is rounded.
+std::pair<Problem, Problem> turned(const Context& context, std::initializer_list<const char*> inputs, Index width,
+                                   double unit = 1);
+
+/// An output is the same of both problems.
+Finding agree(const Context& context, const std::string& output, const Problem& a, const Problem& b,
+              const std::string& what);
+
+/// An output's columns along a size are those of the input's: other numbers in all columns but one leave that one.
+Finding columns_apart(const Context& context, const std::string& input, const std::string& output,
+                      const std::string& along);
+
 /// Whether mask, bias and causal order leave some query nothing to see and the convention empty_row gives it the mean
 /// of all values, of those too that are hidden from everybody.
 bool averages_hidden_values(const Problem& problem);
 
 /// A pseudo-random number below n from the context's seed.
 Index choose(const Context& context, std::uint64_t salt, Index n);
+
+/// Whether an output is what an input of the same name was before: the state of a stream, its cache. A state may grow,
+/// so that its shapes differ; another tensor of another shape is another tensor.
+bool is_carried(const Spec& spec, const TensorDeclaration& output);
+
+/// What memory that nobody has cleared holds where an equation reads nothing: finite numbers, NaN or infinities. NaN
+/// and infinities are no inputs of an equation: a kernel may promise that they stay hidden too (hidden_nan == true), or
+/// that it is never given them (false). Of one that says neither it is noted, and one may refuse them.
+class Stale {
+public:
+  explicit Stale(const Context& context);
+  double operator()(double finite) const;
+  /// What the kernel gives for a problem that holds such memory; nothing where it refuses NaN or an infinity.
+  std::optional<Outcome> evaluated(const Context& context, const Problem& problem) const;
+  /// The finding about outputs that ought not to have changed.
+  Finding judged(Finding finding) const;
+
+private:
+  Index filling_;
+  bool promised_;
+};
 
 /// The error that carrying a state from call to call in binary64 may add to an output: four times the error model's
 /// bound there.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attest/judge/diagnosis.hpp"
+#include "attest/judge/precision.hpp"
 #include "attest/judge/reach.hpp"
 #include "attest/judge/statistics.hpp"
 #include "attest/judge/vacuity.hpp"
@@ -135,6 +136,7 @@ struct Row {
   Statistics statistics;           // of a value kernel
   Vacuity vacuity;                 // of a value kernel's cases
   Diagnosis diagnosis;             // of what failed
+  Precision precision;             // of the stages of a value kernel that passed
   std::optional<WeightMap> map;    // of a value kernel that failed, where its equation has one
   Reach reach;                     // what the run could have seen
   Status status = Status::pass;
