@@ -16,13 +16,14 @@ inline void compared(const In& in, const Out& out, const Matrix& a, const Matrix
   out.loss() = right::loss(in, right::differences(a, b));
 }
 
-inline Matrix of_old(const In& in) { return right::fetched(in, in.h, in.old); }
+inline Matrix of_old(const In& in) { return right::from_old(in, in.h); }
 inline Matrix of_compressed(const In& in) { return right::fetched(in, in.h, in.compressed); }
 
 /// Attention of the tokens under `sees(i, j)`, with values of that memory by keys of another.
 template <class F>
 Matrix attended(const In& in, View<const Number, 2> keys, const Matrix& values, F&& sees) {
-  const Matrix q = right::multi_head::queries(in.h, in.w_q), k = right::multi_head::keys(keys, in.w_k);
+  const StoppedMatrix h(in.h), w_q(in.w_q), w_k(in.w_k);
+  const Matrix q = right::multi_head::queries(h, w_q), k = right::multi_head::keys(keys, w_k);
   const Mask mask(in.h.extent(0), keys.extent(0), sees);
   Matrix o(q.extent(0), values.extent(1));
   attest::reference::attention::scaled_dot_product::max_shift({.q = q.view(),
@@ -36,13 +37,20 @@ Matrix attended(const In& in, View<const Number, 2> keys, const Matrix& values, 
   return o;
 }
 
+/// M W_V
+inline Matrix values_of(const In& in, View<const Number, 2> memory) {
+  const StoppedMatrix w_v(in.w_v);
+  return right::multi_head::values(memory, w_v);
+}
+
 inline bool everything(Index, Index) { return true; }
 
 inline void mask_applied(const In& in, const Out& out) {
   const auto causal = [&](View<const Number, 2> memory) {
-    return attended(in, memory, right::multi_head::values(memory, in.w_v), [](Index i, Index j) { return j <= i; });
+    return attended(in, memory, values_of(in, memory), [](Index i, Index j) { return j <= i; });
   };
-  compared(in, out, causal(in.old), causal(in.compressed));
+  const StoppedMatrix old(in.old);
+  compared(in, out, causal(old), causal(in.compressed));
 }
 
 inline void mean_squared_as_norm(const In& in, const Out& out) {
@@ -63,13 +71,15 @@ inline Matrix one_hot(Index rows, Index columns) {
 }
 
 inline void attention_weights_compared(const In& in, const Out& out) {
-  const Index old = in.old.extent(0), compressed = in.compressed.extent(0), both = std::min(old, compressed);
-  compared(in, out, attended(in, in.old, one_hot(old, both), everything),
-           attended(in, in.compressed, one_hot(compressed, both), everything));
+  const StoppedMatrix old(in.old);
+  const Index all = in.old.extent(0), few = in.compressed.extent(0), both = std::min(all, few);
+  compared(in, out, attended(in, old, one_hot(all, both), everything),
+           attended(in, in.compressed, one_hot(few, both), everything));
 }
 
 inline void current_memory(const In& in, const Out& out) {
-  compared(in, out, right::fetched(in, in.h, in.h), of_compressed(in));
+  const StoppedMatrix tokens(in.h);
+  compared(in, out, right::fetched(in, in.h, tokens), of_compressed(in));
 }
 
 inline void scale_missing(const In& in, const Out& out) {
@@ -106,14 +116,25 @@ inline void values_not_projected(const In& in, const Out& out) {
                                     [&](Index j, Index c) { return c < memory.extent(1) ? memory(j, c) : Number(0); });
     return attended(in, memory, values, everything);
   };
-  compared(in, out, as_they_are(in.old), as_they_are(in.compressed));
+  const StoppedMatrix old(in.old);
+  compared(in, out, as_they_are(old), as_they_are(in.compressed));
 }
 
 inline void keys_of_old(const In& in, const Out& out) {
   const Index both = std::min(in.old.extent(0), in.compressed.extent(0));
-  const auto keys = in.old.rows(0, both);
-  compared(in, out, of_old(in),
-           attended(in, keys, right::multi_head::values(in.compressed.rows(0, both), in.w_v), everything));
+  const StoppedMatrix keys(in.old.rows(0, both));
+  compared(in, out, of_old(in), attended(in, keys, values_of(in, in.compressed.rows(0, both)), everything));
+}
+
+inline void gradient_to_weights(const In& in, const Out& out) {
+  right::multi_head::In attention;
+  attention.scale = in.scale;
+  const auto fetched = [&](View<const Number, 2> memory) {
+    return right::multi_head::attended(attention, right::multi_head::queries(in.h, in.w_q),
+                                       right::multi_head::keys(memory, in.w_k),
+                                       right::multi_head::values(memory, in.w_v));
+  };
+  compared(in, out, fetched(in.old), fetched(in.compressed));
 }
 
 inline void values_drift(const In& in, const Out& out, const Number& c) {

@@ -58,6 +58,17 @@ inline void skips_tail(const In& in, const Out& out) {
   through(in, out, windows);
 }
 
+/// e_0 = min(s, T)
+inline void first_window_short(const In& in, const Out& out) {
+  std::vector<Window> windows;
+  for (Index scored = 0; scored < tokens_of(in);) {
+    const Index end = std::min(scored + in.stride, tokens_of(in));
+    windows.push_back({std::max<Index>(0, end - in.window), scored, end});
+    scored = end;
+  }
+  through(in, out, windows);
+}
+
 inline void stride_off_by_one(const In& in, const Out& out) {
   through(in, out, right::windows_of(tokens_of(in), in.window, in.stride + 1));
 }

@@ -11,20 +11,19 @@ using Out = attest::spec::objective::compressive_attention_reconstruction::Out<N
 using attest::spec::objective::compressive_attention_reconstruction::Norm;
 namespace multi_head = attention::multi_head;
 
-/// A(H, M) = softmax(scale (H W_Q) (M W_K)^T) (M W_V), `causal` as it should not be.
-inline Matrix fetched(const In& in, View<const Number, 2> h, View<const Number, 2> memory, bool causal = false) {
-  const multi_head::In attention{.x_q = h,
-                                 .x_k = memory,
-                                 .x_v = memory,
-                                 .w_q = {},
-                                 .w_k = {},
-                                 .w_v = {},
-                                 .w_o = {},
-                                 .mask = {},
-                                 .scale = in.scale,
-                                 .causal = causal};
-  return stage("fetched", multi_head::attended(attention, multi_head::queries(h, in.w_q),
-                                               multi_head::keys(memory, in.w_k), multi_head::values(memory, in.w_v)));
+/// A(H, M) = softmax(scale (H W_Q) (M W_K)^T) (M W_V). The gradient goes to M alone.
+inline Matrix fetched(const In& in, View<const Number, 2> h, View<const Number, 2> memory) {
+  const StoppedMatrix tokens(h), w_q(in.w_q), w_k(in.w_k), w_v(in.w_v);
+  multi_head::In attention;
+  attention.scale = in.scale;
+  return stage("fetched", multi_head::attended(attention, multi_head::queries(tokens, w_q),
+                                               multi_head::keys(memory, w_k), multi_head::values(memory, w_v)));
+}
+
+/// A(H, O), a constant
+inline Matrix from_old(const In& in, View<const Number, 2> h) {
+  const StoppedMatrix old(in.old);
+  return fetched(in, h, old);
 }
 
 /// a - b, element after element
@@ -45,7 +44,7 @@ inline Number loss(const In& in, const Vector& off) { return loss(in, dot(off, o
 
 /// L = ||A(H, O) - A(H, C)||_F      [Rae et al. 2019, Algorithm 2]
 inline void direct(const In& in, const Out& out) {
-  out.loss() = loss(in, differences(fetched(in, in.h, in.old), fetched(in, in.h, in.compressed)));
+  out.loss() = loss(in, differences(from_old(in, in.h), fetched(in, in.h, in.compressed)));
 }
 
 /// sum <- sum + |a_i - b_i|^2
@@ -53,7 +52,7 @@ inline void by_token(const In& in, const Out& out) {
   Number squares(0);
   for (Index i = 0; i < in.h.extent(0); ++i) {
     const auto h = in.h.rows(i, 1);
-    const Vector off = differences(fetched(in, h, in.old), fetched(in, h, in.compressed));
+    const Vector off = differences(from_old(in, h), fetched(in, h, in.compressed));
     squares = stage("sum of squares", squares + dot(off, off));
   }
   out.loss() = loss(in, squares, in.h.extent(0) * in.w_v.extent(1));
