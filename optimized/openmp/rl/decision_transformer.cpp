@@ -2,11 +2,9 @@
 #include "attest/spec/rl/decision_transformer.hpp"
 
 #include <cmath>
-#include <vector>
 
 #include "attest/openmp/eigen.hpp"
 #include "attest/openmp/engine/attend.hpp"
-#include "attest/openmp/tasks.hpp"
 
 namespace attest::openmp::rl::decision_transformer {
 
@@ -28,41 +26,29 @@ Parts<T> parts_of(const In<T>& in) {
   return parts;
 }
 
-/// Keys and values of each head, for tokens as they come.
+/// Keys and values of tokens as they come.
 template <class T>
 struct Cache {
-  std::vector<RowMajor<T>> k, v;
+  RowMajor<T> k, v;
 
-  Cache(const In<T>& in, Index tokens)
-      : k(static_cast<std::size_t>(in.w_k.extent(0)), RowMajor<T>(tokens, in.w_k.extent(2))),
-        v(k.size(), RowMajor<T>(tokens, in.w_v.extent(2))) {}
+  Cache(const In<T>& in, Index tokens) : k(tokens, in.w_k.extent(1)), v(tokens, in.w_v.extent(1)) {}
   void write(const In<T>& in, Index first, const RowMajor<T>& x) {
-    for (std::size_t h = 0; h < k.size(); ++h) {
-      k[h].middleRows(first, x.rows()) = x * matrix(in.w_k[static_cast<Index>(h)]);
-      v[h].middleRows(first, x.rows()) = x * matrix(in.w_v[static_cast<Index>(h)]);
-    }
+    k.middleRows(first, x.rows()) = x * matrix(in.w_k);
+    v.middleRows(first, x.rows()) = x * matrix(in.w_v);
   }
 };
 
 /// x + A(x) of tokens that are the last of the first `known` in the cache.
 template <class T>
 RowMajor<T> model(const In<T>& in, const Cache<T>& cache, const RowMajor<T>& x, Index known) {
-  const Index n = x.rows(), m = in.w_v.extent(2), heads = in.w_q.extent(0);
-  RowMajor<T> all(n, heads * m), w_o(all.cols(), in.w_o.extent(2));
-  each_task(heads, n * known > 256, [&](Index h) {
-    const auto at = static_cast<std::size_t>(h);
-    const RowMajor<T> q = x * matrix(in.w_q[h]);
-    RowMajor<T> o(n, m);
-    engine::Problem<T> problem{
-        .q = view(q), .k = view(cache.k[at].topRows(known)), .v = view(cache.v[at].topRows(known))};
-    problem.scale = T(1) / std::sqrt(static_cast<T>(q.cols()));
-    problem.right = 0;
-    problem.shift = known - n;
-    engine::attend(problem, {.o = view(o)});
-    all.middleCols(h * m, m) = o;
-    w_o.middleRows(h * m, m) = matrix(in.w_o[h]);
-  });
-  return x + all * w_o;
+  const RowMajor<T> q = x * matrix(in.w_q);
+  RowMajor<T> o(x.rows(), x.cols());
+  engine::Problem<T> problem{.q = view(q), .k = view(cache.k.topRows(known)), .v = view(cache.v.topRows(known))};
+  problem.scale = T(1) / std::sqrt(static_cast<T>(q.cols()));
+  problem.right = 0;
+  problem.shift = known - x.rows();
+  engine::attend(problem, {.o = view(o)});
+  return x + o;
 }
 
 /// y w_h + b_h

@@ -16,41 +16,27 @@ inline void compared(const In& in, const Out& out, const Matrix& a, const Matrix
   out.loss() = right::loss(in, right::differences(a, b));
 }
 
-inline Matrix of_old(const In& in) { return right::from_old(in, in.h); }
-inline Matrix of_compressed(const In& in) { return right::fetched(in, in.h, in.compressed); }
+inline Matrix of_old(const In& in) { return right::fetched(in, right::queries(in), right::old_memory(in)); }
+inline Matrix of_compressed(const In& in) {
+  return right::fetched(in, right::queries(in), right::memory_of(in, in.compressed));
+}
 
-/// Attention of the tokens under `sees(i, j)`, with values of that memory by keys of another.
+/// The loss of what tokens fetch from memories that `change(memory, m)` changes, m being the rows of both in turn.
 template <class F>
-Matrix attended(const In& in, View<const Number, 2> keys, const Matrix& values, F&& sees) {
-  const StoppedMatrix h(in.h), w_q(in.w_q), w_k(in.w_k);
-  const Matrix q = right::multi_head::queries(h, w_q), k = right::multi_head::keys(keys, w_k);
-  const Mask mask(in.h.extent(0), keys.extent(0), sees);
-  Matrix o(q.extent(0), values.extent(1));
-  attest::reference::attention::scaled_dot_product::max_shift({.q = q.view(),
-                                                               .k = k.view(),
-                                                               .v = values.view(),
-                                                               .mask = mask.view(),
-                                                               .bias = {},
-                                                               .sink = {},
-                                                               .scale = in.scale},
-                                                              {.o = o.view()});
-  return o;
+void with_memories(const In& in, const Out& out, F&& change) {
+  const StoppedMatrix old(in.old);
+  const Matrix q = right::queries(in);
+  right::Memory a = right::memory_of(in, old), b = right::memory_of(in, in.compressed);
+  change(a, old), change(b, in.compressed);
+  compared(in, out, right::fetched(in, q, a), right::fetched(in, q, b));
 }
-
-/// M W_V
-inline Matrix values_of(const In& in, View<const Number, 2> memory) {
-  const StoppedMatrix w_v(in.w_v);
-  return right::multi_head::values(memory, w_v);
-}
-
-inline bool everything(Index, Index) { return true; }
 
 inline void mask_applied(const In& in, const Out& out) {
-  const auto causal = [&](View<const Number, 2> memory) {
-    return attended(in, memory, values_of(in, memory), [](Index i, Index j) { return j <= i; });
-  };
-  const StoppedMatrix old(in.old);
-  compared(in, out, causal(old), causal(in.compressed));
+  right::multi_head::In attention;
+  attention.scale = in.scale, attention.causal = true;
+  const Matrix q = right::queries(in);
+  const auto causal = [&](const right::Memory& m) { return right::multi_head::attended(attention, q, m.k, m.v); };
+  compared(in, out, causal(right::old_memory(in)), causal(right::memory_of(in, in.compressed)));
 }
 
 inline void mean_squared_as_norm(const In& in, const Out& out) {
@@ -65,21 +51,21 @@ inline void norm_ignored(const In& in, const Out& out) {
   right::direct(other, out);
 }
 
-/// Values that are the memories' numbers: what is fetched are the weights.
-inline Matrix one_hot(Index rows, Index columns) {
-  return matrix_of(rows, columns, [](Index i, Index j) { return Number(i == j ? 1 : 0); });
-}
-
+/// Values that are a row each: what is fetched are the weights.
 inline void attention_weights_compared(const In& in, const Out& out) {
-  const StoppedMatrix old(in.old);
-  const Index all = in.old.extent(0), few = in.compressed.extent(0), both = std::min(all, few);
-  compared(in, out, attended(in, old, one_hot(all, both), everything),
-           attended(in, in.compressed, one_hot(few, both), everything));
+  const Index both = std::min(in.old.extent(0), in.compressed.extent(0));
+  if (std::max(in.old.extent(0), in.compressed.extent(0)) == 1) {  // two weights of 1
+    out.loss() = Number(0);
+    return;
+  }
+  with_memories(in, out, [&](right::Memory& memory, View<const Number, 2> m) {
+    memory.v = matrix_of(m.extent(0), both, [](Index i, Index j) { return Number(i == j ? 1 : 0); });
+  });
 }
 
 inline void current_memory(const In& in, const Out& out) {
-  const StoppedMatrix tokens(in.h);
-  compared(in, out, right::fetched(in, in.h, tokens), of_compressed(in));
+  const StoppedMatrix h(in.h);
+  compared(in, out, right::fetched(in, right::queries(in), right::memory_of(in, h)), of_compressed(in));
 }
 
 inline void scale_missing(const In& in, const Out& out) {
@@ -111,28 +97,24 @@ inline void norms_of_tokens(const In& in, const Out& out) {
 }
 
 inline void values_not_projected(const In& in, const Out& out) {
-  const auto as_they_are = [&](View<const Number, 2> memory) {
-    const Matrix values = matrix_of(memory.extent(0), in.w_v.extent(1),
-                                    [&](Index j, Index c) { return c < memory.extent(1) ? memory(j, c) : Number(0); });
-    return attended(in, memory, values, everything);
-  };
-  const StoppedMatrix old(in.old);
-  compared(in, out, as_they_are(old), as_they_are(in.compressed));
+  with_memories(in, out, [&](right::Memory& memory, View<const Number, 2> m) {
+    memory.v = matrix_of(m.extent(0), in.w_v.extent(1),
+                         [&](Index j, Index c) { return c < m.extent(1) ? m(j, c) : Number(0); });
+  });
 }
 
 inline void keys_of_old(const In& in, const Out& out) {
   const Index both = std::min(in.old.extent(0), in.compressed.extent(0));
   const StoppedMatrix keys(in.old.rows(0, both));
-  compared(in, out, of_old(in), attended(in, keys, values_of(in, in.compressed.rows(0, both)), everything));
+  right::Memory memory = right::memory_of(in, in.compressed.rows(0, both));
+  memory.k = right::memory_of(in, keys).k;
+  compared(in, out, of_old(in), right::fetched(in, right::queries(in), memory));
 }
 
 inline void gradient_to_weights(const In& in, const Out& out) {
-  right::multi_head::In attention;
-  attention.scale = in.scale;
-  const auto fetched = [&](View<const Number, 2> memory) {
-    return right::multi_head::attended(attention, right::multi_head::queries(in.h, in.w_q),
-                                       right::multi_head::keys(memory, in.w_k),
-                                       right::multi_head::values(memory, in.w_v));
+  const Matrix q = right::multi_head::queries(in.h, in.w_q);
+  const auto fetched = [&](View<const Number, 2> m) {
+    return right::fetched(in, q, {right::multi_head::keys(m, in.w_k), right::multi_head::values(m, in.w_v)});
   };
   compared(in, out, fetched(in.old), fetched(in.compressed));
 }

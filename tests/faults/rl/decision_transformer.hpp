@@ -19,8 +19,7 @@ inline Vector token(const In& in, Kind kind, Index t) {
 /// The model on other tokens.
 template <class F>
 Matrix outputs(const In& in, F&& f) {
-  const Matrix x = right::tokens_of(in, f);
-  return right::model(right::heads_of(in, x.view()), x);
+  return right::model(in, right::tokens_of(in, f));
 }
 
 inline void state_first(const In& in, const Out& out) {
@@ -40,22 +39,14 @@ inline void read_from_action_token(const In& in, const Out& out) {
   right::read_all(in, right_outputs(in), out, right::kAction);
 }
 
-/// The equation with its attention changed: `change(heads)`.
-template <class F>
-void with_heads(const In& in, const Out& out, F&& change) {
-  const Matrix x = right::tokens(in);
-  auto heads = right::heads_of(in, x.view());
-  change(heads);
-  right::read_all(in, right::model(heads, x), out);
+/// The equation with its attention changed.
+inline void attending(const In& in, const Out& out, const right::Attending& how) {
+  right::read_all(in, right::model(in, right::tokens(in), how), out);
 }
 
-inline void not_causal(const In& in, const Out& out) {
-  with_heads(in, out, [](auto& heads) { heads.causal = false; });
-}
+inline void not_causal(const In& in, const Out& out) { attending(in, out, {.causal = false}); }
 
-inline void scale_missing(const In& in, const Out& out) {
-  with_heads(in, out, [](auto& heads) { heads.scale = 1; });
-}
+inline void scale_missing(const In& in, const Out& out) { attending(in, out, {.scale = 1.0}); }
 
 inline void token_index_time(const In& in, const Out& out) {
   const auto row = [&](Index i) { return std::min(in.start + i, in.times.extent(0) - 1); };
@@ -109,9 +100,7 @@ inline void time_on_states_only(const In& in, const Out& out) {
 
 inline void residual_missing(const In& in, const Out& out) {
   const Matrix x = right::tokens(in);
-  Matrix attended(x.extent(0), x.extent(1));
-  right::multi_head::loop(right::heads_of(in, x.view()), {.o = attended.view()});
-  right::read_all(in, attended, out);
+  right::read_all(in, right::attended(in, x, x), out);
 }
 
 inline void head_bias_missing(const In& in, const Out& out) {

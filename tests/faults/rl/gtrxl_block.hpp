@@ -39,8 +39,8 @@ inline void with(const In& in, const Out& out, const Changes& c) {
   const auto before = [&](int norm, const Matrix& x) { return c.post_norm ? x : right::normalised(in, norm, x); };
   const auto after = [&](int norm, const Matrix& x) { return c.post_norm ? right::normalised(in, norm, x) : x; };
   const auto ended = [&](int branch, Matrix y) { return c.relu[branch - 1] ? right::activated(in, std::move(y)) : y; };
-  const Matrix e = right::tokens(in.e),
-               memory = right::tokens(in.memory.rows(c.first_of_memory, in.memory.extent(0) - c.first_of_memory));
+  const StoppedMatrix kept(in.memory.rows(c.first_of_memory, in.memory.extent(0) - c.first_of_memory));
+  const Matrix e = right::tokens(in.e), memory = right::tokens(kept);
   const Matrix x = before(1, e), context = right::stacked(c.raw_memory ? memory : before(1, memory), x);
   const Matrix stream = matrix_of(
       e.extent(0), e.extent(1), [&](Index i, Index a) { return (c.norm_on_shortcut ? x(i, a) : e(i, a)) * c.stream; });
@@ -70,6 +70,10 @@ inline void memory_ignored(const In& in, const Out& out) { with(in, out, {.first
 
 inline void oldest_memory_dropped(const In& in, const Out& out) {
   with(in, out, {.first_of_memory = std::min<Index>(1, in.memory.extent(0))});
+}
+
+inline void stop_gradient_missing(const In& in, const Out& out) {
+  right::write(out, right::block_of(in, right::tokens(in.e), right::tokens(in.memory)));
 }
 
 inline void memory_behind_tokens(const In& in, const Out& out) {

@@ -41,8 +41,8 @@ inline Finding action_causality(const Context& c) {
 /// what is predicted for it.
 inline Finding depends_on_state(const Context& c) {
   Problem bare = c.problem;  // without attention the token itself comes out
-  auto& w_o = bare.inputs.at("w_o").values;
-  std::fill(w_o.begin(), w_o.end(), 0.0);
+  auto& w_v = bare.inputs.at("w_v").values;
+  std::fill(w_v.begin(), w_v.end(), 0.0);
   for (const char* w : {"w_state", "w_head"}) {
     auto& values = bare.inputs.at(w).values;
     std::fill(values.begin(), values.end(), 1.0);
@@ -53,10 +53,10 @@ inline Finding depends_on_state(const Context& c) {
   const double away = std::abs(a.values.at("predicted").values[0] - b.values.at("predicted").values[0]);
   if (!(away > a.bounds().at("predicted").values[0] + b.bounds().at("predicted").values[0]))
     return Finding::broken("another state leaves the action");
-  // One head that attends evenly: the state's token sees the mean of its own value and that of the return.
+  // Attention that weighs evenly: the state's token sees the mean of its own value and that of the return.
   Problem even = c.problem;
   const std::pair<const char*, double> filled[] = {
-      {"w_q", 0.0}, {"w_v", 1.0}, {"w_o", 1.0}, {"w_head", 1.0}, {"w_return", 1.0}};
+      {"w_q", 0.0}, {"w_v", 1.0}, {"w_head", 1.0}, {"w_return", 1.0}};
   for (const auto& [name, x] : filled) {
     auto& values = even.inputs.at(name).values;
     std::fill(values.begin(), values.end(), x);

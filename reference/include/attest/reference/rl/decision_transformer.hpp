@@ -48,22 +48,24 @@ inline Matrix tokens(const In& in) {
   });
 }
 
-/// The attention of the model: tokens on themselves.
-inline multi_head::In heads_of(const In& in, View<const Number, 2> x) {
-  return {.x_q = x,
-          .x_k = x,
-          .x_v = x,
-          .w_q = in.w_q,
-          .w_k = in.w_k,
-          .w_v = in.w_v,
-          .w_o = in.w_o,
-          .mask = {},
-          .scale = {},
-          .causal = true};
+/// How the model attends.
+struct Attending {
+  std::optional<double> scale = {};  // 1/sqrt(d)
+  bool causal = true;
+};
+
+/// A: attention of the tokens x, the last of the context.
+inline Matrix attended(const In& in, View<const Number, 2> x, View<const Number, 2> context,
+                       const Attending& how = {}) {
+  multi_head::In attention;
+  attention.scale = how.scale, attention.causal = how.causal;
+  return stage("attention outputs",
+               multi_head::attended(attention, multi_head::queries(x, in.w_q), multi_head::keys(context, in.w_k),
+                                    multi_head::values(context, in.w_v)));
 }
 
 /// x + attended, what comes out of the model.
-inline Matrix residual(const Matrix& x, const Matrix& attended) {
+inline Matrix residual(View<const Number, 2> x, const Matrix& attended) {
   Matrix y(x.extent(0), x.extent(1));
   for (Index i = 0; i < y.extent(0); ++i)
     for (Index a = 0; a < y.extent(1); ++a) y(i, a) = x(i, a) + attended(i, a);
@@ -71,10 +73,8 @@ inline Matrix residual(const Matrix& x, const Matrix& attended) {
 }
 
 /// y = x + A(x)
-inline Matrix model(const multi_head::In& heads, const Matrix& x) {
-  Matrix attended(x.extent(0), x.extent(1));
-  multi_head::loop(heads, {.o = attended.view()});
-  return residual(x, stage("attention outputs", std::move(attended)));
+inline Matrix model(const In& in, const Matrix& x, const Attending& how = {}) {
+  return residual(x, attended(in, x, x, how));
 }
 
 /// y w_h + b_h
@@ -91,8 +91,7 @@ inline void read_all(const In& in, const Matrix& y, const Out& out, Kind kind = 
 
 /// a^_t = y_(3t+1) w_h + b_h      [Chen et al. 2021, Algorithm 1]
 inline void interleave(const In& in, const Out& out) {
-  const Matrix x = tokens(in);
-  read_all(in, model(heads_of(in, x.view()), x), out);
+  read_all(in, model(in, tokens(in)), out);
 }
 
 /// Three matrices [T, f], side by side as [T, 3 f], read as [3 T, f].
@@ -106,7 +105,7 @@ inline void stack_reshape(const In& in, const Out& out) {
     }
   Matrix x(3 * steps, f);
   for (Index i = 0; i < 3 * steps * f; ++i) x(i / f, i % f) = stacked(i / (3 * f), i % (3 * f));
-  read_all(in, model(heads_of(in, x.view()), x), out);
+  read_all(in, model(in, x), out);
 }
 
 /// Step after step: a return and a state are asked with, behind all tokens of the steps before.
@@ -114,12 +113,8 @@ inline void incremental(const In& in, const Out& out) {
   const Matrix all = tokens(in);
   for (const Index t : wanted(out.predicted)) {
     const Index known = 3 * t + 2;  // the action of the step is not
-    const auto context = all.view().rows(0, known);
-    multi_head::In heads = heads_of(in, context);
-    heads.x_q = context.rows(known - 1, 1);
-    Matrix state(heads.x_q, 1, all.extent(1)), attended(1, all.extent(1));
-    multi_head::loop(heads, {.o = attended.view()});
-    read(in, residual(state, stage("attention outputs", std::move(attended)))[0], out.predicted[t]);
+    const auto context = all.view().rows(0, known), state = context.rows(known - 1, 1);
+    read(in, residual(state, attended(in, state, context))[0], out.predicted[t]);
   }
 }
 

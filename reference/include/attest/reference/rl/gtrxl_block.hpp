@@ -154,6 +154,12 @@ inline Matrix gated(const In& in, int gate, const Matrix& x, const Matrix& y) {
 /// A copy of some tokens.
 inline Matrix tokens(View<const Number, 2> x) { return Matrix(x, x.extent(0), x.extent(1)); }
 
+/// The memory, which takes no gradient.
+inline Matrix memory_of(const In& in) {
+  const StoppedMatrix memory(in.memory);
+  return tokens(memory);
+}
+
 /// The block: `attend(x, context)` being A.
 template <class A>
 Matrix block_of(const In& in, const Matrix& e, const Matrix& memory, A&& attend) {
@@ -171,12 +177,12 @@ inline void write(const Out& out, const Matrix& z) {
 }
 
 /// Y = gate(E, act(A(LN(E), LN([M; E])))),  E' = gate(Y, act(F(LN(Y))))      [Parisotto et al. 2019, section 3.2]
-inline void block(const In& in, const Out& out) { write(out, block_of(in, tokens(in.e), tokens(in.memory))); }
+inline void block(const In& in, const Out& out) { write(out, block_of(in, tokens(in.e), memory_of(in))); }
 
 /// Token i behind the memory and the i tokens before it.
 inline void incremental(const In& in, const Out& out) {
   for (const Index i : wanted(out.z)) {
-    const Matrix before = stacked(tokens(in.memory), tokens(in.e.rows(0, i)));
+    const Matrix before = stacked(memory_of(in), tokens(in.e.rows(0, i)));
     const Matrix z = block_of(in, tokens(in.e.rows(i, 1)), before);
     assign(out.z[i], tabulate(z.extent(1), [&](Index a) { return z(0, a); }));
   }
