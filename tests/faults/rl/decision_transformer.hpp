@@ -78,8 +78,7 @@ inline void blocks_of_kinds(const In& in, const Out& out) {
 }
 
 inline void time_ignored(const In& in, const Out& out) {
-  right::read_all(
-      in, outputs(in, [&](Index i) { return right::embedded(in, static_cast<Kind>(i % 3), i / 3); }), out);
+  right::read_all(in, outputs(in, [&](Index i) { return right::embedded(in, static_cast<Kind>(i % 3), i / 3); }), out);
 }
 
 inline void start_ignored(const In& in, const Out& out) {

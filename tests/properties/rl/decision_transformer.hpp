@@ -55,8 +55,7 @@ inline Finding depends_on_state(const Context& c) {
     return Finding::broken("another state leaves the action");
   // Attention that weighs evenly: the state's token sees the mean of its own value and that of the return.
   Problem even = c.problem;
-  const std::pair<const char*, double> filled[] = {
-      {"w_q", 0.0}, {"w_v", 1.0}, {"w_head", 1.0}, {"w_return", 1.0}};
+  const std::pair<const char*, double> filled[] = {{"w_q", 0.0}, {"w_v", 1.0}, {"w_head", 1.0}, {"w_return", 1.0}};
   for (const auto& [name, x] : filled) {
     auto& values = even.inputs.at(name).values;
     std::fill(values.begin(), values.end(), x);

@@ -90,9 +90,7 @@ inline void read_all(const In& in, const Matrix& y, const Out& out, Kind kind = 
 }
 
 /// a^_t = y_(3t+1) w_h + b_h      [Chen et al. 2021, Algorithm 1]
-inline void interleave(const In& in, const Out& out) {
-  read_all(in, model(in, tokens(in)), out);
-}
+inline void interleave(const In& in, const Out& out) { read_all(in, model(in, tokens(in)), out); }
 
 /// Three matrices [T, f], side by side as [T, 3 f], read as [3 T, f].
 inline void stack_reshape(const In& in, const Out& out) {
