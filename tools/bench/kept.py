@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""kept.py [--build DIR] [--record FILE] [CHECK ARGUMENTS]: seconds of `attest check` with an empty folder of true values,
+and of the same check again. The arguments are those of `attest check` (openmp). The build folder (build/release) must
+be up to date; nothing else should run."""
+
+import argparse
+import datetime
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def check(command, folder):
+    """Seconds, seconds of processors, output."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"ATTEST_CACHE": str(folder)})
+    if done.returncode not in (0, 1):
+        sys.exit(f"{' '.join(command)} ended with status {done.returncode}:\n{done.stderr}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.monotonic() - start, used, done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--record", type=pathlib.Path, help="write the table to this file as well")
+    options, arguments = parser.parse_known_args()
+    arguments = arguments or ["openmp"]
+    command = [str(options.build.resolve() / "tools" / "attest-cli"), "check", *arguments]
+    with tempfile.TemporaryDirectory(prefix="attest-kept-") as name:
+        folder = pathlib.Path(name)
+        first, again = check(command, folder), check(command, folder)
+        files = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    lines = [
+        f"{datetime.date.today()}, commit {commit.stdout.strip()}, {os.cpu_count()} processors: "
+        f"attest check {' '.join(arguments)}",
+        "",
+        "| run | seconds | of processors |",
+        "| --- | ---: | ---: |",
+        f"| nothing kept | {first[0]:.0f} | {first[1]:.0f} |",
+        f"| again | {again[0]:.0f} | {again[1]:.0f} |",
+        "",
+        f"{len(files)} files of {sum(files) / 2**20:.0f} MiB; the same report: {first[2] == again[2]}",
+        "",
+        *first[2].splitlines()[-8:],
+    ]
+    print("\n".join(lines))
+    if options.record:
+        options.record.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
