@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""kept.py [--build DIR] [--record FILE] [CHECK ARGUMENTS]: seconds of `attest check` with an empty folder of true values,
-and of the same check again. The arguments are those of `attest check` (openmp). The build folder (build/release) must
-be up to date; nothing else should run."""
+"""kept.py [--build DIR] [--record FILE] [CHECK ARGUMENTS]: seconds of `attest check` with an empty folder of true
+values, and of the same check again. The arguments are those of `attest check` (openmp). The build folder
+(build/release) must be up to date; nothing else should run."""
 
 import argparse
 import datetime
