@@ -132,6 +132,24 @@ INSTANTIATE_TEST_SUITE_P(Specs, EveryFault, testing::ValuesIn(ids()), [](const a
   return name;
 });
 
+/// Where all products but one are equal over the reals, no enclosure says which the smallest is.
+TEST(Fault, WhoseTiesNoPrecisionSettlesHasNoEquationAndIsNoName) {
+  const auto& f32 = golden::profile("f32");
+  const auto c = judged_by(golden::certify_case(golden::parse_query("attest:content.routing_attention:f32;n=4;c=3;d=4;"
+                                                                    "m=2;draw.q=one_hot 64 0;draw.mu=one_hot 4 0;"
+                                                                    "flag=random;seed=1")
+                                                    .first),
+                           f32);
+  const Spec& spec = *c.problem.spec;
+  Bank bank(spec, f32);
+  Sample sample{&c, {}};
+  for (const auto& [name, tensor] : c.certified.outputs) sample.got[name] = {tensor.shape, tensor.hi};
+  EXPECT_EQ(bank.as_equation(sample, *spec.fault("argmin")), nullptr);
+  EXPECT_NE(bank.as_equation(sample, *spec.fault("scale_drift")), nullptr);
+  sample.got.begin()->second.values[0] += 1;
+  EXPECT_TRUE(diagnose(bank, {sample}, {}, {}).names.empty());
+}
+
 struct Attention : testing::Test {
   const Spec& spec = find_spec("attention.scaled_dot_product");
   const golden::Profile& f32 = golden::profile("f32");

@@ -104,17 +104,28 @@ void Bank::show(const golden::GoldenCase& c, Shown& shown) {
   shown.add(facts(c).elements, [&](const Fault& fault) { return this->shown(c, fault); });
 }
 
-const golden::CertifiedTensors& Bank::as_equation(const Sample& sample, const Fault& fault,
+const golden::CertifiedTensors* Bank::as_equation(const Sample& sample, const Fault& fault,
                                                   std::optional<Index> block) {
   const bool gradients = !sample.got.empty() && golden::is_gradient(sample.got.begin()->first);
   const std::string key =
       key_of(*sample.c, fault, profile_) + (gradients ? " gradient" : "") + (block ? std::to_string(*block) : "");
-  const auto at = equations_.find(key);
-  if (at != equations_.end()) return at->second;
+  const auto [at, fresh] = equations_.try_emplace(key);
+  if (fresh) try {
+      at->second = judge::as_equation(with_block(sample.c->problem, block), fault, profile_,
+                                      gradients ? sample.c->cotangents : Arrays());
+    } catch (const reference::Undecided&) {  // its scores tie where those of the equation do not
+    }
+  return at->second ? &*at->second : nullptr;
+}
+
+bool Bank::allows_block(const Sample& sample, Index block) const {
   const Problem problem = with_block(sample.c->problem, block);
-  return equations_
-      .emplace(key, judge::as_equation(problem, fault, profile_, gradients ? sample.c->cotangents : Arrays()))
-      .first->second;
+  try {
+    check_sizes(spec_, problem.sizes, problem.parameters);
+  } catch (const SpecError&) {
+    return false;
+  }
+  return true;
 }
 
 Arrays Bank::outputs_in_binary64(const golden::GoldenCase& c, const Fault& fault, std::optional<Index> block) const {

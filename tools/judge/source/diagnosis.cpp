@@ -43,10 +43,11 @@ bool overflowed(double got, double due, DType storage) {
 /// bounds of a correct kernel of it; adds to the distance.
 bool matches_equation(Bank& bank, const Sample& sample, const Fault& fault, std::optional<Index> block,
                       const std::vector<std::string>& outputs, Distance& distance) {
-  const auto& wrong = bank.as_equation(sample, fault, block);
+  const auto* wrong = bank.as_equation(sample, fault, block);
+  if (!wrong) return false;
   for (const auto& [name, got] : sample.got) {
     if (!outputs.empty() && std::find(outputs.begin(), outputs.end(), name) == outputs.end()) continue;
-    const auto& tensor = wrong.at(name);
+    const auto& tensor = wrong->at(name);
     const auto& truth = sample.c->certified.outputs.at(name);
     const auto units = bank.profile().units_of(golden::declaration_of(bank.spec(), name));
     for (std::size_t i = 0; i < tensor.hi.size(); ++i) {
@@ -191,8 +192,11 @@ std::vector<Index> other_lengths(const Bank& bank, const std::vector<const Sampl
     return all;
   };
   seen.insert(outputs(std::nullopt));
-  for (const Index length : kLengths)
+  for (const Index length : kLengths) {
+    const auto allows = [&](const Sample* sample) { return bank.allows_block(*sample, length); };
+    if (!std::all_of(long_ones.begin(), long_ones.end(), allows)) continue;
     if (seen.insert(outputs(length)).second) lengths.push_back(length);
+  }
   return lengths;
 }
 

@@ -39,9 +39,12 @@ public:
   bool is_vacuous(const golden::GoldenCase& c);
 
   /// The sample's case as if the fault, with blocks of a length where one is given, were the equation; its gradients,
-  /// too, where the sample has some.
-  const golden::CertifiedTensors& as_equation(const Sample& sample, const Fault& fault,
+  /// too, where the sample has some. Null where a decision of the fault is a tie that no precision settles.
+  const golden::CertifiedTensors* as_equation(const Sample& sample, const Fault& fault,
                                               std::optional<Index> block = {});
+
+  /// Whether the equation has values with blocks of that length.
+  bool allows_block(const Sample& sample, Index block) const;
 
   /// Outputs of the fault in binary64.
   Arrays outputs_in_binary64(const golden::GoldenCase& c, const Fault& fault, std::optional<Index> block) const;
@@ -62,7 +65,7 @@ private:
   const Spec& spec_;
   const golden::Profile& profile_;
   std::map<std::string, std::shared_ptr<CaseFacts>> facts_;    // by query
-  std::map<std::string, golden::CertifiedTensors> equations_;  // by fault and query
+  std::map<std::string, std::optional<golden::CertifiedTensors>> equations_;  // by fault and query
   std::map<std::string, Arrays> outputs_;                      // by fault and query
 };
 
