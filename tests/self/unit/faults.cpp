@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "attest/judge/check.hpp"
+#include "attest/judge/diagnosis.hpp"
 #include "attest/judge/judge_kernel.hpp"
 #include "attest/judge/judge_statistics.hpp"
 #include "attest/judge/mutants.hpp"
