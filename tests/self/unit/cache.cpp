@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -198,6 +199,19 @@ TEST_P(TrueValuesInACache, AreFoundOutWhereTheyAreWrong) {
   bytes[bytes.find("hi") + 7] ^= 1;  // a bit of the first true value
   cache.keep(key(), bytes);
   EXPECT_THROW(for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) with(&cache), std::runtime_error);
+}
+
+/// Packed sequences differ in the lengths of queries and keys, those in pages in the lengths of keys alone.
+TEST(TrueValues, OfLayoutsWithOtherLengthsHaveOtherKeys) {
+  const auto [c, profile] = golden::parse_query(
+      "attest:attention.scaled_dot_product:f32;n=3;s=4;d=2;m=2;flag=random;seed=3;grid=2x2x1");
+  std::set<std::string> keys;
+  for (const char* layout : {"bhnd", "thd", "pkv"}) {
+    const Kernel kernel{
+        0, {c.spec->id, "max_shift", "value", DType::f32, "cpu", layout, ""}, c.spec, Capabilities(*c.spec, "")};
+    keys.insert(TrueValues::key_of(c, kernel, golden::profile(profile)));
+  }
+  EXPECT_EQ(keys.size(), 3u);
 }
 
 INSTANTIATE_TEST_SUITE_P(

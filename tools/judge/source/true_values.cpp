@@ -2,6 +2,7 @@
 #include "attest/judge/true_values.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -414,9 +415,12 @@ struct TrueValues::Attempt {
 };
 
 std::string TrueValues::key_of(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile) {
+  const auto ragged = kernel.ragged_sizes();
   return fmt::format("{};{};{};{}", golden::query(c, profile.name), kernel.is_gradient() ? "gradient" : "value",
                      unstable_form(kernel),
-                     kernel.ragged_sizes().empty() ? "" : kernel.info.form + ";" + kernel.capabilities.text());
+                     ragged.empty() ? ""
+                                    : fmt::format("{};{};{}", fmt::join(ragged, ","), kernel.info.form,
+                                                  kernel.capabilities.text()));
 }
 
 void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& kernel, const golden::Profile& profile) {
