@@ -203,8 +203,8 @@ TEST_P(TrueValuesInACache, AreFoundOutWhereTheyAreWrong) {
 
 /// Packed sequences differ in the lengths of queries and keys, those in pages in the lengths of keys alone.
 TEST(TrueValues, OfLayoutsWithOtherLengthsHaveOtherKeys) {
-  const auto [c, profile] = golden::parse_query(
-      "attest:attention.scaled_dot_product:f32;n=3;s=4;d=2;m=2;flag=random;seed=3;grid=2x2x1");
+  const auto [c, profile] =
+      golden::parse_query("attest:attention.scaled_dot_product:f32;n=3;s=4;d=2;m=2;flag=random;seed=3;grid=2x2x1");
   std::set<std::string> keys;
   for (const char* layout : {"bhnd", "thd", "pkv"}) {
     const Kernel kernel{

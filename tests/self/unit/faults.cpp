@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Specs, EveryFault, testing::ValuesIn(ids()), [](const a
 /// Where all products but one are equal over the reals, no enclosure says which the smallest is.
 TEST(Fault, WhoseTiesNoPrecisionSettlesHasNoEquationAndIsNoName) {
   const auto& f32 = golden::profile("f32");
-  const auto c = judged_by(golden::certify_case(golden::parse_query("attest:content.routing_attention:f32;n=4;c=3;d=4;"
+  const auto c = judged_by(golden::certify_case(golden::parse_query("attest:content.routing_attention:f32;n=3;c=3;d=4;"
                                                                     "m=2;draw.q=one_hot 64 0;draw.mu=one_hot 4 0;"
                                                                     "flag=random;seed=1")
                                                     .first),

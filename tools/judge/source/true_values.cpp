@@ -416,11 +416,10 @@ struct TrueValues::Attempt {
 
 std::string TrueValues::key_of(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile) {
   const auto ragged = kernel.ragged_sizes();
-  return fmt::format("{};{};{};{}", golden::query(c, profile.name), kernel.is_gradient() ? "gradient" : "value",
-                     unstable_form(kernel),
-                     ragged.empty() ? ""
-                                    : fmt::format("{};{};{}", fmt::join(ragged, ","), kernel.info.form,
-                                                  kernel.capabilities.text()));
+  return fmt::format(
+      "{};{};{};{}", golden::query(c, profile.name), kernel.is_gradient() ? "gradient" : "value", unstable_form(kernel),
+      ragged.empty() ? ""
+                     : fmt::format("{};{};{}", fmt::join(ragged, ","), kernel.info.form, kernel.capabilities.text()));
 }
 
 void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& kernel, const golden::Profile& profile) {

@@ -64,9 +64,9 @@ private:
 
   const Spec& spec_;
   const golden::Profile& profile_;
-  std::map<std::string, std::shared_ptr<CaseFacts>> facts_;    // by query
+  std::map<std::string, std::shared_ptr<CaseFacts>> facts_;                   // by query
   std::map<std::string, std::optional<golden::CertifiedTensors>> equations_;  // by fault and query
-  std::map<std::string, Arrays> outputs_;                      // by fault and query
+  std::map<std::string, Arrays> outputs_;                                     // by fault and query
 };
 
 }  // namespace attest::judge
