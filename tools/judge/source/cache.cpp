@@ -140,14 +140,8 @@ void Cache::check(const std::string& key, std::string_view found, std::string_vi
 }
 
 fs::path cache_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  if (const auto own = variable("ATTEST_CACHE"); !own.empty()) return own == "none" ? fs::path() : fs::path(own);
-  if (const auto shared = variable("XDG_CACHE_HOME"); !shared.empty()) return fs::path(shared) / "attest";
-  if (const auto home = variable("HOME"); !home.empty()) return fs::path(home) / ".cache" / "attest";
-  return {};
+  const char* folder = std::getenv("ATTEST_CACHE");
+  return folder ? folder : "";
 }
 
 }  // namespace attest::judge

@@ -44,8 +44,7 @@ private:
   std::atomic<bool> has_written_ = false;
 };
 
-/// ATTEST_CACHE, where `none` is no folder; else `attest` in XDG_CACHE_HOME or in .cache of the home folder; empty
-/// where there is no such variable.
+/// ATTEST_CACHE; empty where there is no such variable.
 std::filesystem::path cache_folder();
 
 }  // namespace attest::judge
