@@ -6,11 +6,11 @@
 
 #include "attest/openmp/eigen.hpp"
 #include "attest/openmp/engine/attend.hpp"
+#include "attest/openmp/feed_forward.hpp"
 #include "attest/openmp/tasks.hpp"
 
 namespace attest::openmp::attention::transformer_layer {
 
-using attest::spec::attention::transformer_layer::Activation;
 using attest::spec::attention::transformer_layer::Attention;
 using attest::spec::attention::transformer_layer::In;
 using attest::spec::attention::transformer_layer::Kind;
@@ -81,24 +81,6 @@ RowMajor<T> attend(const RowMajor<T>& x, const RowMajor<T>& from, const Weights<
 }
 
 template <class T>
-RowMajor<T> feed_forward(const In<T>& in, const RowMajor<T>& x) {
-  RowMajor<T> hidden = x * matrix(in.w_1);
-  if (in.b_1) hidden.rowwise() += vector(in.b_1).transpose();
-  if (in.activation == Activation::relu) hidden = hidden.cwiseMax(T(0)).eval();
-  if (in.activation == Activation::gelu_tanh)
-    hidden =
-        hidden
-            .unaryExpr([](T t) {
-              return t /
-                     (1 + std::exp(static_cast<T>(-1.5957691216057308) * (t + static_cast<T>(0.044715) * t * t * t)));
-            })
-            .eval();
-  RowMajor<T> y = hidden * matrix(in.w_2);
-  if (in.b_2) y.rowwise() += vector(in.b_2).transpose();
-  return y;
-}
-
-template <class T>
 RowMajor<T> normalise(const In<T>& in, RowMajor<T> x, View<const T, 1> gamma, View<const T, 1> beta) {
   for (Index i = 0; i < x.rows(); ++i) {
     x.row(i).array() -= x.row(i).mean();
@@ -114,13 +96,13 @@ RowMajor<T> normalise(const In<T>& in, RowMajor<T> x, View<const T, 1> gamma, Vi
 template <class T, class F>
 RowMajor<T> finish(const In<T>& in, const RowMajor<T>& x, const RowMajor<T>& attended, F&& on_memory) {
   RowMajor<T> y = x + attended;
-  if (in.kind == Kind::additive) return feed_forward(in, y);
+  if (in.kind == Kind::additive) return feed_forward<T>(in, y);
   y = normalise<T>(in, y, in.gamma_1, in.beta_1);
   if (in.kind == Kind::decoder_post_norm) {
     const RowMajor<T> u = y + on_memory(y);
     y = normalise<T>(in, u, in.gamma_2, in.beta_2);
   }
-  const RowMajor<T> z = y + feed_forward(in, y);
+  const RowMajor<T> z = y + feed_forward<T>(in, y);
   return normalise<T>(in, z, in.gamma_3, in.beta_3);
 }
 

@@ -105,11 +105,10 @@ TEST(Cache, GoesWithoutAFolderThatCannotBeWritten) {
 TEST(Cache, NamesTheFileThatHoldsOtherValues) {
   const TemporaryFolder folder;
   const Cache cache(folder.path());
-  cache.check("key", "same", "same");
   EXPECT_THROW(
       {
         try {
-          cache.check("the query", "kept", "computed");
+          cache.reject("the query");
         } catch (const std::runtime_error& error) {
           EXPECT_NE(std::string(error.what()).find(folder.path().string()), std::string::npos);
           EXPECT_NE(std::string(error.what()).find("the query"), std::string::npos);

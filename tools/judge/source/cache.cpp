@@ -101,7 +101,7 @@ fs::path Cache::file_of(const std::string& key) const {
 }
 
 std::optional<std::string> Cache::find(const std::string& key) const {
-  if (of_build_.empty()) return std::nullopt;
+  if (!is_on()) return std::nullopt;
   const fs::path file = file_of(key);
   std::error_code none;
   if (!fs::exists(file, none)) return std::nullopt;
@@ -120,7 +120,7 @@ std::optional<std::string> Cache::find(const std::string& key) const {
 }
 
 void Cache::keep(const std::string& key, std::string_view bytes) {
-  if (of_build_.empty()) return;
+  if (!is_on()) return;
   const fs::path file = file_of(key);
   std::error_code none;
   fs::create_directories(file.parent_path(), none);
@@ -133,10 +133,9 @@ void Cache::keep(const std::string& key, std::string_view bytes) {
 
 bool Cache::is_to_be_checked() { return ++asked_ % kChecked == 0; }
 
-void Cache::check(const std::string& key, std::string_view found, std::string_view computed) const {
-  if (found != computed)
-    throw std::runtime_error(fmt::format(
-        "{}: holds other true values than those of the reference; remove it. It is of {}", file_of(key).string(), key));
+void Cache::reject(const std::string& key) const {
+  throw std::runtime_error(fmt::format(
+      "{}: holds other true values than those of the reference; remove it. It is of {}", file_of(key).string(), key));
 }
 
 fs::path cache_folder() {

@@ -241,6 +241,22 @@ std::string bytes_of(const TrueBatch& batch) {
   return {bytes.begin(), bytes.end()};
 }
 
+/// The problems of a batch that a cache has kept.
+std::vector<TrueProblem> judged_of(const json& all) {
+  std::vector<TrueProblem> problems;
+  for (const json& one : all.at("judged")) {
+    TrueProblem& judged = problems.emplace_back();
+    judged.at = one.at("at");
+    judged.rows = one.at("rows").get<reference::WantedRows>();
+    auto& [outputs, alternatives, margin, units, precision] = judged.certified;
+    outputs = tensors_of(one.at("outputs"));
+    for (const json& way : one.at("alternatives")) alternatives.push_back(tensors_of(way));
+    margin = numbers<double>(one.at("margin"));
+    units = one.at("units"), precision = one.at("precision");
+  }
+  return problems;
+}
+
 }  // namespace
 
 Plan plan_of_large(std::size_t problems, const ScaledCost& cost, const Sizes& sizes, const golden::Profile& profile) {
@@ -353,25 +369,19 @@ bool are_the_same(const golden::CertifiedTensors& kept, const golden::CertifiedT
          });
 }
 
-/// What a cache keeps of a batch against what was computed.
-bool is_the_same(const std::string& kept, const TrueBatch& computed, const golden::Profile& profile) {
-  if (kept.empty()) return false;
+/// What a cache keeps of a batch against what was computed; empty, and null, where there is none.
+bool are_the_same(const std::string& kept, const TrueBatch* computed, const golden::Profile& profile) {
+  if (kept.empty() || !computed) return kept.empty() && !computed;
   const json all = json::from_cbor(kept);
-  const json& judged = all.at("judged");
-  if (all.at("seed") != computed.name.seed || judged.size() != computed.judged.size()) return false;
-  for (std::size_t j = 0; j < judged.size(); ++j) {
-    const TrueProblem& other = computed.judged[j];
-    const json& ways = judged[j].at("alternatives");
-    const auto same = [&](const json& tensors, const golden::CertifiedTensors& of_other) {
-      return are_the_same(tensors_of(tensors), of_other, *computed.name.spec, profile);
-    };
-    if (judged[j].at("at") != other.at || judged[j].at("rows") != json(other.rows) ||
-        ways.size() != other.certified.alternatives.size() || !same(judged[j].at("outputs"), other.certified.outputs))
-      return false;
-    for (std::size_t way = 0; way < ways.size(); ++way)
-      if (!same(ways[way], other.certified.alternatives[way])) return false;
-  }
-  return true;
+  const auto same = [&](const auto& a, const auto& b) { return are_the_same(a, b, *computed->name.spec, profile); };
+  const auto judged = judged_of(all);
+  return all.at("seed") == computed->name.seed &&
+         std::equal(judged.begin(), judged.end(), computed->judged.begin(), computed->judged.end(),
+                    [&](const TrueProblem& a, const TrueProblem& b) {
+                      const auto &ways = a.certified.alternatives, &others = b.certified.alternatives;
+                      return a.at == b.at && a.rows == b.rows && same(a.certified.outputs, b.certified.outputs) &&
+                             std::equal(ways.begin(), ways.end(), others.begin(), others.end(), same);
+                    });
 }
 
 }  // namespace
@@ -399,16 +409,7 @@ struct TrueValues::Attempt {
       batch.drawn.problems[p] = golden::draw(problems[p]);
       if (kernel.is_gradient()) batch.drawn.cotangents[p] = golden::draw_cotangents(problems[p]);
     }
-    for (const json& one : all.at("judged")) {
-      TrueProblem& judged = batch.judged.emplace_back();
-      judged.at = one.at("at");
-      judged.rows = one.at("rows").get<reference::WantedRows>();
-      auto& [outputs, alternatives, margin, units, precision] = judged.certified;
-      outputs = tensors_of(one.at("outputs"));
-      for (const json& way : one.at("alternatives")) alternatives.push_back(tensors_of(way));
-      margin = numbers<double>(one.at("margin"));
-      units = one.at("units"), precision = one.at("precision");
-    }
+    batch.judged = judged_of(all);
     return true;
   }
 
@@ -474,7 +475,7 @@ void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& k
   for (const auto& c : cases)
     if (auto key = key_of(c, kernel, profile); !known_.count(key))
       open.push_back(std::make_unique<Attempt>(std::move(key), c));
-  if (cache_) restore(open, kernel);
+  if (cache_ && cache_->is_on()) restore(open, kernel);
   // A seed whose inputs break a condition is replaced by another one, for the whole batch.
   for (int draw = 0; draw < kDraws && !open.empty(); ++draw) {
     for (const auto& attempt : open)
@@ -489,14 +490,13 @@ void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& k
       if (attempt->impossible) continue;
       TrueBatch& batch = attempt->batch;
       if (kernel.is_gradient()) add_shared_gradients(batch.judged, *kernel.spec, *batch.name.grid);
-      // The bytes themselves may differ.
-      keep(*attempt, attempt->kept && is_the_same(*attempt->kept, batch, profile) ? *attempt->kept : bytes_of(batch));
+      keep(*attempt, &batch, profile);
       known_[attempt->key] = std::make_shared<const TrueBatch>(std::move(batch));
     }
     std::erase_if(open, [](const auto& attempt) { return !attempt->impossible; });
   }
   for (const auto& attempt : open) {
-    keep(*attempt, "");
+    keep(*attempt, nullptr, profile);
     known_[attempt->key] = nullptr;
   }
 }
@@ -515,12 +515,12 @@ void TrueValues::restore(std::vector<std::unique_ptr<Attempt>>& open, const Kern
   std::erase_if(open, [](const auto& attempt) { return attempt->key_is_known; });
 }
 
-void TrueValues::keep(const Attempt& attempt, const std::string& bytes) {
-  if (!cache_) return;
-  if (attempt.kept)
-    cache_->check(attempt.key, *attempt.kept, bytes);
-  else
-    cache_->keep(attempt.key, bytes);
+void TrueValues::keep(const Attempt& attempt, const TrueBatch* batch, const golden::Profile& profile) {
+  if (!cache_ || !cache_->is_on()) return;
+  if (!attempt.kept)
+    cache_->keep(attempt.key, batch ? bytes_of(*batch) : "");
+  else if (!are_the_same(*attempt.kept, batch, profile))
+    cache_->reject(attempt.key);
 }
 
 std::optional<TrueProblem> true_rows(const Problem& problem, std::size_t at, const reference::WantedRows& rows,

@@ -22,6 +22,9 @@ public:
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
+  /// False where nothing is kept.
+  bool is_on() const { return !of_build_.empty(); }
+
   std::optional<std::string> find(const std::string& key) const;
   /// Where a file cannot be written, as on a full disk, nothing is kept.
   void keep(const std::string& key, std::string_view bytes);
@@ -29,8 +32,8 @@ public:
   /// True for one in `kChecked` calls, by chance: what was found is then to be computed again and compared, since
   /// whoever can write to the folder can make a wrong kernel pass.
   bool is_to_be_checked();
-  /// Throws std::runtime_error where a key has other bytes than were computed.
-  void check(const std::string& key, std::string_view found, std::string_view computed) const;
+  /// Throws std::runtime_error: what was found under the key is not what was computed.
+  [[noreturn]] void reject(const std::string& key) const;
 
   static constexpr std::uint64_t kChecked = 64;
   static constexpr std::uintmax_t kMostBytes = std::uintmax_t{4} << 30;

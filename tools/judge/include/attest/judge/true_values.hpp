@@ -85,7 +85,8 @@ private:
 
   /// Takes from the cache what it has, but for some that are computed again and compared.
   void restore(std::vector<std::unique_ptr<Attempt>>& open, const Kernel& kernel);
-  void keep(const Attempt& attempt, const std::string& bytes);
+  /// Of a batch that was computed; null where there are no true values.
+  void keep(const Attempt& attempt, const TrueBatch* batch, const golden::Profile& profile);
 
   Cache* cache_;
   const Spec* spec_ = nullptr;
