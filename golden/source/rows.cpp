@@ -31,6 +31,7 @@ std::vector<std::string> stages_of(const Spec& spec, const FormDeclaration& form
 namespace {
 
 constexpr double kEnoughOfBound = 0x1p-20;
+constexpr long kMostBits = 512;  // a branch that is open then is a tie which no precision decides
 
 /// The first element whose radius is too large a part of its bound; nothing where all are close enough.
 template <class F>
@@ -144,7 +145,7 @@ EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const 
   // The first form only: in binary64 others may leave its range.
   if (!by_binary64(result.outputs, wanted, profile, asked.front())) return result;
   std::string where = "a branch";
-  for (long bits = 128; bits <= CertifyOptions().precision_limit; bits *= 2) {
+  for (long bits = 128; bits <= kMostBits; bits *= 2) {
     try {
       const auto wide = by_arb(result.outputs, wanted, profile, bits);
       result.rung = fmt::format("Arb, {} bits", bits);
@@ -155,7 +156,7 @@ EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const 
     }
   }
   throw Uncertifiable(fmt::format("{}: {} is not close enough to judge by at {} bits, the limit", problem.spec->id,
-                                  where, CertifyOptions().precision_limit));
+                                  where, kMostBits));
 }
 
 }  // namespace attest::golden

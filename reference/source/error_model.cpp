@@ -444,14 +444,14 @@ void ErrorModel::solve(const View<const Number, 2>& a, const View<const Number, 
   const double steps = 3 * static_cast<double>(n) + 7, size = std::sqrt(squares_of_products) + errors_of_diagonal,
                own = steps * size;
   double worst = 0;  // the largest r
-  std::vector<double> r(n);
+  std::vector<double> r(n), errors_of_row(n);
+  for (std::size_t j = 0; j < n; ++j)
+    for (std::size_t k = 0; k < n; ++k) errors_of_row[j] += error(of_a[j * n + k]);
   for (std::size_t i = 0; i < n; ++i) {
     double squares = 0;
     for (std::size_t j = 0; j < n; ++j) {
       squares += inverse[i * n + j] * inverse[i * n + j];
-      double errors = 0;
-      for (std::size_t k = 0; k < n; ++k) errors += error(of_a[j * n + k]);
-      r[i] += std::abs(inverse[i * n + j]) * errors;
+      r[i] += std::abs(inverse[i * n + j]) * errors_of_row[j];
     }
     row_norm[i] = std::sqrt(squares);
     r[i] += row_norm[i] * own * units_[kAccumulate] * std::sqrt(static_cast<double>(n));
@@ -469,18 +469,23 @@ void ErrorModel::solve(const View<const Number, 2>& a, const View<const Number, 
     substitute(l, n, column);
     double squares = 0, sizes = 0;
     for (const double value : column) squares += value * value, sizes += std::abs(value);
+    std::vector<Rounding> residual(zero ? 0 : n);  // db + da x
+    for (std::size_t j = 0; j < residual.size(); ++j)
+      for (std::size_t channel = 0; channel < kChannels; ++channel) {
+        double bound = of_b[j].bound[channel], variance = of_b[j].variance[channel];
+        for (std::size_t k = 0; k < n; ++k) {
+          bound += scaled(of_a[j * n + k].bound[channel], std::abs(column[k]));
+          variance += of_a[j * n + k].variance[channel] * column[k] * column[k];
+        }
+        residual[j].bound[channel] = bound, residual[j].variance[channel] = variance;
+      }
     for (std::size_t i = 0; i < n && !zero; ++i) {
       x[i].value = column[i];
       for (std::size_t j = 0; j < n; ++j) {
         const double factor = std::abs(inverse[i * n + j]);
         for (std::size_t channel = 0; channel < kChannels; ++channel) {
-          double bound = of_b[j].bound[channel], variance = of_b[j].variance[channel];
-          for (std::size_t k = 0; k < n; ++k) {
-            bound += scaled(of_a[j * n + k].bound[channel], std::abs(column[k]));
-            variance += of_a[j * n + k].variance[channel] * column[k] * column[k];
-          }
-          x[i].bound[channel] += scaled(bound, factor);
-          x[i].variance[channel] += factor * factor * variance;
+          x[i].bound[channel] += scaled(residual[j].bound[channel], factor);
+          x[i].variance[channel] += factor * factor * residual[j].variance[channel];
         }
         x[i].bound[kUnderflow] += factor * steps * (1 + sizes);
       }

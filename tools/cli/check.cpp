@@ -17,8 +17,13 @@ namespace {
 
 int check(const std::string& name, const std::optional<Part>& part, const judge::CheckOptions& options,
           const ReportFiles& files, bool explain) {
-  judge::Candidate candidate = part ? part_of(name, *part) : judge::Candidate(name);
-  const auto report = judge::check(candidate, options, report::progress_bar("checking"));
+  const auto made = [&] {
+    return part ? part_of(name, *part) : std::make_unique<judge::Candidate>(name);
+  };
+  const auto first = made();
+  judge::Candidate& candidate = *first;
+  if (part) print_left_out(*part, name, candidate);
+  const auto report = judge::check(candidate, options, report::progress_bar("checking"), made);
   if (report.rows.empty()) {
     fmt::print(stderr, "attest: INVALID: {}\n", no_kernel(name, candidate, options));
     return 3;

@@ -67,7 +67,12 @@ void print_left_out(const Part& part, std::size_t taken, std::size_t all, const 
   fmt::print("Part {} of {}: {} of {} {}; {} are left out\n\n", part.number, part.of, taken, all, things, all - taken);
 }
 
-judge::Candidate part_of(const std::string& candidate, const Part& part) {
+void print_left_out(const Part& part, const std::string& candidate, const judge::Candidate& some) {
+  print_left_out(part, some.kernels().size(), judge::Candidate(candidate).kernels().size(),
+                 "kernels, some of each equation, reading and dtype");
+}
+
+std::unique_ptr<judge::Candidate> part_of(const std::string& candidate, const Part& part) {
   auto whole = std::make_unique<judge::Candidate>(candidate);
   std::map<std::tuple<std::string, std::string, DType>, std::vector<std::size_t>> alike;
   for (const auto& kernel : whole->kernels())
@@ -77,8 +82,8 @@ judge::Candidate part_of(const std::string& candidate, const Part& part) {
     for (std::size_t i = 0; i < indices.size(); ++i)
       if (part.has(i, indices.size())) taken.push_back(indices[i]);
   std::sort(taken.begin(), taken.end());
-  print_left_out(part, taken.size(), whole->kernels().size(), "kernels, some of each equation, reading and dtype");
-  return judge::Candidate(candidate, std::make_unique<PartOfHost>(std::move(whole), std::move(taken)));
+  return std::make_unique<judge::Candidate>(candidate,
+                                            std::make_unique<PartOfHost>(std::move(whole), std::move(taken)));
 }
 
 }  // namespace attest::cli

@@ -24,11 +24,13 @@ struct Part {
   bool has(std::size_t i, std::size_t count) const;
 };
 
-/// A plugin with some of its kernels: of each equation, reading and dtype a part, and never none. Says on standard
-/// output how many that are and how many are left out.
-judge::Candidate part_of(const std::string& candidate, const Part& part);
+/// A plugin with some of its kernels: of each equation, reading and dtype a part, and never none.
+std::unique_ptr<judge::Candidate> part_of(const std::string& candidate, const Part& part);
 
 /// Says on standard output what a part leaves out.
 void print_left_out(const Part& part, std::size_t taken, std::size_t all, const std::string& things);
+
+/// The same of the kernels that part_of left to a candidate.
+void print_left_out(const Part& part, const std::string& candidate, const judge::Candidate& some);
 
 }  // namespace attest::cli

@@ -177,12 +177,10 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
   return row;
 }
 
-void settle(Candidate& candidate, Report& report) {
-  if (report.rows.empty()) return;
-  Row& row = report.rows.back();
+void settle(Candidate& candidate, Row& last) {
   for (const auto& violation : candidate.host().settle(kPatience))
-    row.failures.push_back({Status::fail, "", violation, "T0", "contract"});
-  row.conclude();
+    last.failures.push_back({Status::fail, "", violation, "T0", "contract"});
+  last.conclude();
 }
 
 }  // namespace attest::judge

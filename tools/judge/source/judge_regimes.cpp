@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <set>
@@ -292,6 +293,9 @@ struct Run {
     } catch (const SpecError& error) {
       return error.what();
     }
+    static std::mutex large;  // calls at real sizes take gigabytes: those of one kernel at a time
+    std::unique_lock lock(large, std::defer_lock);
+    if (real) lock.lock();
     counts.strength = strength;
     for (std::size_t axis = 0; axis < regimes->axes().size(); ++axis) {
       counts.axes.push_back({regimes->axes()[axis].name, {}});

@@ -458,25 +458,21 @@ struct Regimes::Maker {
   }
 
   /// Calls and certificates take time. Each is limited to little more than what the two most costly levels need
-  /// together, and to what takes a fraction of a second.
+  /// together, and to what takes a fraction of a second; beyond that, one level beside the lowest of all others.
   void add_work() {
     const auto axes = axes_of({Kind::size, Kind::entries, Kind::heads});
     add_limit(kWorkOfCall, axes, kLittleCalled, kMostCalled, [&r = regimes](const Setting& s) { return r.work(s); });
     const CostOfTruth cost = cost_of_truth(spec, unstable_form(kernel));
     const double most = kernel.info.dtype == DType::f64 ? kMostOperations / 2 : kMostOperations;
     const double little = std::min(most, kLittleCertified * cost.by_work);
-    add_limit(
-        kWorkOfCertificate, axes, little, most,
-        [&r = regimes, cost, row_sizes = row_sizes(spec), gradient = kernel.is_gradient()](const Setting& setting) {
-          const Extent extent = r.extent_of(setting);
-          const double whole = cost.operations(*r.spec_, extent.sizes);
-          if (gradient) return extent.problems * whole;  // of all problems and rows
-          Index rows = 1;
-          for (const auto& size : row_sizes) rows = std::max(rows, extent.sizes.at(size));
-          const double judged = std::min(1.0, static_cast<double>(kFewestRows) / static_cast<double>(rows));
-          const double problems = std::min(extent.problems, static_cast<double>(kSomeProblems));
-          return problems * whole * (cost.shared + (1 - cost.shared) * judged);
-        });
+    add_limit(kWorkOfCertificate, axes, little, most,
+              [&r = regimes, cost, gradient = kernel.is_gradient()](const Setting& setting) {
+                const Extent extent = r.extent_of(setting);
+                if (gradient)  // of all problems and rows
+                  return extent.problems * cost.operations(*r.spec_, extent.sizes, rows_of(*r.spec_, extent.sizes));
+                return std::min(extent.problems, static_cast<double>(kSomeProblems)) *
+                       cost.operations(*r.spec_, extent.sizes, static_cast<Index>(kFewestRows));
+              });
   }
 
   /// At real sizes, to what takes some seconds and gigabytes.
@@ -517,9 +513,18 @@ struct Regimes::Maker {
     if (const double largest = real() ? most : kMostOfSmallest; smallest > largest)
       throw SpecError(fmt::format("{}: {}, and the smallest that '{}' allows takes {:.1e}; at most {:.0e} are judged",
                                   spec.id, name, kernel.capabilities.text(), smallest, largest));
-    const double limit =
-        std::max(std::min(needed, most), real() ? 0 : std::max(kSmallest * smallest, std::min(alone, kMostOfSmallest)));
-    regimes.rules_.push_back({name, axes, [work, limit](const Setting& one) { return work(one) <= limit; }, true});
+    const double limit = std::max(std::min(needed, most), real() ? 0 : kSmallest * smallest);
+    const double limit_alone = real() ? limit : std::max(limit, std::min(alone, kMostOfSmallest));
+    regimes.rules_.push_back({name,
+                              axes,
+                              [work, limit, limit_alone, axes](const Setting& one) {
+                                const double taken = work(one);
+                                if (taken <= limit || taken > limit_alone) return taken <= limit;
+                                return std::count_if(axes.begin(), axes.end(), [&](std::size_t axis) {
+                                         return one.level[axis] > 0;
+                                       }) <= 1;
+                              },
+                              true});
   }
 };
 

@@ -72,7 +72,7 @@ Report reproduce(Candidate& candidate, const std::string& query, const CheckOpti
     probe(candidate, kernel, profile, known, options, row);
     report.rows.push_back(std::move(row));
   }
-  settle(candidate, report);
+  if (!report.rows.empty()) settle(candidate, report.rows.back());
   return report;
 }
 

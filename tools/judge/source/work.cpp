@@ -80,9 +80,66 @@ std::vector<std::string> row_sizes(const Spec& spec) {
   return sizes;
 }
 
-double CostOfTruth::operations(const Spec& spec, const Sizes& sizes) const {
+Index rows_of(const Spec& spec, const Sizes& sizes) {
+  Index rows = 1;
+  for (const auto& size : row_sizes(spec)) rows = std::max(rows, sizes.at(size));
+  return rows;
+}
+
+namespace {
+
+/// Of the problem of a case.
+CostOfRows cost_of(const golden::Case& c, const std::string& also) {
+  const Problem problem = golden::draw(c);
+  reference::WantedRows last, two;
+  for (const auto& size : row_sizes(*c.spec)) {
+    const Index n = c.sizes.at(size);
+    if (n < 2) continue;
+    last[size] = {n - 1};
+    two[size] = {n / 2 - 1, n - 1};
+  }
+  const double of_last = operations(problem, also, last);
+  return {of_last, last.empty() ? 0 : std::max(operations(problem, also, two) - of_last, 1.0)};
+}
+
+}  // namespace
+
+Growth::Growth(golden::Case from, const std::string& also) : from_(from.sizes), cost_(cost_of(from, also)) {
+  constexpr Index kManyTokens = 64, kWide = 32;  // where what grows the fastest shows
+  for (const auto& [name, size] : from_) {
+    from.sizes = from_;
+    from.sizes[name] = std::max(2 * size, from.spec->size(name)->tokens ? kManyTokens : kWide);
+    const double factor = std::log2(static_cast<double>(from.sizes[name]) / static_cast<double>(std::max<Index>(size, 1)));
+    const auto power = [&](double grown, double cost) { return cost > 0 ? std::log2(grown / cost) / factor : 0; };
+    try {
+      const CostOfRows grown = cost_of(from, also);
+      powers_[name] = {power(grown.last, cost_.last), power(grown.each, cost_.each)};
+    } catch (const SpecError&) {
+      powers_[name] = {1, 1};  // it cannot grow alone
+    }
+  }
+}
+
+CostOfRows Growth::of(const Sizes& sizes) const {
+  CostOfRows cost = cost_;
+  for (const auto& [name, powers] : powers_) {
+    // Below the case what does not grow with a size is most of the cost.
+    const double factor =
+        std::max(1.0, static_cast<double>(sizes.at(name)) / static_cast<double>(std::max<Index>(from_.at(name), 1)));
+    cost.last *= std::pow(factor, powers.last);
+    cost.each *= std::pow(factor, powers.each);
+  }
+  return cost;
+}
+
+double CostOfTruth::operations(const Spec& spec, const Sizes& sizes, Index rows) const {
   const double work = work_of(spec, sizes, {});
-  return std::min(by_work * work, by_work_or_pairs * work_or_pairs(spec, sizes, work));
+  const double whole = std::min(by_work * work, by_work_or_pairs * work_or_pairs(spec, sizes, work));
+  const Index all = rows_of(spec, sizes);
+  const double part = static_cast<double>(std::min(rows, all)) / static_cast<double>(all);
+  double most = whole * (shared + (1 - shared) * part);
+  for (const Growth& growth : growths) most = std::max(most, growth.of(sizes).of(std::min(rows, all)));
+  return most;
 }
 
 CostOfTruth cost_of_truth(const Spec& spec, const std::string& also) {
@@ -98,13 +155,14 @@ CostOfTruth cost_of_truth(const Spec& spec, const std::string& also) {
   CostOfTruth cost;
   for (std::size_t i = 0; i < cases.size(); i += 1 + cases.size() / kCases) {
     const Problem problem = golden::draw(cases[i].second);
+    cost.growths.emplace_back(cases[i].second, also);
     const double whole = operations(problem, also);
     cost.by_work = std::max(cost.by_work, whole / cases[i].first);
     cost.by_work_or_pairs = std::max(cost.by_work_or_pairs, whole / work_or_pairs(spec, problem.sizes, cases[i].first));
     reference::WantedRows last;
-    Index rows = 1;
     for (const auto& size : row_sizes(spec))
-      if (const Index n = problem.sizes.at(size); n > 1) rows = std::max(rows, n), last[size] = {n - 1};
+      if (const Index n = problem.sizes.at(size); n > 1) last[size] = {n - 1};
+    const Index rows = rows_of(spec, problem.sizes);
     if (rows < kManyRows) continue;
     const double of_last = operations(problem, also, last), of_each = (whole - of_last) / static_cast<double>(rows - 1);
     cost.shared = std::max(cost.shared, std::min((of_last - of_each) / whole, 1.0));
@@ -112,61 +170,22 @@ CostOfTruth cost_of_truth(const Spec& spec, const std::string& also) {
   return cost;
 }
 
-ScaledCost::Cost ScaledCost::of_small(const Sizes& sizes) const {
-  golden::Case c;
-  c.spec = spec_;
-  c.flag = spec_->vectors.front().flag;
-  c.sizes = sizes;
-  const Problem problem = golden::draw(c);
-  reference::WantedRows last, two;
-  for (const auto& size : row_sizes(*spec_)) {
-    const Index n = sizes.at(size);
-    if (n < 2) continue;
-    last[size] = {n - 1};
-    two[size] = {n / 2 - 1, n - 1};
-  }
-  const double of_last = judge::operations(problem, also_, last);
-  return {of_last, last.empty() ? 0 : std::max(judge::operations(problem, also_, two) - of_last, 1.0)};
-}
-
-ScaledCost::Growth ScaledCost::growth(const Sizes& small) const {
-  Growth growth{of_small(small), {}};
-  for (const auto& [name, size] : small) {
-    Sizes twice = small;
-    twice[name] = 2 * size;
-    try {
-      const Cost cost = of_small(twice);
-      growth.powers[name] = {std::log2(cost.last / growth.small.last),
-                             growth.small.each > 0 ? std::log2(cost.each / growth.small.each) : 0};
-    } catch (const SpecError&) {
-      growth.powers[name] = {1, 1};  // it cannot grow alone
-    }
-  }
-  return growth;
-}
-
 double ScaledCost::operations(const Sizes& sizes, std::size_t rows) const {
   constexpr Index kTokens = 32, kWidth = 8;
-  Sizes small;
+  golden::Case small;
+  small.spec = spec_;
+  small.flag = spec_->vectors.front().flag;
   for (const auto& size : spec_->sizes)
-    small[size.name] = std::min(sizes.at(size.name), size.tokens ? kTokens : kWidth);
-  auto known = known_.find(small);
+    small.sizes[size.name] = std::min(sizes.at(size.name), size.tokens ? kTokens : kWidth);
+  auto known = known_.find(small.sizes);
   if (known == known_.end()) {
     try {
-      known = known_.emplace(small, growth(small)).first;
+      known = known_.emplace(small.sizes, Growth(small, also_)).first;
     } catch (const SpecError&) {
       return std::numeric_limits<double>::infinity();
     }
   }
-  auto [last, each] = known->second.small;
-  for (const auto& [name, powers] : known->second.powers) {
-    const double factor = static_cast<double>(sizes.at(name)) / static_cast<double>(std::max<Index>(small.at(name), 1));
-    last *= std::pow(factor, powers.first);
-    each *= std::pow(factor, powers.second);
-  }
-  Index most = 1;
-  for (const auto& size : row_sizes(*spec_)) most = std::max(most, sizes.at(size));
-  return last + each * static_cast<double>(std::min<Index>(most, static_cast<Index>(rows)) - 1);
+  return known->second.of(sizes).of(std::min(rows_of(*spec_, sizes), static_cast<Index>(rows)));
 }
 
 }  // namespace attest::judge

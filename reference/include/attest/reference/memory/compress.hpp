@@ -129,21 +129,27 @@ inline void reshape(const In& in, const Out& out) {
 }
 
 /// y = b + E vec(x): row (r, a) of E has a block of w_t, or 1 / rate, where a result needs an entry, and 0 elsewhere.
+/// E is banded: a row of it is multiplied from its first block to its last.
 inline void matrix(const In& in, const Out& out) {
   const Index g = out.y.extent(0), n = in.x.extent(0), d = in.x.extent(1);
-  const auto all = tabulate(n * d, [&](Index i) { return in.x(i / d, i % d); });
   const Number share = 1 / Number(in.rate);
   each_entry(in, out, [&](Index r, Index a) {
-    Vector e(n * d);
     const auto rows = rows_of(in, g, r);
+    Index first = n, last = -1;
+    for (const Index row : rows)
+      if (row >= 0) first = std::min(first, row), last = std::max(last, row);
+    const Index band = std::max<Index>(last - first + 1, 0) * d;
+    const auto x = tabulate(band, [&](Index i) { return in.x(first + i / d, i % d); });
+    Vector e(band);
     for (std::size_t t = 0; t < rows.size(); ++t) {
       if (rows[t] < 0) continue;
+      const Index start = (rows[t] - first) * d;
       if (in.kind == Kind::mean)
-        e(rows[t] * d + a) = share;
+        e(start + a) = share;
       else
-        for (Index c = 0; c < d; ++c) e(rows[t] * d + c) = in.w(static_cast<Index>(t), c, a);
+        for (Index c = 0; c < d; ++c) e(start + c) = in.w(static_cast<Index>(t), c, a);
     }
-    return in.kind == Kind::mean ? dot(all, e) : dot(all, e, in.b(a));
+    return in.kind == Kind::mean ? dot(x, e) : dot(x, e, in.b(a));
   });
 }
 

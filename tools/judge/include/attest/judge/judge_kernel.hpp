@@ -28,7 +28,7 @@ Row judge_selection(const Kernel& kernel, const golden::Profile& profile, Select
 Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, Selection selection,
                  Bank& bank, Known& known, const CheckOptions& options, double tests);
 
-/// Adds to the last row what comes to light after the last call: threads that went on and wrote outside of a tensor.
-void settle(Candidate& candidate, Report& report);
+/// Adds to the row of the last call what comes to light after it: threads that went on and wrote outside of a tensor.
+void settle(Candidate& candidate, Row& last);
 
 }  // namespace attest::judge

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "attest/golden/case.hpp"
 #include "attest/reference/evaluate.hpp"
 #include "attest/spec.hpp"
 
@@ -22,20 +23,43 @@ bool is_large(const Spec& spec, const Sizes& sizes, const Parameters& parameters
 /// sum counts as one, anything else as several.
 double operations(const Problem& problem, const std::string& also, const reference::WantedRows& rows = {});
 
-/// What the true values of one problem cost: operations by work_of, or by the larger of that and the square of the
-/// longest sequence, whichever gives less; and the share of them that is there for any row (a state that has seen all
-/// tokens before it).
+/// What the rows of a problem cost in operations: the last one alone, and each one more.
+struct CostOfRows {
+  double last = 0, each = 0;
+
+  double of(Index rows) const { return last + each * static_cast<double>(rows - 1); }
+};
+
+/// The cost of a case, and by which power it grows with each size: each was doubled once, and the cost is taken to go on
+/// growing like that. Of the forms that the error model runs, and of the form `also`.
+class Growth {
+public:
+  /// Throws SpecError where the case cannot be drawn.
+  Growth(golden::Case from, const std::string& also);
+
+  CostOfRows of(const Sizes& sizes) const;
+
+private:
+  Sizes from_;
+  CostOfRows cost_;
+  std::map<std::string, CostOfRows> powers_;
+};
+
+/// What the true values of one problem cost in operations. By work_of, or by the larger of that and the square of the
+/// longest sequence, whichever gives less, with the share of them that is there for any row (a state that has seen all
+/// tokens before it); or by the growth of some cases, where that gives more.
 struct CostOfTruth {
   double by_work = 1, by_work_or_pairs = 1, shared = 0;
+  std::vector<Growth> growths{};
 
-  double operations(const Spec& spec, const Sizes& sizes) const;
+  /// Of so many rows.
+  double operations(const Spec& spec, const Sizes& sizes, Index rows) const;
 };
 
 /// The most that the larger ones of the equation's small golden cases show.
 CostOfTruth cost_of_truth(const Spec& spec, const std::string& also);
 
-/// What the true values of large problems cost in operations, from small ones: each size is doubled once, and the cost
-/// taken to go on growing by the same power of it.
+/// What the true values of large problems cost in operations, from the growth of small ones.
 class ScaledCost {
 public:
   /// Of the forms that the error model runs, and of the form `also`.
@@ -45,17 +69,6 @@ public:
   double operations(const Sizes& sizes, std::size_t rows) const;
 
 private:
-  struct Cost {
-    double last = 0, each = 0;  // of the last row alone, of each one more
-  };
-  struct Growth {
-    Cost small;
-    std::map<std::string, std::pair<double, double>> powers;  // of last and each, by size
-  };
-
-  Cost of_small(const Sizes& sizes) const;
-  Growth growth(const Sizes& small) const;
-
   const Spec* spec_;
   std::string also_;
   mutable std::map<Sizes, Growth> known_;
@@ -63,5 +76,8 @@ private:
 
 /// The sizes that count the rows of an output: of as many rows as are judged, the others are not computed.
 std::vector<std::string> row_sizes(const Spec& spec);
+
+/// The largest of these sizes; 1 where there are none.
+Index rows_of(const Spec& spec, const Sizes& sizes);
 
 }  // namespace attest::judge
