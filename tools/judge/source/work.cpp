@@ -123,9 +123,7 @@ Growth::Growth(golden::Case from, const std::string& also) : from_(from.sizes), 
 CostOfRows Growth::of(const Sizes& sizes) const {
   CostOfRows cost = cost_;
   for (const auto& [name, powers] : powers_) {
-    // Below the case what does not grow with a size is most of the cost.
-    const double factor =
-        std::max(1.0, static_cast<double>(sizes.at(name)) / static_cast<double>(std::max<Index>(from_.at(name), 1)));
+    const double factor = static_cast<double>(sizes.at(name)) / static_cast<double>(std::max<Index>(from_.at(name), 1));
     cost.last *= std::pow(factor, powers.last);
     cost.each *= std::pow(factor, powers.each);
   }
