@@ -155,8 +155,8 @@ EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const 
       where = fmt::format("the branch '{}'", branch.what());
     }
   }
-  throw Uncertifiable(fmt::format("{}: {} is not close enough to judge by at {} bits, the limit", problem.spec->id,
-                                  where, kMostBits));
+  throw Uncertifiable(
+      fmt::format("{}: {} is not close enough to judge by at {} bits, the limit", problem.spec->id, where, kMostBits));
 }
 
 }  // namespace attest::golden

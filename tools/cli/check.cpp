@@ -17,9 +17,7 @@ namespace {
 
 int check(const std::string& name, const std::optional<Part>& part, const judge::CheckOptions& options,
           const ReportFiles& files, bool explain) {
-  const auto made = [&] {
-    return part ? part_of(name, *part) : std::make_unique<judge::Candidate>(name);
-  };
+  const auto made = [&] { return part ? part_of(name, *part) : std::make_unique<judge::Candidate>(name); };
   const auto first = made();
   judge::Candidate& candidate = *first;
   if (part) print_left_out(*part, name, candidate);

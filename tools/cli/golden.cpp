@@ -28,7 +28,7 @@ int golden_regenerate(const std::optional<std::filesystem::path>& into, const st
   std::filesystem::create_directories(folder, error);
   if (error) throw std::runtime_error(fmt::format("{}: {}", folder.string(), error.message()));
   golden::regenerate(chosen, project_folder(), folder, report::progress_bar("certifying"));
-  fmt::print("{} equations certified into {}\n", chosen.size(), folder.string());
+  fmt::print("{} equation{} certified into {}\n", chosen.size(), chosen.size() == 1 ? "" : "s", folder.string());
   for (const Spec* spec : chosen)
     for (const auto& form : golden::wide_forms(*spec)) fmt::print(stderr, "Warning: {}: {}\n", spec->id, form.text());
   return 0;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """`attest new`: writes the files of a planned equation, all or none, and they are files that configure accepts."""
 
+import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
@@ -40,6 +42,25 @@ def generate(copy):
         raise unittest.SkipTest("no build folder")
     laws = sorted(path.stem for path in (support.PROJECT / "tests/laws").glob("*.hpp"))
     result = subprocess.run([generator, copy / "specs", copy / "generated", *laws], capture_output=True, text=True)
+    return result.returncode, result.stderr
+
+
+def compiled(copy, source, like):
+    """Checks a file of the copy as the build compiles another one; returns exit status and errors."""
+    entries = json.loads((BUILD / "compile_commands.json").read_text())
+    words = shlex.split(next(one["command"] for one in entries if one["file"].endswith(like)))
+    kept, own = [], []
+    for word, before in zip(words, ["", *words]):
+        if word in ("-include", "-o", "-c", "-Winvalid-pch") or before in ("-include", "-o", "-c"):
+            continue
+        kept.append(word)
+        for root in (BUILD, support.PROJECT):
+            if word.startswith(f"-I{root}/"):
+                own.append("-I" + str(copy / word.removeprefix(f"-I{root}/")))
+                break
+    result = subprocess.run(
+        [kept[0], *own, *kept[1:], "-fsyntax-only", copy / source], capture_output=True, text=True, cwd=BUILD
+    )
     return result.returncode, result.stderr
 
 
@@ -124,6 +145,22 @@ class New(unittest.TestCase):
         for equation in PLANNED:
             contract = copy / f"generated/contract/attest/spec/{equation.replace('.', '/')}.hpp"
             self.assertIn("double factor", contract.read_text())
+
+    def test_the_files_compile(self):
+        copy = tree()
+        equation, _ = planned()
+        self.assertEqual(new(copy, equation)[0], 0)
+        status, errors = generate(copy)
+        self.assertEqual(status, 0, errors)
+        kernel = f"optimized/openmp/{equation.replace('.', '/')}.cpp"
+        for source, like in (
+            (f"generated/reference/{equation}.cpp", "generated/reference/positional.learned.cpp"),
+            (f"generated/faults/{equation}.cpp", "generated/faults/positional.learned.cpp"),
+            (kernel, "optimized/openmp/positional/learned.cpp"),
+        ):
+            with self.subTest(source):
+                status, errors = compiled(copy, source, like)
+                self.assertEqual(status, 0, errors)
 
     def test_what_a_name_of_the_catalogue_lacks_is_said_when_the_spec_is_read(self):
         """Each name stands as a comment with what is left to say: a fault without what it changes or without the cases

@@ -101,7 +101,12 @@ private:
 class Checker {
 public:
   Checker(Candidate& candidate, const CheckOptions& options, double tests, Steps& steps)
-      : candidate_(candidate), options_(options), tests_(tests), steps_(steps), shared_(options), known_(options.cache) {}
+      : candidate_(candidate),
+        options_(options),
+        tests_(tests),
+        steps_(steps),
+        shared_(options),
+        known_(options.cache) {}
 
   Row judge(const Kernel& kernel) {
     steps_.begin(kernel);
@@ -178,7 +183,8 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
         }
         for (std::size_t k = equations[e].first; k < equations[e].second; ++k) {
           last = &report.rows[k];
-          *last = checker->judge(judged->kernels().at(static_cast<std::size_t>(kernels[k] - candidate.kernels().data())));
+          *last =
+              checker->judge(judged->kernels().at(static_cast<std::size_t>(kernels[k] - candidate.kernels().data())));
         }
       });
     if (last) guarded([&] { settle(*judged, *last); });

@@ -515,14 +515,12 @@ struct Regimes::Maker {
                                   spec.id, name, kernel.capabilities.text(), smallest, largest));
     const double limit = std::max(std::min(needed, most), real() ? 0 : kSmallest * smallest);
     const double limit_alone = real() ? limit : std::max(limit, std::min(alone, kMostOfSmallest));
-    regimes.rules_.push_back({name,
-                              axes,
+    regimes.rules_.push_back({name, axes,
                               [work, limit, limit_alone, axes](const Setting& one) {
                                 const double taken = work(one);
                                 if (taken <= limit || taken > limit_alone) return taken <= limit;
-                                return std::count_if(axes.begin(), axes.end(), [&](std::size_t axis) {
-                                         return one.level[axis] > 0;
-                                       }) <= 1;
+                                return std::count_if(axes.begin(), axes.end(),
+                                                     [&](std::size_t axis) { return one.level[axis] > 0; }) <= 1;
                               },
                               true});
   }

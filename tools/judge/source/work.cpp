@@ -109,7 +109,8 @@ Growth::Growth(golden::Case from, const std::string& also) : from_(from.sizes), 
   for (const auto& [name, size] : from_) {
     from.sizes = from_;
     from.sizes[name] = std::max(2 * size, from.spec->size(name)->tokens ? kManyTokens : kWide);
-    const double factor = std::log2(static_cast<double>(from.sizes[name]) / static_cast<double>(std::max<Index>(size, 1)));
+    const double factor =
+        std::log2(static_cast<double>(from.sizes[name]) / static_cast<double>(std::max<Index>(size, 1)));
     const auto power = [&](double grown, double cost) { return cost > 0 ? std::log2(grown / cost) / factor : 0; };
     try {
       const CostOfRows grown = cost_of(from, also);

@@ -20,8 +20,8 @@ using Another = std::function<std::unique_ptr<Candidate>()>;
 
 /// Judges every kernel of a candidate that the options name: contract (T0), exact families (T1), bounds (T2),
 /// statistics (T3), laws and properties.
-/// Where `another` makes the same candidate once more, equations are judged side by side, each thread calling one of its
-/// own.
+/// Where `another` makes the same candidate once more, equations are judged side by side, each thread calling one of
+/// its own.
 Report check(Candidate& candidate, const CheckOptions& options, const Progress& progress = {},
              const Another& another = {});
 

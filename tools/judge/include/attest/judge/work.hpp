@@ -30,8 +30,8 @@ struct CostOfRows {
   double of(Index rows) const { return last + each * static_cast<double>(rows - 1); }
 };
 
-/// The cost of a case, and by which power it grows with each size: each was doubled once, and the cost is taken to go on
-/// growing like that. Of the forms that the error model runs, and of the form `also`.
+/// The cost of a case, and by which power it grows with each size: each was doubled once, and the cost is taken to go
+/// on growing like that. Of the forms that the error model runs, and of the form `also`.
 class Growth {
 public:
   /// Throws SpecError where the case cannot be drawn.
