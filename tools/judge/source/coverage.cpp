@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <exception>
 #include <set>
 
 #include "attest/golden/files.hpp"
@@ -351,6 +352,24 @@ Coverage cover(const Entry& entry, const Spec& spec, Runs& runs) {
   return row;
 }
 
+Coverage coverage_of(const Entry& entry, const CoverageOptions& options, Plugins& plugins, const UnitTests& tests) {
+  Coverage row;
+  if (const auto spec = specs().find(entry.id); spec != specs().end()) {
+    Runs runs(spec->second, options, plugins, tests);
+    row = cover(entry, spec->second, runs);
+  } else {
+    const auto none_of = [](const std::vector<std::string>& names) { return Share{0, static_cast<int>(names.size())}; };
+    row.forms = none_of(entry.forms);
+    row.laws = none_of(entry.invariants);
+    row.faults = none_of(entry.faults);
+    row.errata = none_of(entry.errata);
+    row.claims = none_of(entry.claims);
+  }
+  row.id = entry.id;
+  row.title = entry.title;
+  return row;
+}
+
 }  // namespace
 
 std::string_view name(Coverage::Status status) {
@@ -365,31 +384,32 @@ std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& p
     if (std::none_of(catalogue.begin(), catalogue.end(), [&](const Entry& entry) { return entry.id == id; }))
       throw SpecError(fmt::format("specs/catalogue.toml: there is a spec of {} but no entry", id));
   const auto tests = unit_tests(options.project / "tests/self/unit");
-  Plugins plugins;
-  std::vector<Coverage> rows;
-  for (const Entry& entry : catalogue) {
-    if (!matches(options.only, entry.id)) continue;
-    if (progress) progress(rows.size(), catalogue.size(), entry.id);
-    Coverage row;
-    const auto spec = specs().find(entry.id);
-    if (spec != specs().end()) {
-      Runs runs(spec->second, options, plugins, tests);
-      row = cover(entry, spec->second, runs);
-    } else {
-      const auto none_of = [](const std::vector<std::string>& names) {
-        return Share{0, static_cast<int>(names.size())};
-      };
-      row.forms = none_of(entry.forms);
-      row.laws = none_of(entry.invariants);
-      row.faults = none_of(entry.faults);
-      row.errata = none_of(entry.errata);
-      row.claims = none_of(entry.claims);
-    }
-    row.id = entry.id;
-    row.title = entry.title;
-    rows.push_back(std::move(row));
+  std::vector<const Entry*> chosen;
+  for (const Entry& entry : catalogue)
+    if (matches(options.only, entry.id)) chosen.push_back(&entry);
+  std::vector<Coverage> rows(chosen.size());
+  std::size_t begun = 0;
+  std::exception_ptr failure;
+  // Side by side, each thread with plugins of its own.
+#pragma omp parallel if (chosen.size() > 1)
+  {
+    Plugins plugins;
+#pragma omp for schedule(dynamic)
+    for (std::size_t e = 0; e < chosen.size(); ++e) try {
+        const Entry& entry = *chosen[e];
+#pragma omp critical(attest_coverage)
+        {
+          if (progress && !failure) progress(begun, chosen.size(), entry.id);
+          ++begun;
+        }
+        rows[e] = coverage_of(entry, options, plugins, tests);
+      } catch (...) {
+#pragma omp critical(attest_coverage)
+        if (!failure) failure = std::current_exception();
+      }
   }
-  if (progress) progress(catalogue.size(), catalogue.size(), "");
+  if (failure) std::rethrow_exception(failure);
+  if (progress) progress(chosen.size(), chosen.size(), "");
   return rows;
 }
 
