@@ -30,7 +30,8 @@ double by_mpfr(double x) {
 double rounded_once(long double y) {
   if constexpr (std::numeric_limits<long double>::digits < 64) return std::numeric_limits<double>::quiet_NaN();
   const auto low = static_cast<double>(y - y * 0x1p-58L), high = static_cast<double>(y + y * 0x1p-58L);
-  return low == high && std::abs(low) > 1e-300 && std::abs(low) < 1e300 ? low : std::numeric_limits<double>::quiet_NaN();
+  return low == high && std::abs(low) > 1e-300 && std::abs(low) < 1e300 ? low
+                                                                        : std::numeric_limits<double>::quiet_NaN();
 }
 
 /// The same, many times faster: by the C library, or an enclosure at 80 bits, where that has one rounding, as nearly
