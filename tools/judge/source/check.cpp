@@ -3,18 +3,16 @@
 
 #include <omp.h>
 
-#include <atomic>
-#include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "attest/judge/glob.hpp"
 #include "attest/judge/judge_kernel.hpp"
+#include "in_parallel.hpp"
+#include "steps.hpp"
 
 namespace attest::judge {
 namespace {
@@ -73,64 +71,45 @@ bool can_claim(const Kernel& kernel, const golden::Profile& profile) { return ke
 
 namespace {
 
-/// Progress of all threads, counted in kernels.
-class Steps {
-public:
-  Steps(const Progress& progress, std::size_t all) : progress_(progress), all_(all) {}
-
-  void begin(const Kernel& kernel) { say(kernel.name()); }
-  void call(const Kernel& kernel, const std::string& call) { say(kernel.name() + ", " + call); }
-  void end() {
-    const std::lock_guard lock(mutex_);
-    if (++done_ == all_ && progress_) progress_(done_, all_, "");
-  }
-
-private:
-  void say(const std::string& current) {
-    const std::lock_guard lock(mutex_);
-    if (progress_) progress_(done_, all_, current);
-  }
-
-  const Progress& progress_;
-  const std::size_t all_;
-  std::size_t done_ = 0;
-  std::mutex mutex_;
-};
-
 /// Judges kernels of one candidate, one after the other.
 class Checker {
 public:
   Checker(Candidate& candidate, const CheckOptions& options, double tests, Steps& steps)
-      : candidate_(candidate),
-        options_(options),
-        tests_(tests),
-        steps_(steps),
-        shared_(options),
-        known_(options.cache) {}
+      : candidate_(candidate), options_(options), tests_(tests), steps_(steps) {}
+  Checker(std::unique_ptr<Candidate> candidate, const CheckOptions& options, double tests, Steps& steps)
+      : Checker(*candidate, options, tests, steps) {
+    owned_ = std::move(candidate);
+  }
 
-  Row judge(const Kernel& kernel) {
-    steps_.begin(kernel);
+  void judge(std::size_t index, Row& row) {
+    const Kernel& kernel = candidate_.kernels().at(index);
+    steps_.next(kernel.name());
     CheckOptions told = options_;
-    told.before_call = [&](const std::string& call) { steps_.call(kernel, call); };
+    told.before_call = [&](const std::string& call) { steps_.more(kernel.name() + ", " + call); };
     const golden::Profile& profile = profile_for(kernel, options_);
     const Stored& stored = shared_.stored(*kernel.spec);
     Selection selection = select(*kernel.spec, kernel.info.form, kernel.capabilities, profile, stored.cases,
                                  options_.seed, kernel.is_gradient());
     if (stored.of_other_flags > 0) selection.left_out["flag"] = stored.of_other_flags;
     if (options_.most_cases) selection.limit(*options_.most_cases);
-    Row row = judge_kernel(candidate_, kernel, profile, std::move(selection), shared_.bank(*kernel.spec, profile),
-                           known_, told, tests_);
-    steps_.end();
-    return row;
+    row = judge_kernel(candidate_, kernel, profile, std::move(selection), shared_.bank(*kernel.spec, profile), known_,
+                       told, tests_);
+    last_ = &row;
+  }
+
+  void settle() {
+    if (last_) judge::settle(candidate_, *last_);
   }
 
 private:
   Candidate& candidate_;
+  std::unique_ptr<Candidate> owned_{};  // of those but the first
   const CheckOptions& options_;
   const double tests_;
   Steps& steps_;
-  Shared shared_;
-  Known known_;
+  Shared shared_{options_};
+  Known known_{options_.cache};
+  Row* last_ = nullptr;
 };
 
 /// Kernels as they follow each other, by equation: [first, end).
@@ -153,43 +132,19 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
   Report report{candidate.host().name(), candidate.host().version(), std::vector<Row>(kernels.size())};
   Steps steps(progress, kernels.size());
   const auto equations = by_equation(kernels);
-  std::exception_ptr failure;
-  std::atomic<bool> failed = false;
   // Equations side by side, each thread with a candidate of its own; of a single one the true values are computed so.
-#pragma omp parallel if (another && equations.size() > 1)
-  {
-    std::unique_ptr<Candidate> own;
-    std::optional<Checker> checker;
-    Candidate* judged = nullptr;
-    Row* last = nullptr;
-    const auto guarded = [&](const auto& run) {
-      try {
-        run();
-      } catch (...) {
-        failed = true;
-#pragma omp critical(attest_check)
-        if (!failure) failure = std::current_exception();
-      }
-    };
-#pragma omp for schedule(dynamic)
-    for (std::size_t e = 0; e < equations.size(); ++e)
-      guarded([&] {
-        if (failed) return;
-        if (!checker) {
-          const bool first = omp_get_thread_num() == 0;
-          if (!first) own = another();
-          judged = first ? &candidate : own.get();
-          checker.emplace(*judged, options, tests, steps);
-        }
-        for (std::size_t k = equations[e].first; k < equations[e].second; ++k) {
-          last = &report.rows[k];
-          *last =
-              checker->judge(judged->kernels().at(static_cast<std::size_t>(kernels[k] - candidate.kernels().data())));
-        }
-      });
-    if (last) guarded([&] { settle(*judged, *last); });
-  }
-  if (failure) std::rethrow_exception(failure);
+  Own<Checker> checkers;
+  const auto judge = [&](std::size_t e) {
+    Checker& checker = checkers.here([&] {
+      return omp_get_thread_num() == 0 ? std::make_unique<Checker>(candidate, options, tests, steps)
+                                       : std::make_unique<Checker>(another(), options, tests, steps);
+    });
+    for (std::size_t k = equations[e].first; k < equations[e].second; ++k)
+      checker.judge(static_cast<std::size_t>(kernels[k] - candidate.kernels().data()), report.rows[k]);
+  };
+  in_parallel(equations.size(), judge, static_cast<bool>(another));
+  checkers.each([](Checker& checker) { checker.settle(); });
+  steps.finish();
   return report;
 }
 

@@ -5,7 +5,6 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <exception>
 #include <set>
 
 #include "attest/golden/files.hpp"
@@ -14,6 +13,8 @@
 #include "attest/judge/glob.hpp"
 #include "attest/judge/mutants.hpp"
 #include "attest/judge/run_law.hpp"
+#include "in_parallel.hpp"
+#include "steps.hpp"
 
 namespace attest::judge {
 namespace {
@@ -388,28 +389,14 @@ std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& p
   for (const Entry& entry : catalogue)
     if (matches(options.only, entry.id)) chosen.push_back(&entry);
   std::vector<Coverage> rows(chosen.size());
-  std::size_t begun = 0;
-  std::exception_ptr failure;
+  Steps steps(progress, chosen.size());
   // Side by side, each thread with plugins of its own.
-#pragma omp parallel if (chosen.size() > 1)
-  {
-    Plugins plugins;
-#pragma omp for schedule(dynamic)
-    for (std::size_t e = 0; e < chosen.size(); ++e) try {
-        const Entry& entry = *chosen[e];
-#pragma omp critical(attest_coverage)
-        {
-          if (progress && !failure) progress(begun, chosen.size(), entry.id);
-          ++begun;
-        }
-        rows[e] = coverage_of(entry, options, plugins, tests);
-      } catch (...) {
-#pragma omp critical(attest_coverage)
-        if (!failure) failure = std::current_exception();
-      }
-  }
-  if (failure) std::rethrow_exception(failure);
-  if (progress) progress(chosen.size(), chosen.size(), "");
+  Own<Plugins> plugins;
+  in_parallel(chosen.size(), [&](std::size_t e) {
+    steps.next(chosen[e]->id);
+    rows[e] = coverage_of(*chosen[e], options, plugins.here([] { return std::make_unique<Plugins>(); }), tests);
+  });
+  steps.finish();
   return rows;
 }
 

@@ -14,6 +14,8 @@
 #include "attest/judge/judge_kernel.hpp"
 #include "attest/judge/regimes.hpp"
 #include "attest/judge/true_values.hpp"
+#include "in_parallel.hpp"
+#include "steps.hpp"
 
 namespace attest::judge {
 namespace {
@@ -131,24 +133,6 @@ bool is_wanted(const MutantsOptions& options, const Spec& spec, const Fault& fau
   return matches(options.only, spec.id) || matches(options.only, spec.id + "." + fault.name);
 }
 
-/// Shows how many faults and sets of correct kernels are done of all; called from many threads.
-class Steps {
-public:
-  Steps(const Progress& progress, std::size_t total) : progress_(progress), total_(total) {}
-
-  void next(const std::string& current) {
-#pragma omp critical(attest_mutants_progress)
-    if (progress_) progress_(done_++, total_, current);
-  }
-  void finish() {
-    if (progress_) progress_(total_, total_, "");
-  }
-
-private:
-  const Progress& progress_;
-  std::size_t total_, done_ = 0;
-};
-
 /// Judges the mutants of one equation, and correct kernels of it, in every profile.
 MutantsReport judged(const Spec& spec, Candidate& candidate, const MutantsOptions& options, Steps& steps) {
   CheckOptions check_options;
@@ -215,22 +199,11 @@ MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
   Steps steps(progress, total);
   // Equations side by side, each thread with a process of its own; of a single one the correct kernels are.
   std::vector<MutantsReport> parts(chosen.size());
-  std::exception_ptr failure;
-#pragma omp parallel if (chosen.size() > 1)
-  {
-    std::optional<Candidate> candidate;
-#pragma omp for schedule(dynamic)
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      try {
-        if (!candidate) candidate.emplace("fault:*");
-        parts[i] = judged(*chosen[i], *candidate, options, steps);
-      } catch (...) {
-#pragma omp critical(attest_mutants)
-        if (!failure) failure = std::current_exception();
-      }
-    }
-  }
-  if (failure) std::rethrow_exception(failure);
+  Own<Candidate> candidates;
+  in_parallel(chosen.size(), [&](std::size_t i) {
+    Candidate& candidate = candidates.here([] { return std::make_unique<Candidate>("fault:*"); });
+    parts[i] = judged(*chosen[i], candidate, options, steps);
+  });
   MutantsReport report;
   for (auto& part : parts) {
     std::move(part.mutants.begin(), part.mutants.end(), std::back_inserter(report.mutants));
