@@ -1,6 +1,13 @@
+# A unit compiles once and runs for seconds: with -O1 and the headers that nearly all of them read precompiled, it
+# compiles in half the time. GCC 12 warns without reason of the bounds of copies inside std::string, and in a
+# precompiled header it does not know any more that the place is the library's.
+set(no_false_warnings -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
+set(unit_options $<$<CONFIG:Release>:-O1> "$<$<CXX_COMPILER_ID:GNU>:${no_false_warnings}>")
 add_library(attest_unit_main OBJECT unit_main.cpp)
-target_link_libraries(attest_unit_main PRIVATE attest::judge GTest::gtest)
+target_link_libraries(attest_unit_main PRIVATE attest::judge attest::report GTest::gtest rapidcheck)
+target_precompile_headers(attest_unit_main PRIVATE <gtest/gtest.h> <rapidcheck.h>)
 attest_setup(attest_unit_main)
+target_compile_options(attest_unit_main PRIVATE ${unit_options})
 
 # attest_unit(target stem [source...]): the program of unit/<stem>.cpp, with other sources in front of the libraries.
 function(attest_unit target stem)
@@ -20,7 +27,9 @@ function(attest_unit target stem)
       attest_unit_${stem}
       PRIVATE ATTEST_PROJECT_DIR="${PROJECT_SOURCE_DIR}" ATTEST_TEST_PLUGIN_DIR="${CMAKE_CURRENT_BINARY_DIR}/plugins"
     )
+    target_precompile_headers(attest_unit_${stem} REUSE_FROM attest_unit_main)
     attest_setup(attest_unit_${stem})
+    target_compile_options(attest_unit_${stem} PRIVATE ${unit_options})
   endif()
   add_executable(${target} $<TARGET_OBJECTS:attest_unit_${stem}> $<TARGET_OBJECTS:attest_unit_main> ${ARGN})
   target_link_libraries(${target} PRIVATE ${libraries})
