@@ -64,7 +64,6 @@ Plan plan_of(const Problem& problem, const std::string& unstable, std::size_t nu
     two[output.shape[0]] = {height / 2, height - 1};
   }
   const double of_last = operations(problem, unstable, last);
-  if (static_cast<double>(number * static_cast<std::size_t>(n)) * of_last <= kOperations) return {number, kAllRows};
   const double of_each = n == 1 ? 0 : std::max(operations(problem, unstable, two) - of_last, 1.0);
   const double of_none = std::max(of_last - of_each, 0.0), whole = of_none + of_each * static_cast<double>(n);
   if (static_cast<double>(number) * whole <= kOperations) return {number, kAllRows};
