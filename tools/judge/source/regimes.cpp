@@ -492,18 +492,8 @@ struct Regimes::Maker {
         });
   }
 
-  /// `work_of_setting` depends on the values of the axes alone.
   void add_limit(const std::string& name, const std::vector<std::size_t>& axes, double little, double most,
-                 const std::function<double(const Setting&)>& work_of_setting) {
-    // Covering asks for every candidate of every setting: many have the same values here.
-    const auto known = std::make_shared<std::map<std::vector<std::int64_t>, double>>();
-    const auto work = [&r = regimes, axes, work_of_setting, known](const Setting& of) {
-      std::vector<std::int64_t> values;
-      values.reserve(axes.size());
-      for (const std::size_t axis : axes) values.push_back(of.level[axis] < 0 ? -1 : r.value(of, axis));
-      const auto found = known->find(values);
-      return found != known->end() ? found->second : (*known)[values] = work_of_setting(of);
-    };
+                 const std::function<double(const Setting&)>& work) {
     Setting setting{std::vector<int>(regimes.axes_.size(), -1), std::vector<int>(regimes.axes_.size(), 0)};
     const auto set_highest = [&](std::size_t axis) {
       setting.level[axis] = static_cast<int>(regimes.axes_[axis].levels.size()) - 1;
