@@ -119,6 +119,13 @@ Handle ErrorModel::held(Held how, Handle a) {
   });
 }
 
+Handle ErrorModel::stable_by_norm(Handle a, double norm, Index steps) {
+  return made([&](Rounding& r) {
+    r = at(a);
+    round(r, kAccumulate, static_cast<double>(steps) * norm, norm);
+  });
+}
+
 void ErrorModel::from_constant(Rounding& r, double x) {
   r = {.value = x};
   if (std::isfinite(x) && !is_short(x)) round(r, kAccumulate, std::abs(x), std::abs(x));

@@ -248,6 +248,9 @@ Number operand(const Number& a) { return rounded(a, arithmetic().held(Held::oper
 Number as_multiplied(const Number& a) { return rounded(a, arithmetic().held(Held::multiplied, a.handle())); }
 Number stored(const Number& a) { return rounded(a, arithmetic().held(Held::stored, a.handle())); }
 Number rescaled(const Number& a) { return rounded(a, arithmetic().held(Held::rescaled, a.handle())); }
+Number stable_by_norm(const Number& a, double norm, Index steps) {
+  return rounded(a, arithmetic().stable_by_norm(a.handle(), norm, steps));
+}
 
 double approximate(const Number& x) { return arithmetic().approximate(x.handle()); }
 bool positive(const Number& x) { return arithmetic().positive(x.handle()); }

@@ -13,6 +13,7 @@
 #include "attest/reference/emulation.hpp"
 #include "attest/reference/error_model.hpp"
 #include "attest/reference/influence.hpp"
+#include "attest/reference/infty/ridge_fit.hpp"
 #include "attest/reference/tape.hpp"
 #include "attest/reference/witness.hpp"
 
@@ -52,15 +53,7 @@ Matrix numbers(const Doubles& x) {
 
 /// (psi psi^T + penalty I)^-1 psi x, the fit of x
 Matrix fit(const Doubles& psi, double penalty, const Doubles& x) {
-  const Matrix p = numbers(psi), tokens = numbers(x);
-  const Index b = psi.rows();
-  Matrix a(b, b), right(b, x.cols());
-  const Number lambda = parameter(penalty);
-  for (Index k = 0; k < b; ++k) {
-    for (Index j = 0; j < b; ++j) a(k, j) = k == j ? dot(p[k], p[j], lambda) : dot(p[k], p[j]);
-    for (Index c = 0; c < x.cols(); ++c) right(k, c) = dot(p[k], tokens.column(c));
-  }
-  return solve(a, right);
+  return infty::ridge_fit::fitted(numbers(psi), parameter(penalty), numbers(x));
 }
 
 template <class A>
@@ -218,6 +211,17 @@ TEST(Solve, StableMethodsLieWithinOneBoundAndAMissingPenaltyDoesNot) {
     EXPECT_GT(worst(doubled.by_svd, psi, p, x), 1) << condition;
     EXPECT_GT(worst(Solvers(psi, 0, x).by_svd, psi, p, x), 1) << condition;
   }
+}
+
+TEST(Solve, OrthogonalMethodsLieWithinTheBoundWhereAProjectionIsSmall) {
+  for (unsigned seed = 1; seed <= 200; ++seed)
+    for (const auto& [functions, points, factor] : {std::tuple(1, 2, 4096.0), std::tuple(3, 5, 1.0)}) {
+      const Doubles psi = drawn(functions, points, seed), x = factor * drawn(points, 20, 1000 + seed);
+      const Solvers solvers(psi, 0.5, x);
+      EXPECT_LT(worst(solvers.by_cholesky, psi, 0.5, x), 1) << seed;
+      EXPECT_LT(worst(solvers.by_qr, psi, 0.5, x), 1) << seed;
+      EXPECT_LT(worst(solvers.by_svd, psi, 0.5, x), 1) << seed;
+    }
 }
 
 TEST(Solve, EmulatedKernelsInEveryOrderLieWithinTheBound) {

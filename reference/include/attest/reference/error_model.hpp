@@ -72,6 +72,7 @@ public:
   void error_complement(Rounding& r, const Rounding& a);
 
   Handle held(Held, Handle a) override;
+  Handle stable_by_norm(Handle a, double norm, Index steps) override;
   Handle pivot(Handle a) override { return input(at(a).value); }
   double approximate(Handle a) const override { return at(a).value; }
   bool positive(Handle a) override { return at(a).value > 0; }

@@ -92,6 +92,8 @@ public:
   virtual Handle kept_in(DType, Handle a) { return shared(a); }
   /// The number as a kernel may hold it. Real numbers lose nothing.
   virtual Handle held(Held, Handle a) { return shared(a); }
+  /// The number as a component of a result with that norm, from a method that is stable by norms alone.
+  virtual Handle stable_by_norm(Handle a, double /*norm*/, Index /*steps*/) { return shared(a); }
   /// A named intermediate result. Nothing happens to it unless the arithmetic has something to do there.
   virtual Handle stage(std::string_view, Handle a) { return shared(a); }
   /// Whether derivatives take a named intermediate result for a constant. A correct kernel's do not.
@@ -343,6 +345,9 @@ Number as_multiplied(const Number& x);
 Number stored(const Number& x);
 /// x as kernels may hold it in another unit: a multiple of x, rounded.
 Number rescaled(const Number& x);
+/// x as a component of a result that kernels may compute by a method that is stable by norms alone, such as orthogonal
+/// transformations: in each of so many steps it may be off by a unit roundoff of that norm, however small x is.
+Number stable_by_norm(const Number& x, double norm, Index steps);
 
 }  // namespace attest::reference
 

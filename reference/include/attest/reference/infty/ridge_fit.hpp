@@ -30,21 +30,55 @@ inline Matrix product_of(const Tokens& a, const Tokens& b) {
   return c;
 }
 
+/// The norm of those rows.
+inline double norm_of(const Tokens& rows) {
+  double squares = 0;
+  for (Index i = 0; i < rows.extent(0); ++i)
+    for (Index j = 0; j < rows.extent(1); ++j) squares += approximate(rows(i, j)) * approximate(rows(i, j));
+  return std::sqrt(squares);
+}
+
+/// The roundings of a sum over tokens, or of a few reflections or rotations over tokens and functions.
+inline Index steps_of_fit(const Tokens& psi) { return psi.extent(0) + psi.extent(1) + 7; }
+
+/// psi x. Reflections and rotations of [psi^T, x] err by the norms of both, where a projection may be small.
+inline Matrix projections(const Tokens& psi, const Tokens& x) {
+  Matrix p = product_of(psi, x);
+  const double norm = norm_of(psi);
+  for (Index a = 0; a < x.extent(1); ++a) {
+    const double size = norm * norm_of(x.columns(a, 1));
+    for (Index k = 0; k < psi.extent(0); ++k) p(k, a) = stable_by_norm(p(k, a), size, steps_of_fit(psi));
+  }
+  return stage("projections", std::move(p));
+}
+
 /// The transposed coefficients, (psi psi^T + lambda I)^-1 psi x.
 inline Matrix fitted(const Tokens& psi, const Number& lambda, const Tokens& x) {
-  return solve(gram(psi, lambda), stage("projections", product_of(psi, x)));
+  return solve(gram(psi, lambda), projections(psi, x));
 }
 
 /// g^T = (psi psi^T + lambda I)^-1 psi, of which the transposed coefficients are a multiple: g^T x
 inline Matrix fitting_operator(const Tokens& psi, const Number& lambda) {
-  return stage("operator", solve(gram(psi, lambda), psi));
+  Matrix p(psi, psi.extent(0), psi.extent(1));
+  const double norm = norm_of(psi);
+  for (Index k = 0; k < p.extent(0); ++k)
+    for (Index t = 0; t < p.extent(1); ++t) p(k, t) = stable_by_norm(p(k, t), norm, steps_of_fit(psi));
+  return stage("operator", solve(gram(psi, lambda), p));
 }
 
-/// Both outputs from the transposed coefficients; x_fit = psi^T coefficients^T.
+/// Both outputs from the transposed coefficients; x_fit = psi^T coefficients^T, which kernels may also compute as U f
+/// U^T x from an orthogonal U, off by norms again.
 inline void write(const In& in, const Out& out, const Matrix& transposed) {
   for (Index a = 0; a < transposed.extent(1); ++a)
     for (Index k = 0; k < transposed.extent(0); ++k) out.coefficients(a, k) = transposed(k, a);
-  for (const Index t : wanted(out.x_fit)) assign(out.x_fit[t], product(in.psi.column(t), transposed));
+  if (!out.x_fit) return;
+  std::vector<double> norms;
+  for (Index a = 0; a < in.x.extent(1); ++a) norms.push_back(norm_of(in.x.columns(a, 1)));
+  for (const Index t : wanted(out.x_fit)) {
+    const Vector row = product(in.psi.column(t), transposed);
+    for (Index a = 0; a < row.extent(); ++a)
+      out.x_fit(t, a) = stable_by_norm(row(a), norms[static_cast<std::size_t>(a)], steps_of_fit(in.psi));
+  }
 }
 
 /// coefficients = x^T psi^T (psi psi^T + lambda I)^-1      [Martins et al. 2021, section 3.1]
