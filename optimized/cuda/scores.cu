@@ -59,5 +59,6 @@ void sum_rows(Call& call, const Sequences& rows, const Rows& x, const OutputRows
 ATTEST_CUDA_INSTANTIATE(float)
 ATTEST_CUDA_INSTANTIATE(__nv_bfloat16)
 ATTEST_CUDA_INSTANTIATE(__half)
+#undef ATTEST_CUDA_INSTANTIATE
 
 }  // namespace attest::cuda

@@ -97,5 +97,6 @@ void attend_backward(Call& call, const Logits& logits, const AttentionBackward& 
                                                   const OutputRows&);                                   \
   template void attend_backward<T, Factor>(Call&, const Logits&, const AttentionBackward&);
 ATTEST_CUDA_FORMATS(ATTEST_CUDA_INSTANTIATE)
+#undef ATTEST_CUDA_INSTANTIATE
 
 }  // namespace attest::cuda

@@ -248,23 +248,22 @@ std::string openmp_unit(const Spec& spec) {
       spec.id, spec.family(), spec.stem());
   for (const auto& form : kernel_forms(spec))
     text += fmt::format("template <class T>\nvoid {}(const contract::In<T>& in, const contract::Out<T>& out);\n", form);
-  text += fmt::format("\n}}  // namespace {}::{}\n\nnamespace {{\n", spec.family(), spec.stem());
+  text += "\nnamespace {\n";
   for (const auto& form : kernel_forms(spec))
     text += fmt::format(
         "\ntemplate <class T>\nint run_{0}(const attest_call* call) {{\n  return over_heads<T>(call, [](auto& head) "
         "{{\n"
-        "    {1}::{2}::{0}<T>(attest::spec::{1}::{2}::read<T>(head), attest::spec::{1}::{2}::write<T>(head));\n  "
-        "}});\n}}\n",
-        form.c_str(), spec.family(), spec.stem());
+        "    {0}<T>(contract::read<T>(head), contract::write<T>(head));\n  }});\n}}\n",
+        form);
   text += fmt::format(
-      "\n}}  // namespace\n\nextern const std::vector<attest_kernel> kernels_{0};\nconst std::vector<attest_kernel> "
-      "kernels_{0} = {{\n",
-      symbol(spec));
+      "\n}}  // namespace\n}}  // namespace {1}::{2}\n\nextern const std::vector<attest_kernel> kernels_{0};\nconst "
+      "std::vector<attest_kernel> kernels_{0} = {{\n",
+      symbol(spec), spec.family(), spec.stem());
   const auto backend = spec.backends.find("openmp");
   for (const auto& form : kernel_forms(spec))
     for (const auto& dtype : backend->second)
-      text += fmt::format("    kernel<{}>(\"{}\", \"{}\", run_{}<{}>),\n", dtype == "f32" ? "float" : "double", spec.id,
-                          form, form, dtype == "f32" ? "float" : "double");
+      text += fmt::format("    kernel<{0}>(\"{1}\", \"{2}\", {3}::{4}::run_{2}<{0}>),\n",
+                          dtype == "f32" ? "float" : "double", spec.id, form, spec.family(), spec.stem());
   text += "};\n\n}  // namespace attest::openmp\n";
   return text;
 }

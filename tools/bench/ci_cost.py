@@ -3,9 +3,9 @@
 """ci_cost.py JUNIT [--ninja-log FILE] [--build-seconds S] [--slowest N]: prints the cost of a run of the tests.
 
 From the file that `ctest --output-junit` wrote: the slowest tests, the groups of tests (the name up to the first "/"),
-and which parts of the long sweeps were left out; from the log of ninja: the seconds that compiling single equations
-took. `per equation` divides by the number of specs, which is the cost of one more where a group grows with the
-equations. Seconds are added up over tests and compilations that ran beside each other.
+and which parts of the long sweeps were left out; from the log of ninja: the seconds that compiling what belongs to
+equations took. `per equation` divides by the number of specs, which is the cost of one more where a group grows with
+the equations. Seconds are added up over tests and compilations that ran beside each other.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def tests(path):
 
 
 def compiled(path, equations):
-    """(seconds of everything in the log of ninja, seconds of objects that belong to one equation each)."""
+    """(seconds of everything in the log of ninja, seconds of objects that belong to an equation or join some)."""
     last = {}
     for line in pathlib.Path(path).read_text().splitlines()[1:]:
         start, end, _, output, command = line.split("\t")
@@ -41,6 +41,7 @@ def compiled(path, equations):
     names = {
         f"/{name}." for id in equations for name in (id, id.replace(".", "/"))
     }  # generated for it, and its own sources
+    names |= {"/Unity/", "/joined/"}
     own = sum(seconds for seconds, output in edges.values() if any(name in f"/{output}" for name in names))
     return sum(seconds for seconds, _ in edges.values()), own
 
@@ -75,7 +76,7 @@ def main():
     print(line(sum(groups.values()), "all tests", len(equations)))
     if options.ninja_log:
         everything, own = compiled(options.ninja_log, equations)
-        print(line(own, "compiling what belongs to one equation", len(equations)))
+        print(line(own, "compiling what belongs to equations", len(equations)))
         print(line(everything, "compiling", len(equations)))
     if options.build_seconds is not None:
         print(line(options.build_seconds, "building, by the clock"))

@@ -27,6 +27,7 @@ LOG = (
     "0\t500\t1\tx/b.hpp\tbb\n"
     "0\t250\t1\tx/linear.causal.cpp.o\tcc\n"
     "0\t250\t1\tx/cuda/linear/causal.cu.o\tdd\n"
+    "0\t125\t1\tx/reference.dir/Unity/unity_1_cxx.cxx.o\tee\n"
 )
 
 
@@ -50,9 +51,9 @@ class Cost(unittest.TestCase):
         self.assertEqual(lines[start : start + 4], ["68.0 check/a", "34.0 check/c (fail)", "0.2 b (skipped)", ""])
         equations = len(list((support.PROJECT / "specs").glob("*/*.toml")))
         self.assertIn(f"102.0 {102 / equations:.2f} check", lines)
-        self.assertIn(f"0.5 {0.5 / equations:.2f} compiling what belongs to one equation", lines)
+        self.assertIn(f"0.6 {0.625 / equations:.2f} compiling what belongs to equations", lines)
         self.assertIn(
-            f"1.0 {1 / equations:.2f} compiling", lines
+            f"1.1 {1.125 / equations:.2f} compiling", lines
         )  # a command that writes two files, and the last of two compilations
         self.assertIn("check/a: Part 2 of 3: 4 of 12 kernels; 8 are left out", lines)
 

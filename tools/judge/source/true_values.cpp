@@ -63,8 +63,10 @@ Plan plan_of(const Problem& problem, const std::string& unstable, std::size_t nu
     last[output.shape[0]] = {height - 1};
     two[output.shape[0]] = {height / 2, height - 1};
   }
-  const double of_last = operations(problem, unstable, last);
-  const double of_each = n == 1 ? 0 : std::max(operations(problem, unstable, two) - of_last, 1.0);
+  const double of_two = operations(problem, unstable, two);
+  if (static_cast<double>(number) * static_cast<double>(n) * of_two <= kOperations) return {number, kAllRows};
+  const double of_last = n == 1 ? of_two : operations(problem, unstable, last);
+  const double of_each = n == 1 ? 0 : std::max(of_two - of_last, 1.0);
   const double of_none = std::max(of_last - of_each, 0.0), whole = of_none + of_each * static_cast<double>(n);
   if (static_cast<double>(number) * whole <= kOperations) return {number, kAllRows};
   const std::size_t problems = std::min(number, kSomeProblems);

@@ -49,13 +49,14 @@ attest_cuda_plugin(attest_cuda_mutants "attest cuda, mutants" ${here}/plugin.cpp
 add_dependencies(attest_cuda_mutants attest_cuda_schemata)
 attest_cuda_emulated(attest_cuda_mutants)
 attest_setup(attest_cuda_mutants)
+attest_join_units(attest_cuda_mutants)
 target_include_directories(attest_cuda_mutants BEFORE PRIVATE ${schemata}/include)
 target_compile_options(attest_cuda_mutants PRIVATE -O1 -w) # -w: a mutant may leave something unused
 set_target_properties(attest_cuda_mutants PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plugins)
 
 # attest_cuda_mutant_test(name command...)
 function(attest_cuda_mutant_test name)
-  add_test(NAME cuda_mutants/${name} COMMAND ${Python3_EXECUTABLE} ${ARGN} WORKING_DIRECTORY ${here})
+  add_test(NAME cuda_mutants/${name} COMMAND ${rotating} 2 ${Python3_EXECUTABLE} ${ARGN} WORKING_DIRECTORY ${here})
   set(
     environment
     ATTEST_CLI=$<TARGET_FILE:attest-cli>
@@ -64,7 +65,10 @@ function(attest_cuda_mutant_test name)
     ATTEST_CUDA_MUTANTS_PLUGIN=$<TARGET_FILE:attest_cuda_mutants>
     PYTHONDONTWRITEBYTECODE=1
   )
-  set_tests_properties(cuda_mutants/${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
+  set_tests_properties(
+    cuda_mutants/${name}
+    PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}"
+  )
 endfunction()
 attest_cuda_mutant_test(schemata test_mutants.py)
 set_tests_properties(cuda_mutants/schemata PROPERTIES FIXTURES_REQUIRED reports) # the rows of the emulated plugin

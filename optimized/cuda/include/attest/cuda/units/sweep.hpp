@@ -74,4 +74,4 @@ void outputs_by_chunks(Call& call, const Product& product) {
 
 }  // namespace attest::cuda
 
-#define ATTEST_CUDA_UNIT_chunks(T, Factor) template void outputs_by_chunks<T, Factor>(Call&, const Product&);
+#define ATTEST_CUDA_UNIT_outputs(T, Factor) template void outputs_by_chunks<T, Factor>(Call&, const Product&);
