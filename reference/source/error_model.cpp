@@ -391,7 +391,7 @@ Handle ErrorModel::dot_onto(Handle start, const Row& a, const Row& b) {
     x.set(lanes, left), y.set(lanes, right);
     if (++lanes == kLanes) add_products();
   }
-  add_products();
+  if (lanes > 0) add_products();
   return made([&](Rounding& r) { r = total.result(*this); });
 }
 
