@@ -45,7 +45,7 @@ inline void keys_not_normalised(const In& in, const Out& out) {
 }
 
 inline void queries_normalised(const In& in, const Out& out) {
-  const Matrix k = right::directions(in.q);
+  const Matrix k = right::keys_of(in.q);
   sets::over_sets(Call{k.view(), k.view(), in.v, in.scale}, out, Rounds(in));
 }
 

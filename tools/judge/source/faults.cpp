@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "attest/judge/faults.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -51,8 +53,10 @@ golden::CertifiedTensors certified_values(const Problem& problem, const std::fun
         }
       }
       return tensors;
-    } catch (const Undecided&) {
-      if (bits >= kMostBits) throw;
+    } catch (const Undecided& branch) {
+      if (bits >= kMostBits)
+        throw Undecided(fmt::format("{}: the branch '{}' of a fault is not decided at {} bits, the limit",
+                                    problem.spec->id, branch.what(), bits));
     }
   }
 }

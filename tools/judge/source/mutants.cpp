@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <exception>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -50,45 +48,39 @@ MutantsReport::Orders accused(const Spec& spec, const golden::Profile& profile, 
   orders.equation = spec.id;
   orders.profile = profile.name;
   const auto names = golden::stored_cases(spec);
-  const double tests = static_cast<double>(spec.faults.size()) * std::ceil(static_cast<double>(seeds) / kCasesOfACheck);
-  std::exception_ptr failure;
-#pragma omp parallel for schedule(dynamic)
-  for (int first = 0; first < seeds; first += kCasesOfACheck) {
-    try {
-      Bank bank(spec, profile);
-      std::vector<golden::GoldenCase> cases;
-      for (int s = first; s < std::min(seeds, first + kCasesOfACheck); ++s) {
-        golden::Case c = names[static_cast<std::size_t>(s) % names.size()];
-        c.seed = 5000 + static_cast<std::uint64_t>(s);
-        try {
-          auto certified = golden::certify_case(c, {.check_witnesses = false, .gradients = false});
-          if (golden::exact_in(certified.problem, profile.storage) && within_range(certified.problem, profile))
-            cases.push_back(judged_by(std::move(certified), profile));
-        } catch (const SpecError&) {
-          // another seed breaks a condition on data
-        } catch (const golden::Uncertifiable&) {
-          // a value midway between two numbers, such as the mean of six values: no precision decides how it is stored
-        }
+  const int checks = (seeds + kCasesOfACheck - 1) / kCasesOfACheck;
+  const double tests = static_cast<double>(spec.faults.size()) * checks;
+  in_parallel(static_cast<std::size_t>(checks), [&](std::size_t check) {
+    const int first = static_cast<int>(check) * kCasesOfACheck;
+    Bank bank(spec, profile);
+    std::vector<golden::GoldenCase> cases;
+    for (int s = first; s < std::min(seeds, first + kCasesOfACheck); ++s) {
+      golden::Case c = names[static_cast<std::size_t>(s) % names.size()];
+      c.seed = 5000 + static_cast<std::uint64_t>(s);
+      try {
+        auto certified = golden::certify_case(c, {.check_witnesses = false, .gradients = false});
+        if (golden::exact_in(certified.problem, profile.storage) && within_range(certified.problem, profile))
+          cases.push_back(judged_by(std::move(certified), profile));
+      } catch (const SpecError&) {
+        // another seed breaks a condition on data
+      } catch (const golden::Uncertifiable&) {
+        // a value midway between two numbers, such as the mean of six values: no precision decides how it is stored
       }
-      std::vector<const golden::GoldenCase*> pointers;
-      for (const auto& c : cases) pointers.push_back(&c);
-      const Alarms alarms = bank.alarms(pointers, tests);
-#pragma omp critical(attest_mutants)
-      {
-        orders.cases += static_cast<Index>(cases.size());
-        orders.alarms.judged += alarms.judged;
-        orders.alarms.raised += alarms.raised;
-        orders.alarms.largest_z = std::max(orders.alarms.largest_z, alarms.largest_z);
-        orders.alarms.z_squares += alarms.z_squares;
-        orders.alarms.scores += alarms.scores;
-        if (orders.alarms.first.empty()) orders.alarms.first = alarms.first;
-      }
-    } catch (...) {
-#pragma omp critical(attest_mutants)
-      if (!failure) failure = std::current_exception();
     }
-  }
-  if (failure) std::rethrow_exception(failure);
+    std::vector<const golden::GoldenCase*> pointers;
+    for (const auto& c : cases) pointers.push_back(&c);
+    const Alarms alarms = bank.alarms(pointers, tests);
+#pragma omp critical(attest_mutants)
+    {
+      orders.cases += static_cast<Index>(cases.size());
+      orders.alarms.judged += alarms.judged;
+      orders.alarms.raised += alarms.raised;
+      orders.alarms.largest_z = std::max(orders.alarms.largest_z, alarms.largest_z);
+      orders.alarms.z_squares += alarms.z_squares;
+      orders.alarms.scores += alarms.scores;
+      if (orders.alarms.first.empty()) orders.alarms.first = alarms.first;
+    }
+  });
   return orders;
 }
 

@@ -55,7 +55,7 @@ constexpr std::int64_t kLargestReal = 65536;  // at real sizes
 constexpr std::size_t kMostSettings = 5;      // of a parameter that is a number
 constexpr double kLittleCalled = 1.0e5, kMostCalled = 3.0e5;  // work of one batch
 constexpr double kLittleCertified = 2.0e4;                    // work of its certificates
-constexpr double kMostOperations = 6e5;                       // of the error model, for one batch
+constexpr double kMostOperations = 1.2e6;                     // of the error model, for one batch
 constexpr double kRoom = 1.5;                                 // beyond what any two levels need
 constexpr double kSmallest = 8;            // times the smallest case of a kernel that has only large ones
 constexpr double kMostOfSmallest = 2.0e7;  // work of that case, and operations of its certificate

@@ -12,17 +12,20 @@ using In = attest::spec::content::lsh_attention::In<Number>;
 using Out = attest::spec::content::lsh_attention::Out<Number>;
 using sets::Keys;
 
-/// k_j = q_j / |q_j|, and 0 for a query of zeros
-inline Matrix directions(const View<const Number, 2>& q) {
-  Matrix k(q.extent(0), q.extent(1));
-  for (Index j = 0; j < k.extent(0); ++j) {
-    const Number square = stage("squared norms", dot(q[j], q[j]));
+/// x_i / |x_i|, and 0 for a row of zeros
+inline Matrix directions(const View<const Number, 2>& x) {
+  Matrix y(x.extent(0), x.extent(1));
+  for (Index i = 0; i < y.extent(0); ++i) {
+    const Number square = stage("squared norms", dot(x[i], x[i]));
     if (is_zero(square)) continue;
     const Number length = stage("norms", sqrt(square));
-    for (Index a = 0; a < k.extent(1); ++a) k(j, a) = q(j, a) / length;
+    for (Index a = 0; a < y.extent(1); ++a) y(i, a) = x(i, a) / length;
   }
-  return stage("keys", std::move(k));
+  return y;
 }
+
+/// k_j = q_j / |q_j|, and 0 for a query of zeros
+inline Matrix keys_of(const View<const Number, 2>& q) { return stage("keys", directions(q)); }
 
 /// The tensors that attention over sets reads.
 struct Call {
@@ -82,7 +85,7 @@ struct Rounds {
 /// run(call, rounds) with the keys of the call.
 template <class F>
 void with_keys(const In& in, F&& run) {
-  const Matrix k = directions(in.q);
+  const Matrix k = keys_of(in.q);
   run(Call{in.q, k.view(), in.v, in.scale}, Rounds(in));
 }
 

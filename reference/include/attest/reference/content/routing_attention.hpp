@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attest/reference/attention/layer_norm.hpp"
+#include "attest/reference/content/lsh_attention.hpp"
 #include "attest/reference/sparse/attend.hpp"
 #include "attest/spec/content/routing_attention.hpp"
 
@@ -15,6 +16,7 @@ using Out = attest::spec::content::routing_attention::Out<Number>;
 using attest::spec::content::routing_attention::Assign;
 using attest::spec::content::routing_attention::EmptyRow;
 using attest::spec::content::routing_attention::Normalise;
+using lsh_attention::directions;
 using sets::Keys;
 using Tokens = View<const Number, 2>;
 /// The tokens of each cluster, ascending.
@@ -30,21 +32,9 @@ struct Call {
 /// Without k the queries are the keys.
 inline Call call_of(const In& in) { return {in.q, in.k ? in.k : in.q, in.v, in.scale, in.empty_row}; }
 
-/// x / |x|, and 0 for a token of zeros
-inline Matrix directions(const Tokens& x) {
-  Matrix y(x.extent(0), x.extent(1));
-  for (Index i = 0; i < y.extent(0); ++i) {
-    const Number square = stage("squared norms", dot(x[i], x[i]));
-    if (is_zero(square)) continue;
-    const Number length = stage("norms", sqrt(square));
-    for (Index a = 0; a < y.extent(1); ++a) y(i, a) = x(i, a) / length;
-  }
-  return stage("normalised tokens", std::move(y));
-}
-
 /// LN(x), x / |x|, or x itself.
 inline Matrix normalised(const In& in, const Tokens& x) {
-  if (in.normalise == Normalise::unit) return directions(x);
+  if (in.normalise == Normalise::unit) return stage("normalised tokens", directions(x));
   Matrix y(x, x.extent(0), x.extent(1));
   if (in.normalise == Normalise::none) return y;
   attention::layer_norm::In call;

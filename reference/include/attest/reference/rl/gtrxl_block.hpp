@@ -6,6 +6,7 @@
 #include "attest/reference/attention/feed_forward.hpp"
 #include "attest/reference/attention/layer_norm.hpp"
 #include "attest/reference/attention/multi_head.hpp"
+#include "attest/reference/attention/transformer_layer.hpp"
 #include "attest/reference/positional/xl_relative_score.hpp"
 #include "attest/reference/rl/gru_gate.hpp"
 #include "attest/spec/rl/gtrxl_block.hpp"
@@ -14,6 +15,7 @@ namespace attest::reference::rl::gtrxl_block {
 
 using In = attest::spec::rl::gtrxl_block::In<Number>;
 using Out = attest::spec::rl::gtrxl_block::Out<Number>;
+using attention::transformer_layer::added;
 using attest::spec::rl::gtrxl_block::Gate;
 namespace score = positional::xl_relative_score;
 
@@ -133,14 +135,6 @@ inline gru_gate::In weights_of(const In& in, int gate, const Matrix& x, const Ma
     gru.w_r = in.w_r2, gru.u_r = in.u_r2, gru.w_z = in.w_z2, gru.u_z = in.u_z2, gru.w_g = in.w_g2, gru.u_g = in.u_g2,
     gru.b_g = in.b_g2;
   return gru;
-}
-
-/// x + y
-inline Matrix added(const Matrix& x, const Matrix& y) {
-  Matrix z(x.extent(0), x.extent(1));
-  for (Index i = 0; i < z.extent(0); ++i)
-    for (Index a = 0; a < z.extent(1); ++a) z(i, a) = x(i, a) + y(i, a);
-  return z;
 }
 
 /// gate(x, y)
