@@ -45,7 +45,8 @@ def compiled(build, folder):
         seconds, _, _ = processor_seconds(command, entry["directory"])
         total, units, slowest = total + seconds, units + 1, max(slowest, (seconds, source.name))
     if not units:
-        sys.exit(f"no unit of generated/{folder} is in {build / 'compile_commands.json'}: -DATTEST_JOIN_UNITS=OFF")
+        where = build / "compile_commands.json"
+        sys.exit(f"no unit of generated/{folder} is in {where}; configure with -DATTEST_JOIN_UNITS=OFF")
     return total, units, slowest
 
 

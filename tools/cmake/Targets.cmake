@@ -16,8 +16,9 @@ endfunction()
 # small beside the headers that each reads: together they take half the time or less. Whoever works on one may compile
 # each alone: cmake --preset ci -DATTEST_JOIN_UNITS=OFF
 set(ATTEST_JOIN_UNITS ON CACHE BOOL "Compile eight of the equations' units at a time")
+set(joined_units 8)
 function(attest_join_units target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTEST_JOIN_UNITS} UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTEST_JOIN_UNITS} UNITY_BUILD_BATCH_SIZE ${joined_units})
 endfunction()
 
 # attest_library(name SOURCES ... LINK ... INCLUDE dir): a static room with its own include root.
