@@ -402,6 +402,18 @@ def test_a_kernel_that_reads_the_buffer_without_its_strides_fails():
     assert check(kernel, capabilities="contiguous", **options).passed
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_only_the_second_head_shows_is_reproduced(seed):
+    def kernel(q, k, v, mask=None, bias=None, scale=None, causal=False):
+        o = kernels.attention_of_heads(q, k, v, mask, bias, scale, causal)
+        o[:, 1:2] = o[:, :1]
+        return o
+
+    report = check(kernel, laws=0, strength=2, layout="bhnd", seed=seed)
+    assert report.verdict == "FAIL" and "grid=" in report.repro
+    assert not attest.reproduce(report.repro, kernel, layout="bhnd", conventions=ZERO)
+
+
 def test_a_kernel_that_refuses_views_is_told_to_say_contiguous():
     def kernel(q, k, v, mask=None, bias=None, scale=None, causal=False):
         if not k.flags.c_contiguous:

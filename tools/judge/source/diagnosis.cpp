@@ -346,7 +346,8 @@ Diagnosis named_by_equation(Bank& bank, const Failures& failures, const Statisti
   }
   const golden::GoldenCase& first = *failing[0]->c;
   diagnosis.first = compare(first.problem, first.certified, failing[0]->got, bank.profile()).first;
-  diagnosis.query = golden::query(first.name, bank.profile().name);
+  const std::string& batch = failing[0]->batch_query;
+  diagnosis.query = batch.empty() ? golden::query(first.name, bank.profile().name) : batch;
   diagnosis.where = where(*failing[0], bank.profile()) + label(*failing[0], *diagnosis.first);
   for (const Match& match : matching_faults(bank, failing, failures.passing)) {
     diagnosis.names.push_back(

@@ -166,7 +166,7 @@ private:
     golden::Case name = golden::problems_of(truth.name)[one.at];
     name.sizes = problem.sizes;
     failed_->cases.push_back({std::move(name), problem, truth.drawn.cotangents[one.at], one.certified});
-    failed_->samples.push_back({&failed_->cases.back(), got});
+    failed_->samples.push_back({&failed_->cases.back(), got, golden::query(truth.name, profile_.name)});
   }
 
   /// Of one problem, by the seed: the others of a batch would take too long.

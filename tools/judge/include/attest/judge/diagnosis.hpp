@@ -30,7 +30,7 @@ struct Diagnosis {
   std::vector<Fit> together;        // faults that have it together, each of them needed
   std::optional<StageName> stage;   // what is done to an intermediate result
   std::optional<Element> first;     // the first wrong element
-  std::string query;                // of its case
+  std::string query;                // of its case, or of the batch that this is a problem of
   std::string where;                // which rows and columns are wrong, as a sentence
   std::vector<std::string> values;  // what all wrong elements have in common, where nothing has a name
 
