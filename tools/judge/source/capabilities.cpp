@@ -279,40 +279,43 @@ bool Capabilities::leave_out(const Spec& spec, const Parameters& parameters,
   });
 }
 
-std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& spec, Sizes sizes, Parameters parameters,
+std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& spec, const Sizes& from_sizes,
+                                                                  const Parameters& from_parameters,
                                                                   const std::vector<std::string>& given) const {
-  const auto valid = [&](const Expression& condition) { return holds_in(condition, spec, {sizes, parameters, given}); };
+  Situation now{from_sizes, from_parameters, given};
+  Sizes& sizes = now.sizes;
+  Parameters& parameters = now.parameters;
+  const auto valid = [&](const Expression* condition) { return holds_in(*condition, spec, now); };
+  std::vector<const Expression*> all;
+  for (const auto& condition : conditions_) all.push_back(&condition);
+  for (const auto& constraint : spec.constraints)
+    if (constraint.require) all.push_back(&*constraint.require);
   // Conditions mostly concern one variable each; a few rounds settle those that tie two together.
   for (int round = 0; round < 4; ++round) {
-    std::vector<Expression> all = conditions_;
-    for (const auto& constraint : spec.constraints)
-      if (constraint.require) all.push_back(*constraint.require);
     if (std::all_of(all.begin(), all.end(), valid)) return std::pair(sizes, parameters);
-    for (const auto& condition : all) {
+    for (const Expression* condition : all) {
       if (valid(condition)) continue;
       bool settled = false;
-      for (const auto& name : variables_of(condition)) {
+      for (const auto& name : variables_of(*condition)) {
         if (!spec.size(name) && !spec.parameter(name)) continue;
         if (const auto* parameter = spec.parameter(name)) {
           const auto before = parameters;
           parameters.erase(name);
           settled = valid(condition);
-          for (const auto& setting : settings_to_try(*parameter, condition)) {
+          for (const auto& setting : settings_to_try(*parameter, *condition)) {
             if (settled) break;
             parameters[name] = setting;
             settled = valid(condition);
           }
           if (!settled) parameters = before;
         } else {
-          const auto concerns = [&](const Expression& other) {
-            return variables_of(other) == std::set<std::string>{name};
-          };
+          std::vector<const Expression*> of_it;
+          for (const Expression* other : all)
+            if (variables_of(*other) == std::set<std::string>{name}) of_it.push_back(other);
           const Index before = sizes.at(name);
           const auto fits = [&](Index size) {
             sizes[name] = size;
-            return valid(condition) && std::all_of(all.begin(), all.end(), [&](const Expression& other) {
-                     return !concerns(other) || valid(other);
-                   });
+            return valid(condition) && std::all_of(of_it.begin(), of_it.end(), valid);
           };
           for (Index size = before; !settled && size <= kLargestSize; ++size) settled = fits(size);
           for (Index size = before; !settled && size >= 0; --size) settled = fits(size);

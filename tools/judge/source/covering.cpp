@@ -2,7 +2,6 @@
 #include "attest/judge/covering.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -46,7 +45,8 @@ public:
         random_(seed),
         plain_(axes.size(), -1),
         rules_of_(axes.size()),
-        blocked_(rules.size(), 0) {
+        blocked_(rules.size(), 0),
+        open_(power(axes.size(), strength_)) {
     for (std::size_t r = 0; r < rules.size(); ++r)
       for (const std::size_t axis : rules[r].axes) rules_of_[axis].push_back(r);
   }
@@ -117,9 +117,17 @@ private:
 
   Setting none() const { return {std::vector<int>(axes_.size(), -1), std::vector<int>(axes_.size(), -1)}; }
 
+  static std::size_t power(std::size_t base, int exponent) {
+    std::size_t power = 1;
+    for (int i = 0; i < exponent; ++i) power *= base;
+    return power;
+  }
+
   /// Whether the combination has still to be covered.
   char& is_open(const Combination& combination) {
-    auto& of_axes = open_[combination.axes];
+    std::size_t choice = 0;
+    for (const std::size_t axis : combination.axes) choice = choice * axes_.size() + axis;
+    auto& of_axes = open_[choice];
     if (of_axes.empty()) {
       std::size_t size = 1;
       for (const std::size_t axis : combination.axes) size *= axes_[axis].levels.size();
@@ -132,8 +140,10 @@ private:
   }
 
   void mark(const Setting& setting) {
+    Combination combination;
     each_choice(axes_.size(), strength_, [&](const std::vector<std::size_t>& choice) {
-      Combination combination{choice, {}};
+      combination.axes = choice;
+      combination.levels.clear();
       for (const std::size_t axis : choice) combination.levels.push_back(setting.level[axis]);
       is_open(combination) = 0;
     });
@@ -197,18 +207,17 @@ private:
 
   /// New combinations that the level would add to what is set.
   int gain(const Setting& setting, const std::vector<std::size_t>& done, std::size_t axis, int level) {
-    int sum = 0;
     if (strength_ == 1) return is_open({{axis}, {level}});
-    each_choice(done.size(), std::min<int>(strength_ - 1, static_cast<int>(done.size())),
-                [&](const std::vector<std::size_t>& choice) {
-                  if (static_cast<int>(choice.size()) != strength_ - 1) return;
-                  std::vector<std::pair<std::size_t, int>> parts{{axis, level}};
-                  for (const std::size_t i : choice) parts.emplace_back(done[i], setting.level[done[i]]);
-                  std::sort(parts.begin(), parts.end());
-                  Combination combination;
-                  for (const auto& [a, l] : parts) combination.axes.push_back(a), combination.levels.push_back(l);
-                  sum += is_open(combination);
-                });
+    int sum = 0;
+    Combination combination;
+    each_choice(done.size(), strength_ - 1, [&](const std::vector<std::size_t>& choice) {
+      combination.axes.assign(1, axis);
+      for (const std::size_t i : choice) combination.axes.push_back(done[i]);
+      std::sort(combination.axes.begin(), combination.axes.end());
+      combination.levels.clear();
+      for (const std::size_t a : combination.axes) combination.levels.push_back(a == axis ? level : setting.level[a]);
+      sum += is_open(combination);
+    });
     return sum;
   }
 
@@ -288,7 +297,7 @@ private:
   std::vector<int> plain_;
   std::vector<std::vector<std::size_t>> rules_of_;
   std::vector<long> blocked_;
-  std::map<std::vector<std::size_t>, std::vector<char>> open_;
+  std::vector<std::vector<char>> open_;  // by axes; by levels
   Covering covering_;
 };
 

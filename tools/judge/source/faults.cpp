@@ -122,16 +122,26 @@ Arrays stored(const Problem& problem, Arrays results, const golden::Profile& pro
 
 bool within_range(const Problem& problem, const golden::Profile& profile, const WantedRows& rows) {
   if (profile.storage != DType::f16) return true;
-  for (const auto& form : problem.spec->forms) {
-    if (!golden::is_modelled(form, problem)) continue;
+  const auto is_within = [&](const auto& equation) {
     Emulation emulation(kernel_of(profile));
-    const auto outputs = outputs_of(emulation, problem, form.name, nullptr, rows);
-    if (emulation.overflowed()) return false;
-    for (const auto& output : problem.spec->outputs)
-      for (const double x : outputs.at(output.name))
-        if (!output.state && std::isfinite(x) && std::abs(x) > Emulation::kMostOfHalf) return false;
-  }
-  return true;
+    const auto outputs = outputs_of(emulation, problem, equation, nullptr, rows);
+    return !emulation.overflowed() &&
+           std::all_of(problem.spec->outputs.begin(), problem.spec->outputs.end(), [&](const auto& output) {
+             return output.state ||
+                    std::all_of(outputs.at(output.name).begin(), outputs.at(output.name).end(),
+                                [](double x) { return !std::isfinite(x) || std::abs(x) <= Emulation::kMostOfHalf; });
+           });
+  };
+  const auto& forms = problem.spec->forms;
+  const auto& faults = problem.spec->faults;
+  return std::all_of(forms.begin(), forms.end(),
+                     [&](const auto& form) {
+                       return !golden::is_modelled(form, problem) ||
+                              is_within([&](Bundle& bundle) { evaluate(form.name, bundle); });
+                     }) &&
+         std::all_of(faults.begin(), faults.end(), [&](const Fault& fault) {
+           return fault.equivalent.empty() || is_within(fault_run(problem, fault, fault.amplitude));
+         });
 }
 
 golden::CertifiedTensors as_equation(const Problem& problem, const Fault& fault, const golden::Profile& profile,

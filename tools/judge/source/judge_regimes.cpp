@@ -24,6 +24,7 @@ constexpr std::size_t kShownOfLarge = 3;  // problems of a batch at real sizes t
 constexpr std::size_t kMostKept = 12;     // problems for the diagnosis
 constexpr double kMostWorkOfKept = 2e5;
 constexpr int kCallsOfCondition = 200, kCallsOfReal = 8;  // that look for the condition under which a kernel fails
+constexpr double kOperationsOfCondition = 1.0e6;          // a call passes there only where all rows are judged
 constexpr std::size_t kMostNotVisited = 20;               // combinations that a report names
 
 /// The array in another shape of as many axes, repeated along those where it has one element; nothing where it does not
@@ -404,7 +405,7 @@ struct Run {
     std::uint64_t seed = seed_of(all.settings.size(), options);
     const auto fails = [&](const Setting& setting) -> std::optional<bool> {
       if (ended(options, row)) return std::nullopt;
-      TrueValues values(&known.cache);
+      TrueValues values(&known.cache, kOperationsOfCondition);
       const auto truth = values.of(regimes.case_of(setting, seed++), kernel, profile);
       if (!truth) return std::nullopt;
       Row aside = row_of_kernel();

@@ -55,10 +55,11 @@ constexpr std::int64_t kLargestReal = 65536;  // at real sizes
 constexpr std::size_t kMostSettings = 5;      // of a parameter that is a number
 constexpr double kLittleCalled = 1.0e5, kMostCalled = 3.0e5;  // work of one batch
 constexpr double kLittleCertified = 2.0e4;                    // work of its certificates
-constexpr double kMostOperations = 1.2e6;                     // of the error model, for one batch
+constexpr double kMostOperations = 6.0e5;                     // of the error model, for one batch
 constexpr double kRoom = 1.5;                                 // beyond what any two levels need
 constexpr double kSmallest = 8;            // times the smallest case of a kernel that has only large ones
 constexpr double kMostOfSmallest = 2.0e7;  // work of that case, and operations of its certificate
+constexpr double kMostAlone = 5.0e6;       // operations of the error model where one level alone is not the lowest
 constexpr double kMostCalledReal = 4.0e10, kMostBytesReal = 0x1p32;  // at real sizes
 constexpr double kBytesPerNumber = 32;  // two binary64 copies, the kernel's tensor and those of its calls
 constexpr double kBytesPerBoolean = 12;
@@ -468,10 +469,12 @@ struct Regimes::Maker {
     add_limit(kWorkOfCertificate, axes, little, most,
               [&r = regimes, cost, gradient = kernel.is_gradient()](const Setting& setting) {
                 const Extent extent = r.extent_of(setting);
+                const double work = r.work_of_one(extent.sizes);
                 if (gradient)  // of all problems and rows
-                  return extent.problems * cost.operations(*r.spec_, extent.sizes, rows_of(*r.spec_, extent.sizes));
+                  return extent.problems *
+                         cost.operations(*r.spec_, extent.sizes, work, rows_of(*r.spec_, extent.sizes));
                 return std::min(extent.problems, static_cast<double>(kSomeProblems)) *
-                       cost.operations(*r.spec_, extent.sizes, static_cast<Index>(kFewestRows));
+                       cost.operations(*r.spec_, extent.sizes, work, static_cast<Index>(kFewestRows));
               });
   }
 
@@ -514,7 +517,7 @@ struct Regimes::Maker {
       throw SpecError(fmt::format("{}: {}, and the smallest that '{}' allows takes {:.1e}; at most {:.0e} are judged",
                                   spec.id, name, kernel.capabilities.text(), smallest, largest));
     const double limit = std::max(std::min(needed, most), real() ? 0 : kSmallest * smallest);
-    const double limit_alone = real() ? limit : std::max(limit, std::min(alone, kMostOfSmallest));
+    const double limit_alone = real() ? limit : std::max(limit, std::min(alone, kMostAlone));
     regimes.rules_.push_back({name, axes,
                               [work, limit, limit_alone, axes](const Setting& one) {
                                 const double taken = work(one);
@@ -588,7 +591,12 @@ Regimes::Extent Regimes::extent_of(const Setting& setting) const {
 
 double Regimes::work(const Setting& setting) const {
   const Extent extent = extent_of(setting);
-  return extent.problems * work_of(*spec_, extent.sizes, {});
+  return extent.problems * work_of_one(extent.sizes);
+}
+
+double Regimes::work_of_one(const Sizes& sizes) const {
+  if (last_sizes_ != sizes) last_work_ = work_of(*spec_, sizes, {}), last_sizes_ = sizes;
+  return last_work_;
 }
 
 double Regimes::bytes_of(const Setting& setting) const {
@@ -918,6 +926,21 @@ std::optional<Setting> Regimes::with_level(const Setting& setting, std::size_t a
   // The largest that the rules allow: more of a kernel is seen.
   for (std::size_t member = axes_[axis].levels[static_cast<std::size_t>(level)].size(); member-- > 0;)
     if (const auto other = with_member(setting, axis, level, member)) return other;
+  return std::nullopt;
+}
+
+std::optional<Setting> Regimes::with_equal_sizes(const Setting& setting, std::size_t one, int level, std::size_t other,
+                                                 int level_of_other) const {
+  const auto& sizes = axes_[one].levels[static_cast<std::size_t>(level)];
+  const auto& of_other = axes_[other].levels[static_cast<std::size_t>(level_of_other)];
+  for (std::size_t member = sizes.size(); member-- > 0;) {
+    const auto same = std::find(of_other.begin(), of_other.end(), sizes[member]);
+    if (same == of_other.end()) continue;
+    const auto half = with_member(setting, one, level, member);
+    if (!half) continue;
+    const auto both = with_member(*half, other, level_of_other, static_cast<std::size_t>(same - of_other.begin()));
+    if (both && value(*both, one) == value(*both, other)) return both;
+  }
   return std::nullopt;
 }
 

@@ -29,7 +29,6 @@ namespace {
 
 constexpr int kDraws = 3;                    // of other seeds, where the inputs break a condition on data
 constexpr std::uint64_t kDrawStep = 100000;  // between their seeds
-constexpr double kOperations = 5.0e5;        // of a batch, by the error model
 constexpr std::size_t kMostRows = 16;
 constexpr auto kAllRows = std::numeric_limits<std::size_t>::max() / 2;
 
@@ -53,7 +52,7 @@ std::vector<Index> some_of(Index n, std::size_t most, std::mt19937_64& random) {
 
 /// Of every problem all rows while that costs little, then rows of a few problems; `problem` is one of so many of a
 /// batch.
-Plan plan_of(const Problem& problem, const std::string& unstable, std::size_t number) {
+Plan plan_of(const Problem& problem, const std::string& unstable, std::size_t number, double most) {
   Index n = 1;
   reference::WantedRows last, two;
   for (const auto& output : problem.spec->outputs) {
@@ -64,13 +63,13 @@ Plan plan_of(const Problem& problem, const std::string& unstable, std::size_t nu
     two[output.shape[0]] = {height / 2, height - 1};
   }
   const double of_two = operations(problem, unstable, two);
-  if (static_cast<double>(number) * static_cast<double>(n) * of_two <= kOperations) return {number, kAllRows};
+  if (static_cast<double>(number) * static_cast<double>(n) * of_two <= most) return {number, kAllRows};
   const double of_last = n == 1 ? of_two : operations(problem, unstable, last);
   const double of_each = n == 1 ? 0 : std::max(of_two - of_last, 1.0);
   const double of_none = std::max(of_last - of_each, 0.0), whole = of_none + of_each * static_cast<double>(n);
-  if (static_cast<double>(number) * whole <= kOperations) return {number, kAllRows};
+  if (static_cast<double>(number) * whole <= most) return {number, kAllRows};
   const std::size_t problems = std::min(number, kSomeProblems);
-  const double of_one = kOperations / static_cast<double>(problems);
+  const double of_one = most / static_cast<double>(problems);
   if (whole <= of_one || n == 1) return {problems, kAllRows};
   const double rows = std::floor((of_one - of_none) / of_each);
   return {problems, rows >= static_cast<double>(kMostRows)     ? kMostRows
@@ -422,7 +421,7 @@ struct TrueValues::Attempt {
   }
 
   /// Draws the first problem and decides what is judged.
-  void begin(const Kernel& kernel, const golden::Profile& profile) try {
+  void begin(const Kernel& kernel, const golden::Profile& profile, double operations) try {
     const golden::Case& c = batch.name;
     impossible = false;
     problems = problems_of(c, kernel);
@@ -435,7 +434,7 @@ struct TrueValues::Attempt {
     if (!kernel.is_gradient())
       plan = is_large(*c.spec, c.sizes, c.parameters)
                  ? plan_of_large(problems.size(), ScaledCost(*c.spec, unstable_form(kernel)), c.sizes, profile)
-                 : plan_of(first, unstable_form(kernel), problems.size());
+                 : plan_of(first, unstable_form(kernel), problems.size(), operations);
     for (const std::size_t p : problems_to_judge(problems.size(), plan.problems, random))
       batch.judged.push_back({p, rows_to_judge(problems[p], plan.rows, random)});
     truth.assign(problems.size(), nullptr);
@@ -471,18 +470,24 @@ std::string TrueValues::key_of(const golden::Case& c, const Kernel& kernel, cons
                      : fmt::format("{};{};{}", fmt::join(ragged, ","), kernel.info.form, kernel.capabilities.text()));
 }
 
+std::string TrueValues::key_with_plan(const golden::Case& c, const Kernel& kernel,
+                                      const golden::Profile& profile) const {
+  const std::string key = key_of(c, kernel, profile);
+  return operations_ == kOperations ? key : fmt::format("{};{:g} operations", key, operations_);
+}
+
 void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& kernel, const golden::Profile& profile) {
   if (std::exchange(spec_, kernel.spec) != kernel.spec) known_.clear();
   std::vector<std::unique_ptr<Attempt>> open;
   for (const auto& c : cases)
-    if (auto key = key_of(c, kernel, profile); !known_.count(key))
+    if (auto key = key_with_plan(c, kernel, profile); !known_.count(key))
       open.push_back(std::make_unique<Attempt>(std::move(key), c));
   if (cache_ && cache_->is_on()) restore(open, kernel);
   // A seed whose inputs break a condition is replaced by another one, for the whole batch.
   for (int draw = 0; draw < kDraws && !open.empty(); ++draw) {
     for (const auto& attempt : open)
       if (draw > 0) attempt->batch.name.seed += kDrawStep;
-    in_parallel(open.size(), [&](std::size_t i) { open[i]->begin(kernel, profile); });
+    in_parallel(open.size(), [&](std::size_t i) { open[i]->begin(kernel, profile, operations_); });
     std::vector<std::pair<Attempt*, std::size_t>> jobs;
     for (const auto& attempt : open)
       for (std::size_t p = 0; !attempt->impossible && p < attempt->problems.size(); ++p)
@@ -550,7 +555,7 @@ WhatIsOff what_is_off(const TrueBatch& batch, const Spec& spec, const golden::Pr
 std::shared_ptr<const TrueBatch> TrueValues::of(const golden::Case& c, const Kernel& kernel,
                                                 const golden::Profile& profile) {
   prepare({c}, kernel, profile);
-  return known_.at(key_of(c, kernel, profile));
+  return known_.at(key_with_plan(c, kernel, profile));
 }
 
 }  // namespace attest::judge

@@ -82,3 +82,34 @@ def memories(h, memory, compressed, w, bias, *, rate=2):
     _, after, _ = torch.func.functional_call(layer, weights, (h[None],), {"memories": given})
     old, _ = queue_fifo(given[0], h[None], length=len(memory), dim=1)
     return after.mem[0], after.compressed_mem[0], old[0]
+
+
+class _CompressedTo(torch.nn.Module):
+    """Compresses to what it was made with."""
+
+    def __init__(self, compressed):
+        super().__init__()
+        self.compressed = compressed
+
+    def forward(self, _):
+        return self.compressed[None]
+
+
+@adapter(
+    "objective.compressive_attention_reconstruction",
+    library=LIBRARY,
+    like="torch",
+    layout="nd",
+    profiles=ALL,
+    conventions={"norm": "mean_squared"},
+    capabilities="d == f and m == f; l > 0; n > 0; k > 0",
+    gradients=("f64", "f32"),
+)
+def aux_loss(h, old, compressed, w_q, w_k, w_v):
+    """The loss that SelfAttention returns when it trains, with one head and a full memory."""
+    f = h.shape[1]
+    layer = Layer(f, len(h), len(old), len(compressed), cmem_ratio=1, heads=1).to(h.dtype)
+    layer.compress_mem_fn = _CompressedTo(compressed)
+    weights = {"to_q.weight": w_q.T, "to_kv.weight": torch.cat([w_k, w_v], 1).T.contiguous()}
+    memories = old[None], h.new_zeros(1, 0, f)
+    return torch.func.functional_call(layer, weights, (h[None],), {"memories": memories})[2]

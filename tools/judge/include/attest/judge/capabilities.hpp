@@ -75,7 +75,8 @@ public:
 
   /// Sizes and parameters that are allowed and keep the equation's constraints, near the given ones; nothing when none
   /// are found. Each condition is mended by itself, the nearest larger size first.
-  std::optional<std::pair<Sizes, Parameters>> adapted(const Spec& spec, Sizes sizes, Parameters parameters,
+  std::optional<std::pair<Sizes, Parameters>> adapted(const Spec& spec, const Sizes& sizes,
+                                                      const Parameters& parameters,
                                                       const std::vector<std::string>& given = {}) const;
 
   std::size_t alignment() const { return alignment_; }       // "align == 64": of every tensor, in bytes

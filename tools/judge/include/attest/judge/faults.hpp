@@ -44,9 +44,9 @@ Arrays emulated(const Problem& problem, const std::string& form, const reference
 /// The results rounded to the formats that the profile stores them in.
 Arrays stored(const Problem& problem, Arrays results, const golden::Profile& profile);
 
-/// False when a correct kernel of the profile may overflow: in some form, emulated in one order of summation, a factor
-/// or an output is beyond half of what its format holds. Asked of binary16 alone, whose range is 2^16. `rows` are those
-/// that are looked at, all where there are none.
+/// False when a correct kernel of the profile may overflow: in some form, or in a fault's equation that is equivalent,
+/// emulated in one order of summation, a factor or an output is beyond half of what its format holds. Asked of binary16
+/// alone, whose range is 2^16. `rows` are those that are looked at, all where there are none.
 bool within_range(const Problem& problem, const golden::Profile& profile, const reference::WantedRows& rows = {});
 
 /// The fault taken as if it were the equation: its values (hi and lo), and bounds and rms at the profile's units. Where

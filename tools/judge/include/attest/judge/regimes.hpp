@@ -102,6 +102,9 @@ public:
 
   /// The setting with that axis at another level, and sizes that must follow it; nothing where the rules forbid it.
   std::optional<Setting> with_level(const Setting& setting, std::size_t axis, int level) const;
+  /// The setting with two sizes at other levels and equal: the largest that both levels have and the rules allow.
+  std::optional<Setting> with_equal_sizes(const Setting& setting, std::size_t one, int level, std::size_t other,
+                                          int level_of_other) const;
 
   /// What a call does at a setting, in operations.
   double work(const Setting& setting) const;
@@ -139,6 +142,8 @@ private:
   std::int64_t value(const Setting& setting, std::size_t axis) const;
   golden::Grid grid_of(const Setting& setting) const;
   Extent extent_of(const Setting& setting) const;
+  /// Work of one problem. Not for two threads at a time: it keeps the last one, which several rules ask for.
+  double work_of_one(const Sizes& sizes) const;
   int level_of(std::size_t axis, std::int64_t value) const;
   bool keeps_rules(const Setting& setting) const;
   void follow_order(Setting& setting) const;
@@ -156,6 +161,8 @@ private:
   std::vector<Meaning> meanings_;
   std::vector<Rule> rules_;
   Covering covering_;
+  mutable Sizes last_sizes_;
+  mutable double last_work_ = 0;
 };
 
 /// The settings that were visited, and what they showed.

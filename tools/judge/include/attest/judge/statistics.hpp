@@ -28,7 +28,8 @@ namespace attest::judge {
 struct Sample {
   const golden::GoldenCase* c = nullptr;  // with bounds for the profile that is judged by
   Arrays got;
-  std::string batch_query{};  // of the batch that was called, where the case is one problem of it: the others may matter
+  std::string
+      batch_query{};  // of the batch that was called, where the case is one problem of it: the others may matter
 };
 
 /// One fault's share in the residual; all numbers without unit.

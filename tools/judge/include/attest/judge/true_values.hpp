@@ -69,8 +69,11 @@ WhatIsOff what_is_off(const TrueBatch& batch, const Spec& spec, const golden::Pr
 /// True values of batches, kept for the other kernels of an equation and computed on all cores.
 class TrueValues {
 public:
+  /// Operations of the error model that all rows of a batch may take; where they take more, some rows are judged.
+  static constexpr double kOperations = 2.5e5;
+
   /// The cache keeps them from run to run; null: nothing does.
-  explicit TrueValues(Cache* cache) : cache_(cache) {}
+  explicit TrueValues(Cache* cache, double operations = kOperations) : cache_(cache), operations_(operations) {}
 
   /// By what a cache keeps a batch.
   static std::string key_of(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile);
@@ -83,12 +86,15 @@ public:
 private:
   struct Attempt;
 
+  std::string key_with_plan(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile) const;
+
   /// Takes from the cache what it has, but for some that are computed again and compared.
   void restore(std::vector<std::unique_ptr<Attempt>>& open, const Kernel& kernel);
   /// Of a batch that was computed; null where there are no true values.
   void keep(const Attempt& attempt, const TrueBatch* batch, const golden::Profile& profile);
 
   Cache* cache_;
+  double operations_;
   const Spec* spec_ = nullptr;
   std::map<std::string, std::shared_ptr<const TrueBatch>> known_;
 };

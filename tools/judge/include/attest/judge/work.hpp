@@ -52,8 +52,8 @@ struct CostOfTruth {
   double by_work = 1, by_work_or_pairs = 1, shared = 0;
   std::vector<Growth> growths{};
 
-  /// Of so many rows.
-  double operations(const Spec& spec, const Sizes& sizes, Index rows) const;
+  /// Of so many rows; `work` is work_of these sizes.
+  double operations(const Spec& spec, const Sizes& sizes, double work, Index rows) const;
 };
 
 /// The most that the larger ones of the equation's small golden cases show.
