@@ -48,7 +48,7 @@ struct ReportFiles {
 /// Each of these adds a subcommand with its options. When the command line names it, it runs and sets the exit status.
 using AddCommand = void(CLI::App& app, int& status);
 AddCommand add_list, add_show, add_coverage, add_check, add_diagnose, add_mutants, add_reproduce, add_golden, add_new,
-    add_emit, add_judge;
+    add_emit, add_judge, add_handbook;
 /// These two are only named in the help: run_python() runs them.
 AddCommand add_bench, add_survey;
 

@@ -13,16 +13,10 @@
 #include "attest/golden/rows.hpp"
 #include "attest/judge/coverage.hpp"
 #include "commands.hpp"
+#include "setting_text.hpp"
 
 namespace attest::cli {
 namespace {
-
-std::string text_of(const ParameterSetting& value) {
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
-  if (const auto* integer = std::get_if<Index>(&value)) return fmt::format("{}", *integer);
-  if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
-  return std::get<std::string>(value);
-}
 
 std::vector<std::string> keys_of(const std::map<std::string, std::string>& map) {
   std::vector<std::string> keys;

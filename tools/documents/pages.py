@@ -3,7 +3,7 @@
 
 A block is a fence (```) at the start of a line. A comment in the line before it is its mark:
 
-    (none)                         ```console: commands after "$ ", each with what it prints
+    (none)                         ```console: commands after "$ ", each with what it prints; ```math: a formula
     <!-- console: OPTIONS -->      the same; options, separated by ";":
         status N                   exit status of the last command (default 0)
         first N, last N            the first and last lines of the output are shown, with "..." between them
@@ -193,7 +193,7 @@ def mistakes_of_block(project, block):
     elif block.mark.startswith("file: "):
         if block.text != file_text(block, project):
             yield f"line {block.line}: not the text of {block.mark.removeprefix('file: ')}; tools/docs rewrites it"
-    elif not reason_not_to_run(block):
+    elif block.language != "math" and not reason_not_to_run(block):
         yield f"line {block.line}: a block without a mark; tools/documents/pages.py lists the marks"
 
 

@@ -106,10 +106,11 @@ class _CompressedTo(torch.nn.Module):
     gradients=("f64", "f32"),
 )
 def aux_loss(h, old, compressed, w_q, w_k, w_v):
-    """The loss that SelfAttention returns when it trains, with one head and a full memory."""
+    """The loss that SelfAttention returns when it trains, with one head and a full memory. Its old memories are all
+    that the memory holds, also those that stay in it."""
     f = h.shape[1]
     layer = Layer(f, len(h), len(old), len(compressed), cmem_ratio=1, heads=1).to(h.dtype)
     layer.compress_mem_fn = _CompressedTo(compressed)
-    weights = {"to_q.weight": w_q.T, "to_kv.weight": torch.cat([w_k, w_v], 1).T.contiguous()}
+    weights = {"to_q.weight": w_q.T, "to_kv.weight": torch.cat([w_k, w_v], 1).T.clone()}
     memories = old[None], h.new_zeros(1, 0, f)
     return torch.func.functional_call(layer, weights, (h[None],), {"memories": memories})[2]
