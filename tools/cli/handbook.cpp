@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// handbook: a page of each family of equations, specs/FAMILY/README.md, and their index, specs/handbook.md.
+// handbook: a page of each family of equations and their index, specs/handbook.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -161,11 +161,11 @@ std::string section_of(const Spec& spec, const Coverage& coverage) {
 
 std::string family_of(const Spec& spec) { return spec.id.substr(0, spec.id.find('.')); }
 
-constexpr const char* kWritten = "<!-- written by `tools/attest handbook` from the specs of this folder -->\n\n";
+constexpr const char* kWritten = "<!-- written by `tools/attest handbook` from the specs -->\n\n";
 
-/// Every page by its path below specs/.
-std::map<std::string, std::string> pages(const std::filesystem::path& folder) {
-  const Coverage coverage(folder / "coverage.md");
+/// Every page by its path below the folder; `specs_folder` has the page of coverage.
+std::map<std::string, std::string> pages(const std::filesystem::path& specs_folder) {
+  const Coverage coverage(specs_folder / "coverage.md");
   std::map<std::string, std::vector<const Spec*>> families;
   for (const auto& [_, spec] : specs()) families[family_of(spec)].push_back(&spec);
   std::map<std::string, std::string> all;
@@ -177,35 +177,35 @@ std::map<std::string, std::string> pages(const std::filesystem::path& folder) {
       "`tools/attest mutants --only ID` those\nwith each fault, `tools/attest show ID` prints the same and the "
       "golden cases.\n";
   for (const auto& [family, equations] : families) {
-    std::string& page = all[family + "/README.md"];
+    std::string& page = all[family + ".md"];
     page = fmt::format("# {}\n\n{}", family, kWritten);
-    page += "[All families](../handbook.md), [the words of this page](../glossary.md)\n\n";
-    index += fmt::format("\n## {0}\n\n[{1} equations]({0}/README.md)\n\n", family, equations.size());
+    page += "[All families](README.md), [the words of this page](../glossary.md)\n\n";
+    index += fmt::format("\n## {0}\n\n[{1} equations]({0}.md)\n\n", family, equations.size());
     for (const Spec* spec : equations) {
       std::string anchor;
       for (const char c : spec->id)
         if (c != '.') anchor += c;
       page += fmt::format("- [{}](#{}): {}\n", spec->id, anchor, markdown(spec->title));
-      index += fmt::format("- [{}]({}/README.md#{}): {}\n", spec->id, family, anchor, markdown(spec->title));
+      index += fmt::format("- [{}]({}.md#{}): {}\n", spec->id, family, anchor, markdown(spec->title));
     }
     for (const Spec* spec : equations) page += section_of(*spec, coverage);
   }
-  all["handbook.md"] = index;
+  all["README.md"] = index;
   return all;
 }
 
 /// Writes the pages that are not as they should be; with `check` names them alone, and the first line that differs.
 int handbook(bool check) {
-  const auto folder = project_folder() / "specs";
+  const auto specs_folder = project_folder() / "specs", folder = specs_folder / "handbook";
   int wrong = 0;
-  for (const auto& [path, text] : pages(folder)) {
+  for (const auto& [path, text] : pages(specs_folder)) {
     const auto file = folder / path;
     const std::string before = std::filesystem::exists(file) ? golden::read_file(file) : "";
     if (before == text) continue;
     ++wrong;
     const auto end = std::mismatch(before.begin(), before.end(), text.begin(), text.end()).first;
     const auto line = 1 + std::count(before.begin(), end, '\n');
-    fmt::print("specs/{}:{}: {}\n", path, line, check ? "not what `tools/attest handbook` writes" : "written");
+    fmt::print("specs/handbook/{}:{}: {}\n", path, line, check ? "not what `tools/attest handbook` writes" : "written");
     if (!check) golden::write_file_atomically(file, text);
   }
   return check && wrong > 0 ? 1 : 0;

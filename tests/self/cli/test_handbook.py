@@ -15,7 +15,7 @@ COMMANDS = set(
 
 
 def formulas():
-    for page in sorted((support.PROJECT / "specs").glob("*/README.md")):
+    for page in sorted((support.PROJECT / "specs").glob("handbook/[!R]*.md")):
         text = page.read_text()
         names = re.findall(r"^## (.+)$", text, re.M)
         blocks = re.findall(r"^```math\n(.*?)^```$", text, re.M | re.S)
@@ -27,7 +27,7 @@ class Handbook(unittest.TestCase):
     def setUp(self):
         self.project = support.fresh_folder("handbook")
         shutil.copytree(support.PROJECT / "specs", self.project / "specs")
-        self.page = self.project / "specs/linear/README.md"
+        self.page = self.project / "specs/handbook/linear.md"
 
     def run_it(self, *words):
         return support.run("handbook", *words, env={"ATTEST_PROJECT_DIR": str(self.project)})
@@ -39,7 +39,7 @@ class Handbook(unittest.TestCase):
         self.page.write_text("\n".join(lines))
         status, out, _ = self.run_it("--check")
         self.assertEqual(status, 1)
-        self.assertIn("specs/linear/README.md:7: not what", out)
+        self.assertIn("specs/handbook/linear.md:7: not what", out)
         self.assertEqual(self.page.read_text(), "\n".join(lines), "a check writes nothing")
         self.assertEqual(self.run_it()[0], 0)
         self.assertEqual(self.page.read_text(), right)
@@ -49,7 +49,7 @@ class Handbook(unittest.TestCase):
         self.page.unlink()
         status, out, _ = self.run_it("--check")
         self.assertEqual(status, 1)
-        self.assertIn("specs/linear/README.md:1: ", out)
+        self.assertIn("specs/handbook/linear.md:1: ", out)
 
     def test_each_equation_has_a_section(self):
         specs = {f"{file.parent.name}.{file.stem}" for file in (support.PROJECT / "specs").glob("*/*.toml")}
