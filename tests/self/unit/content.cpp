@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Statements about the equations of content-based attention that a single call does not show.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "attest/golden/case.hpp"
+#include "attest/golden/certify.hpp"
 #include "attest/judge/stages.hpp"
+#include "attest/judge/verdict.hpp"
 #include "attest/reference/binary64.hpp"
 #include "attest/reference/certificate.hpp"
 #include "attest/reference/content/chunked_feed_forward.hpp"
@@ -34,6 +37,42 @@ TEST(Content, ChunksHoldTheirShareOfHiddenUnits) {
       EXPECT_EQ(ff::start(in, 0), 0);
       EXPECT_EQ(ff::start(in, in.chunks), n);
     }
+  }
+}
+
+/// In binary32, with products far below the bias: each addition to it rounds at its size, and a kernel that begins with
+/// the bias (a product of matrices with beta = 1) is as right as one that adds it in the end.
+TEST(Content, AKernelMayAddProductsToTheBias) {
+  const auto& f32 = golden::profile("f32");
+  for (int seed = 1; seed <= 20; ++seed) {
+    const auto c = judge::judged_by(
+        golden::certify_case(golden::parse_query(fmt::format("attest:content.chunked_feed_forward:f32;n=3;d=5;f=400;"
+                                                             "activation=identity;chunks=1;flag=random;with=b_1+b_2;"
+                                                             "seed={};magnitude.w_2=0.000244140625",
+                                                             seed))
+                                 .first,
+                             {.check_witnesses = false, .gradients = false}),
+        f32);
+    const auto& [inputs, sizes] = std::tie(c.problem.inputs, c.problem.sizes);
+    const auto at = [&](const char* name, Index row, Index column) {
+      const Array& x = inputs.at(name);
+      return static_cast<float>(
+          x.values[static_cast<std::size_t>(row * (x.shape.size() > 1 ? x.shape[1] : 0) + column)]);
+    };
+    Arrays got;
+    Array& y = got["y_2"];
+    y.shape = {sizes.at("n"), sizes.at("d")};
+    for (Index i = 0; i < sizes.at("n"); ++i)
+      for (Index a = 0; a < sizes.at("d"); ++a) {
+        float sum = at("b_2", 0, a);
+        for (Index t = 0; t < sizes.at("f"); ++t) {
+          float hidden = at("b_1", 0, t);
+          for (Index e = 0; e < sizes.at("d"); ++e) hidden += at("y_1", i, e) * at("w_1", e, t);
+          sum += hidden * at("w_2", t, a);
+        }
+        y.values.push_back(at("x_2", i, a) + sum);
+      }
+    EXPECT_EQ(judge::compare(c.problem, c.certified, got, f32).failed, 0) << seed;
   }
 }
 

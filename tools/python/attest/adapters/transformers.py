@@ -189,12 +189,13 @@ def longformer(q, k, v, *, causal=False):
 @adapter(
     "sparse.longformer",
     **{**ATTENTION, "profiles": ALL},
-    capabilities="n % (2 * radius) == 0; radius > 1; d == m; dilation == 1; not causal; symmetric",
+    capabilities="n % (2 * radius) == 0; radius > 1; d == m; dilation == 1; not causal; symmetric; "
+    "heads == 1 or not globals",
     explains={"f64": "softmax in float32 (models/longformer/modeling_longformer.py:575)"},
 )
 def longformer_window(q, k, v, globals=None, q_g=None, k_g=None, v_g=None, *, radius=2):
     """LongformerSelfAttention as LongformerModel calls it: a length that the window divides, global tokens in the mask,
-    projections of their own for them."""
+    which all heads share, projections of their own for them."""
     batch, heads, n, d = q.shape
     config = LongformerConfig(
         hidden_size=heads * d,
@@ -267,7 +268,7 @@ def reformer_local(q, k, v, *, causal=False):
 
 
 @adapter(
-    "attention.scaled_dot_product", **ATTENTION, conventions={"scale": 1.0}, capabilities="d == m; n == s or not causal"
+    "attention.scaled_dot_product", **ATTENTION, params={"scale": 1.0}, capabilities="d == m; n == s or not causal"
 )
 def t5(q, k, v, *, bias=None, causal=False):
     """T5Attention: products are not scaled, the bias is position_bias. The output projection is the identity."""

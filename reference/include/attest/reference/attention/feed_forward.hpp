@@ -21,15 +21,17 @@ inline Number activated(const In& in, const Number& u) {
   return u * sigmoid(steepness * (u + rational(44715, 1000000) * u * u * u));
 }
 
-/// x, or x + bias where there is one.
-inline Number biased(const Row& bias, Index a, const Number& x) {
-  return bias ? stage("products before the bias", x) + bias(a) : x;
+/// x, or x + bias where there is one. x is a sum of so many products, which kernels may add to the bias one by one.
+inline Number biased(const Row& bias, Index a, const Number& x, Index products = 0) {
+  if (!bias) return x;
+  return stable_by_norm(stage("products before the bias", x) + bias(a), std::abs(approximate(bias(a))), products);
 }
 
 /// act(x w_1 + b_1) for one token.
 inline Vector hidden(const In& in, const Row& x) {
   return stage("hidden", tabulate(in.w_1.extent(1), [&](Index t) {
-                 return activated(in, stage("pre-activations", biased(in.b_1, t, dot(x, in.w_1.column(t)))));
+                 return activated(in,
+                                  stage("pre-activations", biased(in.b_1, t, dot(x, in.w_1.column(t)), x.extent(0))));
                }));
 }
 
@@ -37,7 +39,7 @@ inline Vector hidden(const In& in, const Row& x) {
 inline void dense(const In& in, const Out& out) {
   for (const Index i : wanted(out.y)) {
     const auto y = product(hidden(in, in.x[i]), in.w_2);
-    for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = biased(in.b_2, a, y(a));
+    for (Index a = 0; a < in.x.extent(1); ++a) out.y(i, a) = biased(in.b_2, a, y(a), in.w_2.extent(0));
   }
 }
 

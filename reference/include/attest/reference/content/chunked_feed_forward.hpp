@@ -22,7 +22,7 @@ inline network::In network_of(const In& in) {
 inline void token(const In& in, const Out& out, Index i) {
   const Vector f = product(network::hidden(network_of(in), in.y_1[i]), in.w_2);
   for (Index c = 0; c < f.extent(); ++c)
-    out.y_2(i, c) = in.x_2(i, c) + stage("network outputs", network::biased(in.b_2, c, f(c)));
+    out.y_2(i, c) = in.x_2(i, c) + stage("network outputs", stored(network::biased(in.b_2, c, f(c), in.w_2.extent(0))));
 }
 
 /// Tokens first .. end - 1.
