@@ -55,11 +55,10 @@ constexpr std::int64_t kLargestReal = 65536;  // at real sizes
 constexpr std::size_t kMostSettings = 5;      // of a parameter that is a number
 constexpr double kLittleCalled = 1.0e5, kMostCalled = 3.0e5;  // work of one batch
 constexpr double kLittleCertified = 2.0e4;                    // work of its certificates
-constexpr double kMostOperations = 6.0e5;                     // of the error model, for one batch
+constexpr double kMostOperations = 1.2e6;                     // of the error model, for one batch
 constexpr double kRoom = 1.5;                                 // beyond what any two levels need
 constexpr double kSmallest = 8;            // times the smallest case of a kernel that has only large ones
 constexpr double kMostOfSmallest = 2.0e7;  // work of that case, and operations of its certificate
-constexpr double kMostAlone = 5.0e6;       // operations of the error model where one level alone is not the lowest
 constexpr double kMostCalledReal = 4.0e10, kMostBytesReal = 0x1p32;  // at real sizes
 constexpr double kBytesPerNumber = 32;  // two binary64 copies, the kernel's tensor and those of its calls
 constexpr double kBytesPerBoolean = 12;
@@ -517,7 +516,7 @@ struct Regimes::Maker {
       throw SpecError(fmt::format("{}: {}, and the smallest that '{}' allows takes {:.1e}; at most {:.0e} are judged",
                                   spec.id, name, kernel.capabilities.text(), smallest, largest));
     const double limit = std::max(std::min(needed, most), real() ? 0 : kSmallest * smallest);
-    const double limit_alone = real() ? limit : std::max(limit, std::min(alone, kMostAlone));
+    const double limit_alone = real() ? limit : std::max(limit, std::min(alone, kMostOfSmallest));
     regimes.rules_.push_back({name, axes,
                               [work, limit, limit_alone, axes](const Setting& one) {
                                 const double taken = work(one);

@@ -70,7 +70,7 @@ WhatIsOff what_is_off(const TrueBatch& batch, const Spec& spec, const golden::Pr
 class TrueValues {
 public:
   /// Operations of the error model that all rows of a batch may take; where they take more, some rows are judged.
-  static constexpr double kOperations = 2.5e5;
+  static constexpr double kOperations = 5.0e5;
 
   /// The cache keeps them from run to run; null: nothing does.
   explicit TrueValues(Cache* cache, double operations = kOperations) : cache_(cache), operations_(operations) {}
