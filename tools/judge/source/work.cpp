@@ -48,11 +48,7 @@ double work_of(const Spec& spec, const Sizes& sizes, const Parameters& parameter
     }
   }
   for (const auto* tensors : {&spec.inputs, &spec.outputs})
-    for (const auto& tensor : *tensors) {
-      double elements = 1;
-      for (const auto& extent : tensor.shape) elements *= static_cast<double>(sizes.at(extent));
-      most = std::max(most, elements);
-    }
+    for (const auto& tensor : *tensors) most = std::max(most, static_cast<double>(count(shape_of(tensor, sizes))));
   return most;
 }
 
@@ -126,16 +122,13 @@ Growth::Growth(golden::Case from, const std::string& also) : from_(from.sizes), 
 }
 
 CostOfRows Growth::of(const Sizes& sizes) const {
-  double of_last = 0, of_each = 0;  // doublings of the cost
-  auto size = sizes.begin(), from = from_.begin();
-  for (const auto& [name, powers] : powers_) {  // all three have the same names, in the same order
-    const double doublings =
-        std::log2(static_cast<double>((size++)->second) / static_cast<double>(std::max<Index>((from++)->second, 1)));
-    // A size of 0 is endless halvings.
-    if (powers.last != 0) of_last += powers.last * doublings;
-    if (powers.each != 0) of_each += powers.each * doublings;
+  CostOfRows cost = cost_;
+  for (const auto& [name, powers] : powers_) {
+    const double factor = static_cast<double>(sizes.at(name)) / static_cast<double>(std::max<Index>(from_.at(name), 1));
+    cost.last *= std::pow(factor, powers.last);
+    cost.each *= std::pow(factor, powers.each);
   }
-  return {cost_.last * std::exp2(of_last), cost_.each * std::exp2(of_each)};
+  return cost;
 }
 
 double CostOfTruth::operations(const Spec& spec, const Sizes& sizes, double work, Index rows) const {
