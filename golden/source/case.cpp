@@ -9,7 +9,6 @@
 #include <cmath>
 
 namespace attest::golden {
-namespace {
 
 std::string text_of(const ParameterSetting& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
@@ -17,6 +16,8 @@ std::string text_of(const ParameterSetting& value) {
   if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);
   return std::get<std::string>(value);
 }
+
+namespace {
 
 template <class N>
 N number(std::string_view text, std::string_view key, std::string_view what) {

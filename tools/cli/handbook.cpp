@@ -8,9 +8,9 @@
 #include <memory>
 #include <sstream>
 
+#include "attest/golden/case.hpp"
 #include "attest/golden/files.hpp"
 #include "commands.hpp"
-#include "setting_text.hpp"
 #include "tex.hpp"
 
 namespace attest::cli {
@@ -61,7 +61,7 @@ std::string interface_of(const Spec& spec) {
   for (const auto& parameter : spec.parameters) {
     const std::string choices =
         parameter.choices.empty() ? "" : fmt::format(" of {}", fmt::join(parameter.choices, ", "));
-    const std::string fallback = parameter.fallback ? text_of(*parameter.fallback) : parameter.fallback_text;
+    const std::string fallback = parameter.fallback ? golden::text_of(*parameter.fallback) : parameter.fallback_text;
     names.push_back({code(parameter.name), "parameter", markdown(fmt::format("default {}{}", fallback, choices)),
                      markdown(parameter.meaning)});
   }

@@ -9,11 +9,11 @@
 #include <map>
 #include <memory>
 
+#include "attest/golden/case.hpp"
 #include "attest/golden/files.hpp"
 #include "attest/golden/rows.hpp"
 #include "attest/judge/coverage.hpp"
 #include "commands.hpp"
-#include "setting_text.hpp"
 
 namespace attest::cli {
 namespace {
@@ -72,7 +72,7 @@ void show_interface(const Spec& spec) {
   if (!spec.parameters.empty()) section("Parameters");
   for (const auto& parameter : spec.parameters)
     fmt::print("  {:<14} default {}{}  {}\n", parameter.name,
-               parameter.fallback ? text_of(*parameter.fallback) : parameter.fallback_text,
+               parameter.fallback ? golden::text_of(*parameter.fallback) : parameter.fallback_text,
                parameter.choices.empty() ? "" : fmt::format(" (one of {})", fmt::join(parameter.choices, ", ")),
                parameter.meaning);
 }

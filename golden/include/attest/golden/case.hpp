@@ -44,6 +44,9 @@ struct Case {
 /// The cases that an equation's golden file holds, in file order.
 std::vector<Case> stored_cases(const Spec& spec);
 
+/// A parameter's value as a query spells it.
+std::string text_of(const ParameterSetting& value);
+
 /// "attest:linear.causal:f32;n=129;c=16;m=16;chunk=64;flag=random;seed=7": the one name of a case, everywhere.
 std::string query(const Case& c, std::string_view profile);
 

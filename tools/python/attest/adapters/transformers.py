@@ -268,7 +268,7 @@ def reformer_local(q, k, v, *, causal=False):
 
 
 @adapter(
-    "attention.scaled_dot_product", **ATTENTION, params={"scale": 1.0}, capabilities="d == m; n == s or not causal"
+    "attention.scaled_dot_product", **ATTENTION, conventions={"scale": 1.0}, capabilities="d == m; n == s or not causal"
 )
 def t5(q, k, v, *, bias=None, causal=False):
     """T5Attention: products are not scaled, the bias is position_bias. The output projection is the identity."""
