@@ -42,18 +42,16 @@ inline void merge_model(CertifiedTensors& tensors, const ErrorModel& model, cons
     auto& tensor = tensors[name];
     const bool fresh = tensor.shape.empty() && tensor.bound[0].empty();
     tensor.shape = shape_of_result(problem, name);
-    for (int c = 0; c < kChannels; ++c) {
-      auto& bound = tensor.bound[static_cast<std::size_t>(c)];
-      auto& rms = tensor.rms[static_cast<std::size_t>(c)];
-      if (fresh) bound.assign(elements.size(), 0), rms.assign(elements.size(), 0);
-      for (std::size_t i = 0; i < elements.size(); ++i) {
-        const Rounding stored = std::isfinite(elements[i].value) ? model.stored(elements[i]) : Rounding();
-        const auto channel = static_cast<std::size_t>(c);
-        double b = stored.bound[channel];
-        if (!(b >= 0)) b = std::numeric_limits<double>::infinity();
-        bound[i] = std::max(bound[i], up_to_bf16(b));
-        const double r = std::sqrt(stored.variance[channel]);
-        rms[i] = std::max(rms[i], static_cast<float>(round_to(DType::bf16, std::isfinite(r) ? r : 0)));
+    if (fresh)
+      for (auto* channels : {&tensor.bound, &tensor.rms})
+        for (auto& channel : *channels) channel.assign(elements.size(), 0);
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      const Rounding stored = std::isfinite(elements[i].value) ? model.stored(elements[i]) : Rounding();
+      for (std::size_t c = 0; c < kChannels; ++c) {
+        float &bound = tensor.bound[c][i], &rms = tensor.rms[c][i];
+        const double b = stored.bound[c], r = std::sqrt(stored.variance[c]);
+        bound = std::max(bound, up_to_bf16(b >= 0 ? b : std::numeric_limits<double>::infinity()));
+        rms = std::max(rms, static_cast<float>(round_to(DType::bf16, std::isfinite(r) ? r : 0)));
       }
     }
   }

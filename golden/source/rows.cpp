@@ -141,7 +141,7 @@ EnclosedRows enclose_rows(const Problem& problem, const Profile& profile, const 
     if (forms.empty() ? is_modelled(form, problem) : std::find(forms.begin(), forms.end(), form.name) != forms.end())
       asked.push_back(form.name);
   if (asked.empty()) throw SpecError(problem.spec->id + ": no form of the error model applies to these parameters");
-  EnclosedRows result{modelled(wanted, profile.units, asked), "binary64"};
+  EnclosedRows result{options.bounds ? *options.bounds : modelled(wanted, profile.units, asked), "binary64"};
   // The first form only: in binary64 others may leave its range.
   if (!by_binary64(result.outputs, wanted, profile, asked.front())) return result;
   std::string where = "a branch";

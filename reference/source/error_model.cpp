@@ -326,20 +326,41 @@ struct Products : Factors {
   return total;
 }
 
-[[gnu::always_inline]] inline void multiply_factors(Factors& x, Factors& y, Products& p, const double* units) {
-  for (Factors* f : {&x, &y})
-    for (Index l = 0; l < kLanes; ++l) {
-      f->bound[kOperand][l] += std::abs(f->value[l]) + error_of(f->bound, l, units);
-      f->variance[kOperand][l] += f->value[l] * f->value[l] / 3;
-      f->bound[kUnderflow][l] += 1;
-    }
+/// A plain input has no errors but those of an operand.
+constexpr bool has_bound(bool plain, int c) { return !plain || c == kOperand || c == kUnderflow; }
+constexpr bool has_variance(bool plain, int c) { return !plain || c == kOperand; }
+
+template <bool kPlain>
+[[gnu::always_inline]] inline void hold_as_operands(Factors& f, const double* units) {
   for (Index l = 0; l < kLanes; ++l) {
-    const double a = x.value[l], b = y.value[l], left = std::abs(a) + error_of(x.bound, l, units),
-                 right = std::abs(b) + error_of(y.bound, l, units), size = std::abs(b);
+    const double size = std::abs(f.value[l]), squared = f.value[l] * f.value[l] / 3;
+    f.bound[kOperand][l] = kPlain ? size : f.bound[kOperand][l] + (size + error_of(f.bound, l, units));
+    f.variance[kOperand][l] = kPlain ? squared : f.variance[kOperand][l] + squared;
+    f.bound[kUnderflow][l] = kPlain ? 1 : f.bound[kUnderflow][l] + 1;
+  }
+}
+
+template <bool kPlain>
+[[gnu::always_inline]] inline double magnitude_of(const Factors& f, Index l, const double* units) {
+  return std::abs(f.value[l]) +
+         (kPlain ? f.bound[kOperand][l] * units[kOperand] + units[kUnderflow] : error_of(f.bound, l, units));
+}
+
+/// What is known to be 0 is left out; all values are finite where a factor is plain, so that this changes no bit.
+template <bool kPlainX, bool kPlainY>
+[[gnu::always_inline]] inline void multiply_factors(Factors& x, Factors& y, Products& p, const double* units) {
+  hold_as_operands<kPlainX>(x, units);
+  hold_as_operands<kPlainY>(y, units);
+  for (Index l = 0; l < kLanes; ++l) {
+    const double a = x.value[l], b = y.value[l], left = magnitude_of<kPlainX>(x, l, units),
+                 right = magnitude_of<kPlainY>(y, l, units), size = std::abs(b);
     p.value[l] = a * b;
     for (int c = 0; c < kChannels; ++c) {
-      p.bound[c][l] = (y.bound[c][l] == 0 ? 0 : y.bound[c][l] * left) + (x.bound[c][l] == 0 ? 0 : x.bound[c][l] * size);
-      p.variance[c][l] = a * a * y.variance[c][l] + b * b * x.variance[c][l];
+      p.bound[c][l] = p.variance[c][l] = 0;
+      if (has_bound(kPlainY, c)) p.bound[c][l] = y.bound[c][l] == 0 ? 0 : y.bound[c][l] * left;
+      if (has_bound(kPlainX, c)) p.bound[c][l] += x.bound[c][l] == 0 ? 0 : x.bound[c][l] * size;
+      if (has_variance(kPlainY, c)) p.variance[c][l] = a * a * y.variance[c][l];
+      if (has_variance(kPlainX, c)) p.variance[c][l] += b * b * x.variance[c][l];
     }
     const double typical = std::abs(p.value[l]);
     p.bound[kAccumulate][l] += typical + error_of(p.bound, l, units);
@@ -349,49 +370,82 @@ struct Products : Factors {
   }
 }
 
-void multiply_anywhere(Factors& x, Factors& y, Products& p, const double* units) { multiply_factors(x, y, p, units); }
+template <bool kPlainX, bool kPlainY>
+void multiply_anywhere(Factors& x, Factors& y, Products& p, const double* units) {
+  multiply_factors<kPlainX, kPlainY>(x, y, p, units);
+}
 #if defined(__x86_64__)
 // Wider registers, the same operations: nothing is contracted, so every machine gives the same bits.
+template <bool kPlainX, bool kPlainY>
 [[gnu::target("avx2")]] void multiply_avx2(Factors& x, Factors& y, Products& p, const double* units) {
-  multiply_factors(x, y, p, units);
+  multiply_factors<kPlainX, kPlainY>(x, y, p, units);
 }
-const auto multiply_here = __builtin_cpu_supports("avx2") ? multiply_avx2 : multiply_anywhere;
+template <bool kPlainX, bool kPlainY>
+const auto multiply_here =
+    __builtin_cpu_supports("avx2") ? multiply_avx2<kPlainX, kPlainY> : multiply_anywhere<kPlainX, kPlainY>;
 #else
-const auto multiply_here = multiply_anywhere;
+template <bool kPlainX, bool kPlainY>
+const auto multiply_here = multiply_anywhere<kPlainX, kPlainY>;
 #endif
 
 }  // namespace
 
-Handle ErrorModel::dot_onto(Handle start, const Row& a, const Row& b) {
-  Total total;
-  total.add(*this, at(start));
-  const Index n = a.extent(0);
-  if (!all_) {
-    for (Index i = 0; i < n; ++i) {
-      const Rounding x = element(a, i), y = element(b, i);
-      if (is_exact_zero(x) || is_exact_zero(y)) continue;
-      total.add(*this, product_of(operand(x), operand(y)));
-    }
-    return made([&](Rounding& r) { r = total.result(*this); });
-  }
+template <bool kPlainA, bool kPlainB>
+void ErrorModel::add_products(Total& total, const Row& a, const Row& b) const {
   Factors x, y;
   Products products;
   Index lanes = 0;
-  const auto add_products = [&] {
-    multiply_here(x, y, products, units_.data());
+  bool finite = true;
+  const auto add = [&] {
+    if ((kPlainA || kPlainB) && !finite) {
+      for (Index l = 0; kPlainA && l < lanes; ++l) x.set(l, {.value = x.value[l]});
+      for (Index l = 0; kPlainB && l < lanes; ++l) y.set(l, {.value = y.value[l]});
+      multiply_here<false, false>(x, y, products, units_.data());
+    } else {
+      multiply_here<kPlainA, kPlainB>(x, y, products, units_.data());
+    }
     for (Index l = 0; l < lanes; ++l)
       total.add(
           products.value[l], products.error[l], [&](std::size_t c) { return products.bound[c][l]; },
           [&](std::size_t c) { return products.variance[c][l]; });
     lanes = 0;
+    finite = true;
   };
-  for (Index i = 0; i < n; ++i) {
-    const Rounding left = element(a, i), right = element(b, i);
-    if (is_exact_zero(left) || is_exact_zero(right)) continue;
-    x.set(lanes, left), y.set(lanes, right);
-    if (++lanes == kLanes) add_products();
+  for (Index i = 0, n = a.extent(0); i < n; ++i) {
+    const double* left = kPlainA ? a.plain() + i * a.stride(0) : nullptr;
+    const double* right = kPlainB ? b.plain() + i * b.stride(0) : nullptr;
+    const Rounding* of_left = kPlainA ? nullptr : &at(a.numbers()[i * a.stride(0)].handle());
+    const Rounding* of_right = kPlainB ? nullptr : &at(b.numbers()[i * b.stride(0)].handle());
+    if (kPlainA ? *left == 0 : is_exact_zero(*of_left)) continue;
+    if (kPlainB ? *right == 0 : is_exact_zero(*of_right)) continue;
+    if constexpr (kPlainA)
+      x.value[lanes] = *left;
+    else
+      x.set(lanes, *of_left);
+    if constexpr (kPlainB)
+      y.value[lanes] = *right;
+    else
+      y.set(lanes, *of_right);
+    if (kPlainA || kPlainB) finite &= std::isfinite(x.value[lanes]) && std::isfinite(y.value[lanes]);
+    if (++lanes == kLanes) add();
   }
-  if (lanes > 0) add_products();
+  if (lanes > 0) add();
+}
+
+Handle ErrorModel::dot_onto(Handle start, const Row& a, const Row& b) {
+  Total total;
+  total.add(*this, at(start));
+  if (!all_) {
+    for (Index i = 0, n = a.extent(0); i < n; ++i) {
+      const Rounding x = element(a, i), y = element(b, i);
+      if (is_exact_zero(x) || is_exact_zero(y)) continue;
+      total.add(*this, product_of(operand(x), operand(y)));
+    }
+  } else if (a.plain()) {
+    b.plain() ? add_products<true, true>(total, a, b) : add_products<true, false>(total, a, b);
+  } else {
+    b.plain() ? add_products<false, true>(total, a, b) : add_products<false, false>(total, a, b);
+  }
   return made([&](Rounding& r) { r = total.result(*this); });
 }
 

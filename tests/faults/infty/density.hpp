@@ -20,8 +20,8 @@ void with_maps(const In& in, const Out& out, F&& f, G&& g) {
   const Number kappa = parameter(in.kappa);
   for (Index i = 0; i < in.q.extent(0); ++i) {
     const auto u = right::scores(kappa, in.k_b, in.q[i]);
-    out.mu(i) = f(right::biased(in.b_mu, dot(w_mu, u)));
-    out.sigma2(i) = g(right::biased(in.b_sigma, dot(w_sigma, u)));
+    out.mu(i) = f(right::biased(in, in.b_mu, dot(w_mu, u)));
+    out.sigma2(i) = g(right::biased(in, in.b_sigma, dot(w_sigma, u)));
   }
 }
 template <class F>

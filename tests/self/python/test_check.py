@@ -712,6 +712,10 @@ def test_a_parameter_that_varies_must_be_taken():
     assert check(lambda q, k, v: kernels.attention(q, k, v, causal=True), capabilities="causal == true").passed
 
 
+def test_a_fixed_value_may_equal_the_default():
+    assert check(lambda q, k, v: kernels.attention(q, k, v, scale=1.0), conventions={"scale": 1.0}).passed  # d = 1
+
+
 def test_capabilities_that_nothing_fits_are_invalid_not_a_pass():
     report = check(kernels.attention, capabilities="d == 5; n == 100000")
     assert report.verdict == "INVALID" and "at least 3 are needed" in report.first_error

@@ -22,7 +22,9 @@ struct Condition : testing::Test {
     const auto is_of = [&](const Kernel& kernel) { return kernel.info.equation == equation; };
     const Kernel kernel = *std::find_if(openmp.kernels().begin(), openmp.kernels().end(), is_of);
     const Regimes regimes(kernel, kernel.profile(), SizesJudged::small, 1, 1);
-    const auto fails = [&](const Setting& setting) { return std::optional(is_wrong(regimes.case_of(setting, 1))); };
+    const auto fails = [&](const Setting& setting) {
+      return std::optional(is_wrong(regimes.case_of(setting, 1, kernel.info.dtype)));
+    };
     for (const auto& setting : regimes.covering().settings)
       if (*fails(setting)) return condition_by_calls(regimes, setting, 1000, fails).text;
     return "never wrong";

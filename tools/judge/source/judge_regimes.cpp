@@ -215,6 +215,12 @@ std::uint64_t seed_of(std::size_t setting, const CheckOptions& options) {
   return options.seed * 1000000 + static_cast<std::uint64_t>(setting) + 1;
 }
 
+/// Of every other setting of a binary64 kernel the inputs are those of binary32 kernels, whose bounds hold for it. The
+/// others show what a kernel makes of inputs that are no binary32 numbers.
+DType format_of_inputs(std::size_t setting, const golden::Profile& profile) {
+  return profile.storage == DType::f64 && setting % 2 == 0 ? DType::f32 : profile.storage;
+}
+
 /// Counts the pairs of levels that the judged settings have; all are possible so far.
 void count_pairs(const Regimes& regimes, const std::vector<std::size_t>& judged, RegimeCounts& counts) {
   const auto& axes = regimes.axes();
@@ -348,7 +354,7 @@ struct Run {
     for (std::size_t first = begin; first < end && !all.ended; first += together) {
       std::vector<golden::Case> cases;
       for (std::size_t s = first; s < std::min(end, first + together); ++s)
-        cases.push_back(regimes.case_of(all.settings[s], seed_of(s, options)));
+        cases.push_back(regimes.case_of(all.settings[s], seed_of(s, options), format_of_inputs(s, profile)));
       if (real && options.before_call)
         options.before_call(fmt::format("{} of {}: {}", first + 1, end, text_of(cases[0])));
       TrueValues large(&known.cache);  // a batch of real size is too much to be kept
@@ -406,7 +412,7 @@ struct Run {
     const auto fails = [&](const Setting& setting) -> std::optional<bool> {
       if (ended(options, row)) return std::nullopt;
       TrueValues values(&known.cache, kOperationsOfCondition);
-      const auto truth = values.of(regimes.case_of(setting, seed++), kernel, profile);
+      const auto truth = values.of(regimes.case_of(setting, seed++, profile.storage), kernel, profile);
       if (!truth) return std::nullopt;
       Row aside = row_of_kernel();
       RegimeCounts none;

@@ -100,7 +100,8 @@ MutantsReport::Conditions off_under_conditions(const Spec& spec, const golden::P
   VisitedSettings visited(regimes, strength);
   for (auto next = regimes.covering().settings; !next.empty(); next = visited.again(1)) {
     std::vector<golden::Case> cases;
-    for (const auto& setting : next) cases.push_back(regimes.case_of(setting, 1 + settings.size() + cases.size()));
+    for (const auto& setting : next)
+      cases.push_back(regimes.case_of(setting, 1 + settings.size() + cases.size(), profile.storage));
     values.prepare(cases, kernel, profile);
     for (std::size_t s = 0; s < next.size(); ++s) {
       const auto truth = values.of(cases[s], kernel, profile);

@@ -293,7 +293,7 @@ void PluginProcess::State::inspect(const std::vector<Region>& regions, const std
     if (region.role == Role::output && response.end == Response::End::finished)
       response.outputs.emplace_back(first, first + region.size);
     // The page protection already keeps a kernel from this, unless it changes the protection.
-    if (region.role == Role::input && !std::equal(first, first + region.size, inputs[i].buffer.begin()))
+    if (region.role == Role::input && region.size > 0 && std::memcmp(first, inputs[i].buffer.data(), region.size) != 0)
       response.violations.push_back("changed " + region.text());
     check_slack(region, bytes, poison_byte, response.violations);
   }

@@ -531,7 +531,6 @@ struct Regimes::Maker {
 Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
                  std::uint64_t seed, std::optional<int> shapes)
     : spec_(kernel.spec),
-      storage_(profile.storage),
       sizes_(sizes),
       grid_(kernel.batched()),
       limited_(shapes.has_value()) {
@@ -663,11 +662,11 @@ std::optional<Value> Regimes::variable(const Setting& setting, std::string_view 
                                                            : grid.groups));
 }
 
-golden::Case Regimes::case_of(const Setting& setting, std::uint64_t seed) const {
+golden::Case Regimes::case_of(const Setting& setting, std::uint64_t seed, DType exact) const {
   golden::Case c;
   c.spec = spec_;
   c.flag = spec_->vectors.front().flag;
-  c.exact = name(storage_);
+  c.exact = name(exact);
   c.seed = seed;
   c.grid = grid_of(setting);
   for (const auto& input : spec_->inputs) {
@@ -739,7 +738,7 @@ std::optional<Setting> Regimes::setting_of(const golden::Case& c) const {
 }
 
 void Regimes::set_magnitude(golden::Case& c, std::int64_t magnitude) const {
-  const bool narrow = storage_ == DType::f16;
+  const bool narrow = c.exact == name(DType::f16);
   const auto scale = [&](const TensorDeclaration& input, double factor) {
     if (input.element == attest::Element::real && input.role != Role::bias)
       c.magnitudes.try_emplace(input.name, factor);
@@ -1030,7 +1029,8 @@ std::shared_ptr<const Regimes> KnownRegimes::of(const Kernel& kernel, const gold
                                                 int strength, std::uint64_t seed, std::optional<int> shapes) {
   const auto* form = kernel.spec->form(kernel.info.form);
   const std::string key = fmt::format(
-      "{};{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(), name(profile.storage), kernel.is_gradient(),
+      "{};{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(),
+      sizes == SizesJudged::real ? name(profile.storage) : "any format", kernel.is_gradient(),
       kernel.capabilities.text(), form ? form->when : "", static_cast<int>(sizes), strength, seed, shapes.value_or(0));
   auto& known = known_[key];
   if (!known) known = std::make_shared<const Regimes>(kernel, profile, sizes, strength, seed, shapes);

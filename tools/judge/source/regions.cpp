@@ -2,6 +2,7 @@
 #include "regions.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <stdexcept>
 #include <utility>
@@ -120,21 +121,30 @@ Region Layout::place(Role role, TensorSpec spec, std::size_t size) {
   return region;
 }
 
+namespace {
+
+bool is_all(unsigned char byte, const unsigned char* first, const unsigned char* last) {
+  return first == last ||
+         (*first == byte && std::memcmp(first, first + 1, static_cast<std::size_t>(last - first - 1)) == 0);
+}
+
+}  // namespace
+
 void check_slack(const Region& region, const unsigned char* bytes, unsigned char poison,
                  std::vector<std::string>& violations) {
   const auto changed = [poison](unsigned char byte) { return byte != poison; };
   const auto check_side = [&](auto nearest, auto farthest, const std::string& wrote, const std::string& side) {
     const auto first = std::find_if(nearest, farthest, changed);
-    if (first == farthest) return;
     violations.push_back(wrote + " of " + region.text() + ": " +
                          plural(static_cast<std::uint64_t>(std::count_if(first, farthest, changed)), "byte") +
                          " changed, the nearest " + plural(static_cast<std::uint64_t>(first - nearest + 1), "byte") +
                          side);
   };
-  const unsigned char* begin = bytes + region.front;
-  check_side(begin + region.size, bytes + region.mapped, "wrote past the end", " past the end");
-  check_side(std::make_reverse_iterator(begin), std::make_reverse_iterator(bytes), "wrote before the start",
-             " before the start");
+  const unsigned char *begin = bytes + region.front, *end = begin + region.size, *last = bytes + region.mapped;
+  if (!is_all(poison, end, last)) check_side(end, last, "wrote past the end", " past the end");
+  if (!is_all(poison, bytes, begin))
+    check_side(std::make_reverse_iterator(begin), std::make_reverse_iterator(bytes), "wrote before the start",
+               " before the start");
 }
 
 std::optional<std::string> describe_access(const std::vector<Region>& regions, std::uint64_t at, Access access) {

@@ -104,17 +104,18 @@ bool is_bounded(const golden::CertifiedTensors& results) {
 }
 
 /// Nothing where the inputs are not of the profile, or have no true value that decides. Throws SpecError where they
-/// break a condition on data.
+/// break a condition on data. `bounds`: null, or those of the same inputs by a profile of larger units and smaller range.
 std::optional<golden::Certified> true_values(const Problem& problem, const Arrays* cotangents,
                                              const reference::WantedRows& rows, const std::string& unstable,
-                                             const golden::Profile& profile) {
-  if (!golden::exact_in(problem, profile.storage) || !within_range(problem, profile, rows)) return std::nullopt;
+                                             const golden::Profile& profile, const golden::CertifiedTensors* bounds) {
+  if (!bounds && (!golden::exact_in(problem, profile.storage) || !within_range(problem, profile, rows)))
+    return std::nullopt;
   try {
     golden::Certified certified;
     std::vector<std::string> forms;
     for (const auto& form : problem.spec->forms)
       if (golden::is_modelled(form, problem) || form.name == unstable) forms.push_back(form.name);
-    certified.outputs = golden::enclose_rows(problem, profile, rows, {forms, cotangents}).outputs;
+    certified.outputs = golden::enclose_rows(problem, profile, rows, {forms, cotangents, bounds}).outputs;
     certified.units = profile.name;
     if ((cotangents && !has_gradient(certified.outputs, profile)) || !is_bounded(certified.outputs))
       return std::nullopt;
@@ -124,14 +125,18 @@ std::optional<golden::Certified> true_values(const Problem& problem, const Array
   }
 }
 
-/// The gradient of what problems share is the sum over them, which a kernel may take in any order.
-void add_to(golden::CertifiedTensor& sum, const golden::CertifiedTensor& one, double additions) {
+void add_values_to(golden::CertifiedTensor& sum, const golden::CertifiedTensor& one) {
   for (std::size_t i = 0; i < sum.hi.size(); ++i) {
     const double high = sum.hi[i] + one.hi[i];
     const double lost =
         std::abs(sum.hi[i]) >= std::abs(one.hi[i]) ? (sum.hi[i] - high) + one.hi[i] : (one.hi[i] - high) + sum.hi[i];
     sum.lo[i] = static_cast<float>(lost + static_cast<double>(sum.lo[i]) + static_cast<double>(one.lo[i]));
     sum.hi[i] = high;
+  }
+}
+
+void add_bounds_to(golden::CertifiedTensor& sum, const golden::CertifiedTensor& one, double additions) {
+  for (std::size_t i = 0; i < sum.hi.size(); ++i) {
     for (std::size_t channel = 0; channel < sum.bound.size(); ++channel) {
       sum.bound[channel][i] += one.bound[channel][i];
       sum.rms[channel][i] = std::hypot(sum.rms[channel][i], one.rms[channel][i]);
@@ -141,8 +146,9 @@ void add_to(golden::CertifiedTensor& sum, const golden::CertifiedTensor& one, do
   }
 }
 
-/// Sums gradients over the problems that share an input; all problems are judged, and whole.
-void add_shared_gradients(std::vector<TrueProblem>& judged, const Spec& spec, const golden::Grid& grid) {
+/// The gradient of what problems share is the sum over them, which a kernel may take in any order. All problems are
+/// judged, and whole. `bounds`: whether they are of each problem yet, and not of the sums.
+void add_shared_gradients(std::vector<TrueProblem>& judged, const Spec& spec, const golden::Grid& grid, bool bounds) {
   const auto heads = static_cast<std::size_t>(grid.heads);
   for (const auto& input : spec.gradient) {
     const Sharing sharing = spec.input(input)->sharing;
@@ -153,10 +159,13 @@ void add_shared_gradients(std::vector<TrueProblem>& judged, const Spec& spec, co
     if (together == 1 || !judged[0].certified.outputs.count(name)) continue;
     for (std::size_t first = 0; first < judged.size(); first += together) {
       auto& sum = judged[first].certified.outputs.at(name);
-      for (std::size_t i = 0; i < sum.hi.size(); ++i)
+      for (std::size_t i = 0; bounds && i < sum.hi.size(); ++i)
         sum.bound[reference::kAccumulate][i] += static_cast<float>(static_cast<double>(together) * std::abs(sum.hi[i]));
-      for (std::size_t p = first + 1; p < first + together; ++p)
-        add_to(sum, judged[p].certified.outputs.at(name), static_cast<double>(together));
+      for (std::size_t p = first + 1; p < first + together; ++p) {
+        const auto& one = judged[p].certified.outputs.at(name);
+        if (bounds) add_bounds_to(sum, one, static_cast<double>(together));
+        add_values_to(sum, one);
+      }
       for (std::size_t p = first + 1; p < first + together; ++p) judged[p].certified.outputs.at(name) = sum;
     }
   }
@@ -393,6 +402,7 @@ struct TrueValues::Attempt {
   TrueBatch batch;
   std::vector<golden::Case> problems{};
   std::vector<TrueProblem*> truth{};  // per problem; null: not judged
+  std::shared_ptr<const TrueBatch> bounded{};  // by bounds that hold; null: none are known
   std::atomic<bool> impossible = false;
   std::optional<std::string> kept{};  // what a cache has of it
   bool key_is_known = false;
@@ -424,6 +434,12 @@ struct TrueValues::Attempt {
   void begin(const Kernel& kernel, const golden::Profile& profile, double operations) try {
     const golden::Case& c = batch.name;
     impossible = false;
+    if (bounded) {
+      batch = *bounded;
+      problems = problems_of(c, kernel);
+      refer_to_judged();
+      return;
+    }
     problems = problems_of(c, kernel);
     batch.drawn = nothing_drawn();
     batch.judged.clear();
@@ -437,21 +453,25 @@ struct TrueValues::Attempt {
                  : plan_of(first, unstable_form(kernel), problems.size(), operations);
     for (const std::size_t p : problems_to_judge(problems.size(), plan.problems, random))
       batch.judged.push_back({p, rows_to_judge(problems[p], plan.rows, random)});
-    truth.assign(problems.size(), nullptr);
-    for (TrueProblem& judged : batch.judged) truth[judged.at] = &judged;
+    refer_to_judged();
   } catch (const SpecError&) {
     impossible = true;
+  }
+
+  void refer_to_judged() {
+    truth.assign(problems.size(), nullptr);
+    for (TrueProblem& judged : batch.judged) truth[judged.at] = &judged;
   }
 
   void run(std::size_t p, const Kernel& kernel, const golden::Profile& profile) {
     if (impossible) return;
     try {
       Problem& problem = batch.drawn.problems[p];
-      if (p > 0) problem = golden::draw(problems[p]);
-      if (kernel.is_gradient()) batch.drawn.cotangents[p] = golden::draw_cotangents(problems[p]);
+      if (!bounded && p > 0) problem = golden::draw(problems[p]);
+      if (!bounded && kernel.is_gradient()) batch.drawn.cotangents[p] = golden::draw_cotangents(problems[p]);
       if (!truth[p]) return;
       auto certified = true_values(problem, kernel.is_gradient() ? &batch.drawn.cotangents[p] : nullptr, truth[p]->rows,
-                                   unstable_form(kernel), profile);
+                                   unstable_form(kernel), profile, bounded ? &truth[p]->certified.outputs : nullptr);
       if (certified)
         truth[p]->certified = std::move(*certified);
       else
@@ -483,10 +503,11 @@ void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& k
     if (auto key = key_with_plan(c, kernel, profile); !known_.count(key))
       open.push_back(std::make_unique<Attempt>(std::move(key), c));
   if (cache_ && cache_->is_on()) restore(open, kernel);
+  take_bounds(open, kernel, profile);
   // A seed whose inputs break a condition is replaced by another one, for the whole batch.
   for (int draw = 0; draw < kDraws && !open.empty(); ++draw) {
     for (const auto& attempt : open)
-      if (draw > 0) attempt->batch.name.seed += kDrawStep;
+      if (draw > 0) attempt->batch.name.seed += kDrawStep, attempt->bounded = nullptr;
     in_parallel(open.size(), [&](std::size_t i) { open[i]->begin(kernel, profile, operations_); });
     std::vector<std::pair<Attempt*, std::size_t>> jobs;
     for (const auto& attempt : open)
@@ -496,7 +517,7 @@ void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& k
     for (const auto& attempt : open) {
       if (attempt->impossible) continue;
       TrueBatch& batch = attempt->batch;
-      if (kernel.is_gradient()) add_shared_gradients(batch.judged, *kernel.spec, *batch.name.grid);
+      if (kernel.is_gradient()) add_shared_gradients(batch.judged, *kernel.spec, *batch.name.grid, !attempt->bounded);
       keep(*attempt, &batch, profile);
       known_[attempt->key] = std::make_shared<const TrueBatch>(std::move(batch));
     }
@@ -506,6 +527,19 @@ void TrueValues::prepare(const std::vector<golden::Case>& cases, const Kernel& k
     keep(*attempt, nullptr, profile);
     known_[attempt->key] = nullptr;
   }
+}
+
+void TrueValues::take_bounds(std::vector<std::unique_ptr<Attempt>>& open, const Kernel& kernel,
+                             const golden::Profile& profile) {
+  const auto& binary32 = golden::profile("f32");
+  if (profile.storage == binary32.storage || !golden::covers(binary32.units, profile.units)) return;
+  std::vector<Attempt*> bounded;
+  std::vector<golden::Case> cases;
+  for (const auto& attempt : open)
+    if (attempt->batch.name.exact == name(binary32.storage))
+      bounded.push_back(attempt.get()), cases.push_back(attempt->batch.name);
+  prepare(cases, kernel, binary32);
+  for (std::size_t i = 0; i < bounded.size(); ++i) bounded[i]->bounded = of(cases[i], kernel, binary32);
 }
 
 void TrueValues::restore(std::vector<std::unique_ptr<Attempt>>& open, const Kernel& kernel) {
@@ -532,7 +566,7 @@ void TrueValues::keep(const Attempt& attempt, const TrueBatch* batch, const gold
 
 std::optional<TrueProblem> true_rows(const Problem& problem, std::size_t at, const reference::WantedRows& rows,
                                      const Kernel& kernel, const golden::Profile& profile) {
-  auto certified = true_values(problem, nullptr, rows, unstable_form(kernel), profile);
+  auto certified = true_values(problem, nullptr, rows, unstable_form(kernel), profile, nullptr);
   if (!certified) return std::nullopt;
   return TrueProblem{at, rows, std::move(*certified)};
 }

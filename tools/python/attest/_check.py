@@ -224,8 +224,9 @@ def _judge(
         raise UsageError(f"sizes={sizes!r}; expected 'small' or 'real'")
     arrays = framework(like, device)
     arrays.require(storage)
-    judged = Kernel(page, kernel, vjp, arrays, layout, seed)
     fixed = {**(params or {}), **(conventions or {})}
+    of_one_value = [name for name, value in fixed.items() if len(_values(value)) == 1]
+    judged = Kernel(page, kernel, vjp, arrays, layout, seed, of_one_value)
     for tensor in page["outputs"]:
         if differentiated and fixed.get(tensor["name"]) is False:
             raise UsageError(f"gradients are taken of every output, and '{tensor['name']}' was declared absent")
@@ -330,7 +331,7 @@ def _condition(page: Mapping[str, Any], name: str, value: Any) -> str:
             f"{page['id']} has no parameter '{name}'; "
             + (f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(known)}")
         )
-    values = list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
+    values = _values(value)
     choices = parameters.get(name, {}).get("choices")
     for one in values:
         if choices and one not in choices:
@@ -340,6 +341,11 @@ def _condition(page: Mapping[str, Any], name: str, value: Any) -> str:
     if len(values) == 1:
         return f"{name} == {_literal(values[0])}"
     return f"{name} in {{{', '.join(map(_literal, values))}}}"
+
+
+def _values(value: Any) -> list[Any]:
+    """The values of a parameter that is fixed, one, or that a kernel supports."""
+    return list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
 
 
 def _literal(value: Any) -> str:

@@ -21,6 +21,7 @@ struct EnclosedRows {
 struct EncloseOptions {
   std::vector<std::string> forms{};    // whose error model is taken; none: all that apply
   const Arrays* cotangents = nullptr;  // gradients for these as well, and everything whole: no rows may be wanted then
+  const CertifiedTensors* bounds = nullptr;  // of the same results at units no smaller (covers()): taken as they are
 };
 
 /// Values, bounds and expected sizes of the wanted rows for kernels of one profile. Binary64 is tried first, its own

@@ -100,6 +100,10 @@ public:
 private:
   struct Total;
 
+  /// Adds the products of two rows, of plain inputs or of numbers, to a total.
+  template <bool kPlainA, bool kPlainB>
+  void add_products(Total& total, const Row& a, const Row& b) const;
+
   /// Whether what is computed from numbers with these errors is rounded at all.
   bool rounds(const Rounding& x) const { return all_ || x.bound[kAccumulate] != 0; }
   bool is_exact_zero(const Rounding& x) const { return x.value == 0 && error(x) == 0; }

@@ -156,6 +156,11 @@ Number pivot_max(Index n, F&& f) {
 /// x - m, to be the exponent of e. In base 2 that is x log2 e - m log2 e, where each product may be rounded.
 inline Number exponent_of(const Number& x, const Number& m) { return rescaled(x) - rescaled(m); }
 
+/// x + bias. x is a sum of so many products, which kernels may add to the bias one by one.
+inline Number biased(const Number& x, const Number& bias, Index products) {
+  return stable_by_norm(stage("products before the bias", x) + bias, std::abs(approximate(bias)), products);
+}
+
 /// -inf in an additive bias hides a key.
 inline bool hides(const Number& bias) { return std::isinf(approximate(bias)) && approximate(bias) < 0; }
 

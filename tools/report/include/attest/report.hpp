@@ -90,7 +90,7 @@ std::string html(const std::vector<judge::Report>& reports);
 /// An equation's page as data: formula, tensors, sizes, parameters, forms, constraints, laws, faults, flags.
 nlohmann::json page(const Spec& spec);
 
-/// Shows on stderr how far a run is, "checking [###...] 3/9 kernel"; nothing where that is no terminal.
+/// Shows on stderr how far a run is, "checking [###...] 3/9 kernel"; where that is no terminal, by a line a minute.
 judge::Progress progress_bar(const std::string& verb);
 
 /// A parameter's value as data.

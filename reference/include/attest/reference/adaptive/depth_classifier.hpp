@@ -54,7 +54,8 @@ inline void mean_then_project(const In& in, const Out& out) {
 inline void project_then_mean(const In& in, const Out& out) {
   const auto tokens = counted(in);
   const auto mean_logits = tabulate(in.w.extent(0), [&](Index n) {
-    return mean(tokens, [&](Index t) { return stage("products", dot(in.w[n], in.x[t])); }) + in.b(n);
+    return biased(mean(tokens, [&](Index t) { return stage("products", dot(in.w[n], in.x[t])); }), in.b(n),
+                  in.x.extent(1) + static_cast<Index>(tokens.size()));
   });
   to_all(out, softmax::result(stage("logits", mean_logits)).first);
 }

@@ -21,10 +21,9 @@ inline Number activated(const In& in, const Number& u) {
   return u * sigmoid(steepness * (u + rational(44715, 1000000) * u * u * u));
 }
 
-/// x, or x + bias where there is one. x is a sum of so many products, which kernels may add to the bias one by one.
+/// x, or x + bias where there is one; x is a sum of so many products that kernels may add to the bias one by one.
 inline Number biased(const Row& bias, Index a, const Number& x, Index products = 0) {
-  if (!bias) return x;
-  return stable_by_norm(stage("products before the bias", x) + bias(a), std::abs(approximate(bias(a))), products);
+  return bias ? reference::biased(x, bias(a), products) : x;
 }
 
 /// act(x w_1 + b_1) for one token.

@@ -15,8 +15,10 @@ inline Number softplus(const Number& x) { return positive(x) ? x + log1p(exp(-x)
 /// The larger one.
 inline Number at_least(const Number& least, const Number& x) { return less(x, least) ? least : x; }
 
-/// x, or x + bias where there is one.
-inline Number biased(const View<const Number, 0>& bias, const Number& x) { return bias ? x + bias() : x; }
+/// x, or x + bias where there is one; x is a sum over basis functions and tokens.
+inline Number biased(const In& in, const View<const Number, 0>& bias, const Number& x) {
+  return bias ? reference::biased(x, bias(), in.k_b.extent(0) + in.psi.extent(1)) : x;
+}
 
 /// kappa k_b q
 inline Vector scores(const Number& kappa, const View<const Number, 2>& k_b, const Row& q) {
@@ -30,8 +32,8 @@ void each_query(const In& in, const Out& out, Mean&& mean, Variance&& variance) 
   const Number kappa = parameter(in.kappa), least = parameter(in.min_sigma2);
   for (const Index i : wanted(out.mu)) {
     const auto u = scores(kappa, in.k_b, in.q[i]);
-    out.mu(i) = sigmoid(stage("mean logits", biased(in.b_mu, mean(u))));
-    out.sigma2(i) = at_least(least, softplus(stage("variance logits", biased(in.b_sigma, variance(u)))));
+    out.mu(i) = sigmoid(stage("mean logits", biased(in, in.b_mu, mean(u))));
+    out.sigma2(i) = at_least(least, softplus(stage("variance logits", biased(in, in.b_sigma, variance(u)))));
   }
 }
 

@@ -80,8 +80,7 @@ inline Matrix model(const In& in, const Matrix& x, const Attending& how = {}) {
 /// y w_h + b_h
 inline void read(const In& in, const Row& y, const View<Number, 1>& predicted) {
   const Vector a = product(y, in.w_head);
-  for (Index e = 0; e < a.extent(); ++e)
-    predicted(e) = in.b_head ? stage("products before the bias", a(e)) + in.b_head(e) : a(e);
+  for (Index e = 0; e < a.extent(); ++e) predicted(e) = in.b_head ? biased(a(e), in.b_head(e), y.extent(0)) : a(e);
 }
 
 /// a^_t from token 3 t + kind of y.

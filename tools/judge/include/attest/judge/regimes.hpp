@@ -46,8 +46,9 @@ public:
   /// of shapes is limited.
   std::vector<Setting> again(const std::vector<Combination>& combinations, std::uint64_t seed) const;
 
-  /// The case of a setting; its grid is 1 x 1 x 1 where the kernel's layout has none.
-  golden::Case case_of(const Setting& setting, std::uint64_t seed) const;
+  /// The case of a setting, with inputs that are numbers of that format; its grid is 1 x 1 x 1 where the kernel's
+  /// layout has none.
+  golden::Case case_of(const Setting& setting, std::uint64_t seed, DType exact) const;
 
   /// The setting of a case, dense and of one problem, plain where an axis has not what the case has; nothing where that
   /// is one of its sizes.
@@ -154,7 +155,6 @@ private:
   void set_magnitude(golden::Case& c, std::int64_t magnitude) const;
 
   const Spec* spec_;
-  DType storage_;
   SizesJudged sizes_;
   bool grid_, limited_;
   std::vector<Axis> axes_;

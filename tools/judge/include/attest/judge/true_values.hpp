@@ -88,6 +88,9 @@ private:
 
   std::string key_with_plan(const golden::Case& c, const Kernel& kernel, const golden::Profile& profile) const;
 
+  /// Gives attempts whose inputs are binary32 numbers the bounds of profile f32, where its units are larger: they hold.
+  void take_bounds(std::vector<std::unique_ptr<Attempt>>& open, const Kernel& kernel, const golden::Profile& profile);
+
   /// Takes from the cache what it has, but for some that are computed again and compared.
   void restore(std::vector<std::unique_ptr<Attempt>>& open, const Kernel& kernel);
   /// Of a batch that was computed; null where there are no true values.
