@@ -213,6 +213,45 @@ TEST(TrueValues, OfLayoutsWithOtherLengthsHaveOtherKeys) {
   EXPECT_EQ(keys.size(), 3u);
 }
 
+/// Batches with binary32 inputs, values and gradients, of an input that heads share.
+class TrueValuesOfBinary32Inputs : public testing::TestWithParam<const char*> {
+protected:
+  std::shared_ptr<const TrueBatch> by(const char* profile) const {
+    const golden::Case c = golden::parse_query(GetParam()).first;
+    const auto& known = golden::profile(profile);
+    const Kernel kernel{
+        0,      {c.spec->id, "", c.spec->gradient.empty() ? "value" : "gradient", known.storage, "cpu", "bhnd", ""},
+        c.spec, Capabilities(*c.spec, "")};
+    return TrueValues(nullptr).of(c, kernel, known);
+  }
+};
+
+/// A value in binary64 and one that is close enough for binary64 kernels differ by rounding errors, bounds not at all.
+TEST_P(TrueValuesOfBinary32Inputs, HaveTheBoundsOfBinary32InBinary64) {
+  const auto single = by("f32"), wide = by("f64");
+  ASSERT_TRUE(single && wide);
+  ASSERT_EQ(wide->judged.size(), single->judged.size());
+  for (std::size_t j = 0; j < wide->judged.size(); ++j) {
+    const golden::Certified &a = wide->judged[j].certified, &b = single->judged[j].certified;
+    EXPECT_EQ(a.units, "f64");
+    for (const auto& [name, tensor] : a.outputs) {
+      EXPECT_EQ(tensor.bound, b.outputs.at(name).bound) << name;
+      EXPECT_EQ(tensor.rms, b.outputs.at(name).rms) << name;
+      for (std::size_t i = 0; i < tensor.hi.size(); ++i)
+        EXPECT_LE(std::abs(tensor.hi[i] + static_cast<double>(tensor.lo[i]) - b.outputs.at(name).hi[i]),
+                  golden::bound_of(tensor, i, golden::profile("f64").units))
+            << name << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Batches, TrueValuesOfBinary32Inputs,
+    testing::Values("attest:content.lsh_hash:f32;n=5;d=3;c=2;flag=random;exact=f32;seed=1;grid=2x1x1",
+                    "attest:linear.causal:f32;n=9;c=4;m=3;flag=random;exact=f32;seed=5;grid=1x2x1",
+                    "attest:attention.scaled_dot_product:f32;n=5;s=6;d=4;m=3;flag=random;exact=f32;seed=7;"
+                    "grid=2x4x2"));
+
 INSTANTIATE_TEST_SUITE_P(
     Batches, TrueValuesInACache,
     testing::Values("attest:attention.scaled_dot_product:f32;n=3;s=4;d=2;m=2;flag=random;seed=3;grid=2x2x1",

@@ -194,7 +194,7 @@ TEST(Regimes, OfLinearAttentionVisitEveryMapWithSignedInputs) {
   const Regimes regimes(kernel, kernel.profile(), SizesJudged::small, 1, 1);
   std::set<std::string> visited;
   for (const auto& setting : regimes.covering().settings) {
-    golden::Case c = regimes.case_of(setting, 1);
+    golden::Case c = regimes.case_of(setting, 1, DType::f32);
     c.grid.reset();
     c.magnitudes.clear();
     c.sizes = {{"n", 8}, {"c", 8}, {"m", 2}};
@@ -238,7 +238,7 @@ TEST(Regimes, KeepWhatAKernelSaysOfItsBatches) {
   const Regimes regimes(kernel, kernel.profile(), SizesJudged::small, 2, 1);
   ASSERT_FALSE(regimes.covering().settings.empty());
   for (const auto& setting : regimes.covering().settings) {
-    const golden::Grid grid = *regimes.case_of(setting, 1).grid;
+    const golden::Grid grid = *regimes.case_of(setting, 1, DType::f32).grid;
     EXPECT_EQ(grid.groups, grid.heads);
     EXPECT_NE(grid.entries, 3);
   }
