@@ -36,6 +36,12 @@ std::size_t excluded(const judge::RegimeCounts& counts);
 /// How many kernels pass and elements were compared, and what was left out: two lines.
 std::vector<std::string> sums(const judge::Report& report);
 
+/// ", waived until 2027-03-31: REASON" of a failure that a waiver covers.
+std::string waived(const judge::Finding& finding, const judge::Report& report);
+
+/// How many failures are waived, "waived: 2 failures of 1 kernel", and what is wrong with waivers.
+std::vector<std::string> waivers(const judge::Report& report);
+
 /// What else a reader should know: notes, real sizes, what was not run.
 std::vector<std::string> remarks(const judge::Report& report);
 
