@@ -93,6 +93,14 @@ std::string diagnosis(const judge::Row& row);
 /// reproduce them, regimes, errors by position and by size, weights. It needs no network, no script and no other file.
 std::string html(const std::vector<judge::Report>& reports);
 
+/// JUnit XML, as the readers of Jenkins, GitLab and GitHub take it: a suite for each report, a test for each kernel and
+/// profile, and one for each waiver that has a problem.
+std::string junit(const std::vector<judge::Report>& reports);
+
+/// SARIF 2.1.0 for annotations: a rule for each equation and tier, a result for each kernel, tier and waiver. `version`
+/// is that of attest.
+std::string sarif(const std::vector<judge::Report>& reports, const std::string& version);
+
 /// An equation's page as data: formula, tensors, sizes, parameters, forms, constraints, laws, faults, flags.
 nlohmann::json page(const Spec& spec);
 
