@@ -8,20 +8,26 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "attest/judge/reproduce.hpp"
+#include "attest/judge/waivers.hpp"
 #include "commands.hpp"
 
 namespace attest::cli {
 namespace {
 
 int check(const std::string& name, const std::optional<Part>& part, const judge::CheckOptions& options,
-          const ReportFiles& files, bool explain) {
+          const std::vector<judge::Waiver>& waivers, const ReportFiles& files, bool explain) {
   const auto made = [&] { return part ? part_of(name, *part) : std::make_unique<judge::Candidate>(name); };
   const auto first = made();
   judge::Candidate& candidate = *first;
   if (part) print_left_out(*part, name, candidate);
-  const auto report = judge::check(candidate, options, report::progress_bar("checking"), made);
+  // A part has fewer kernels than the waivers are for.
+  if (!waivers.empty()) judge::check_waivers(waivers, part ? judge::Candidate(name).kernels() : candidate.kernels());
+  auto report = judge::check(candidate, options, report::progress_bar("checking"), made);
+  report.place.file = judge::library_of(name).string();
+  judge::apply_waivers(waivers, judge::today(), judge::does_less(options), report);
   if (report.rows.empty()) {
     fmt::print(stderr, "attest: INVALID: {}\n", no_kernel(name, candidate, options));
     return 3;
@@ -46,7 +52,7 @@ int reproduce(const std::string& query, const std::string& name, const judge::Ch
 
 struct CheckLine {
   judge::CheckOptions options = default_options();
-  std::string candidate, profile, part;
+  std::string candidate, profile, part, waivers;
   ReportFiles files;
   std::optional<double> budget;
   double seconds = 20;
@@ -62,7 +68,8 @@ int check(CheckLine& line) {
       return std::chrono::steady_clock::now() > end ? judge::Stop::budget : judge::Stop::no;
     };
   options.time_limit = std::chrono::milliseconds(static_cast<long>(line.seconds * 1000));
-  return check(line.candidate, Part::parse_option(line.part), options, line.files, line.explain);
+  const auto waivers = line.waivers.empty() ? std::vector<judge::Waiver>() : judge::read_waivers(line.waivers);
+  return check(line.candidate, Part::parse_option(line.part), options, waivers, line.files, line.explain);
 }
 
 std::string own_candidates() { return fmt::format("{}", fmt::join(judge::kCandidates, ", ")); }
@@ -92,6 +99,8 @@ void add_check(CLI::App& app, int& status) {
   command->add_option("--budget", line->budget, "seconds after which no further case, regime or law is begun")
       ->check(CLI::Range(0.001, 1.0e6));
   line->files.add_options(*command);
+  command->add_option("--waivers", line->waivers,
+                      "TOML file of failures that are known: they are shown and counted, and do not fail the run");
   command->add_option("--part", line->part,
                       "K/N: a part of the kernels, with value and gradient kernels of each equation and dtype");
   command

@@ -44,6 +44,8 @@ void print(const judge::Report& report) { fmt::print("{}", report::table(report,
 void ReportFiles::add_options(CLI::App& command) {
   command.add_option("--json", json, "write the report to this file as well");
   command.add_option("--html", html, "write the report as a page for a browser to this file as well");
+  command.add_option("--junit", junit, "write the report as JUnit XML to this file as well");
+  command.add_option("--sarif", sarif, "write the findings as SARIF 2.1.0 to this file as well");
 }
 
 void ReportFiles::write(const judge::Report& report) const {
@@ -51,6 +53,8 @@ void ReportFiles::write(const judge::Report& report) const {
   try {
     if (!json.empty()) golden::write_file_atomically(json, judge::to_json(report).dump(2, ' ', false, replace) + "\n");
     if (!html.empty()) golden::write_file_atomically(html, report::html({report}));
+    if (!junit.empty()) golden::write_file_atomically(junit, report::junit({report}));
+    if (!sarif.empty()) golden::write_file_atomically(sarif, report::sarif({report}, ATTEST_VERSION));
   } catch (const std::runtime_error& error) {
     throw UsageError(error.what());
   }

@@ -38,7 +38,7 @@ void print(const judge::Report& report);
 
 /// Files that a report is written to, where the command line names them.
 struct ReportFiles {
-  std::string json, html;
+  std::string json, html, junit, sarif;
 
   void add_options(CLI::App& command);
   /// Throws UsageError with the path and the system's reason.

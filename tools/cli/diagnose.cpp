@@ -12,11 +12,12 @@ namespace {
 
 int diagnose(const std::string& name, const judge::CheckOptions& options, const ReportFiles& files) {
   judge::Candidate candidate(name);
-  const auto report = judge::check(candidate, options, report::progress_bar("diagnosing"));
+  auto report = judge::check(candidate, options, report::progress_bar("diagnosing"));
   if (report.rows.empty()) {
     fmt::print(stderr, "attest: INVALID: {}\n", no_kernel(name, candidate, options));
     return 3;
   }
+  report.place.file = judge::library_of(name).string();
   for (const auto& row : report.rows) fmt::print("{}", report::diagnosis(row));
   files.write(report);
   return judge::exit_code(report.status());

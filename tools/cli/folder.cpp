@@ -218,6 +218,7 @@ int judge_folder(const fs::path& folder, const std::optional<std::string>& other
   judge::Report report{folder.string(), "", {}};
   report.rows.push_back(judge::judge_selection(emitted.kernel, profile, read_cases(emitted, profile, options.golden),
                                                files, bank, options, static_cast<double>(emitted.spec.faults.size())));
+  report.place.file = (folder / "attest.json").string();
   print(report);
   files_to_write.write(report);
   return judge::exit_code(report.status());

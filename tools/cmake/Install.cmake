@@ -2,6 +2,7 @@
 #   bin/attest                            the command (a Python wheel holds the same tree as its package's folder)
 #   lib/attest/libattest_*.so             the candidates that have a name, as `openmp`, where they were built
 #   share/attest/golden/                  golden vectors, their manifests, the flags
+#   share/attest/specs/report.schema.json the JSON Schema of reports
 #   share/attest/tools/bench/             the program of `attest bench`
 #   share/attest/{specs,reference,...}    the sources that the manifest's hashes are of, for `attest golden verify`
 #   lib/cmake/attest/                     find_package(attest)
@@ -37,6 +38,7 @@ install(
 )
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/attest)
+install(FILES ${PROJECT_SOURCE_DIR}/specs/report.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/specs)
 install(
   DIRECTORY ${PROJECT_SOURCE_DIR}/golden/
   DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/golden

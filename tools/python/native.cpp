@@ -22,6 +22,7 @@
 #include "attest/judge/memory.hpp"
 #include "attest/judge/process.hpp"
 #include "attest/judge/reproduce.hpp"
+#include "attest/judge/waivers.hpp"
 #include "attest/report.hpp"
 
 namespace nb = nanobind;
@@ -208,9 +209,11 @@ nb::dict result_of(const judge::Report& report, bool interrupted) {
   return result;
 }
 
-/// The report of another name, with one more note on its first row.
-judge::Report named(judge::Report report, const std::string& name, const std::string& note) {
+/// The report of another name and with the place of the function, with one more note on its first row.
+judge::Report named(judge::Report report, const std::string& name, const std::string& note, const std::string& file,
+                    int line) {
   report.candidate = name;
+  report.place = {file, line};
   if (!note.empty() && !report.rows.empty()) report.rows[0].notes.push_back(note);
   return report;
 }
@@ -225,6 +228,7 @@ struct Job {
   bool real_sizes = false;
   std::optional<int> max_cases, shapes;
   std::optional<double> budget;
+  std::string waivers;  // a file; empty: none
 };
 
 nb::dict run(const Job& job, nb::callable call, nb::callable settle) {
@@ -258,8 +262,11 @@ nb::dict run(const Job& job, nb::callable call, nb::callable settle) {
           job.budget && std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > *job.budget;
       return spent ? judge::Stop::budget : judge::Stop::no;
     };
+    const auto waivers = job.waivers.empty() ? std::vector<judge::Waiver>() : judge::read_waivers(job.waivers);
+    judge::check_waivers(waivers, candidate.kernels());
     report = job.query.empty() ? judge::check(candidate, options, report::progress_bar("checking"))
                                : judge::reproduce(candidate, job.query, options);
+    judge::apply_waivers(waivers, judge::today(), judge::does_less(options), report);
     const nb::gil_scoped_acquire gil;
     return result_of(report, python.interrupted());
   }
@@ -372,8 +379,13 @@ NB_MODULE(native, m) {
     const auto [c, profile] = golden::parse_query(query);
     return std::vector<std::string>{c.spec->id, profile, c.flag};
   });
-  nb::class_<judge::Report>(m, "Judged").def("named", python::named, nb::arg("name"), nb::arg("note"));
+  nb::class_<judge::Report>(m, "Judged")
+      .def("named", python::named, nb::arg("name"), nb::arg("note"), nb::arg("file"), nb::arg("line"));
   m.def("html", report::html, nb::arg("reports"));
+  m.def("junit", report::junit, nb::arg("reports"));
+  m.def(
+      "sarif", [](const std::vector<judge::Report>& reports) { return report::sarif(reports, ATTEST_VERSION); },
+      nb::arg("reports"));
   nb::class_<python::Job>(m, "Job")
       .def(nb::init<>())
       .def_rw("equation", &python::Job::equation)
@@ -394,6 +406,7 @@ NB_MODULE(native, m) {
       .def_rw("repeat", &python::Job::repeat)
       .def_rw("max_cases", &python::Job::max_cases, nb::arg().none())
       .def_rw("shapes", &python::Job::shapes, nb::arg().none())
-      .def_rw("budget", &python::Job::budget, nb::arg().none());
+      .def_rw("budget", &python::Job::budget, nb::arg().none())
+      .def_rw("waivers", &python::Job::waivers);
   m.def("run", python::run, nb::arg("job"), nb::arg("call"), nb::arg("settle"));
 }

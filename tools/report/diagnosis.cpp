@@ -87,9 +87,7 @@ std::string described(const std::vector<judge::Fit>& together) {
 }
 
 std::string title(const judge::Row& row) {
-  const judge::KernelId& kernel = row.kernel;
-  return fmt::format("{}{}{} ({}): {}", kernel.equation, kernel.form.empty() ? "" : " " + kernel.form,
-                     kernel.reading == "gradient" ? " gradient" : "", kernel.profile, judge::name(row.status));
+  return fmt::format("{} ({}): {}", row.kernel.title(), row.kernel.profile, judge::name(row.status));
 }
 
 void add_where(Page& page, const judge::Row& row) {

@@ -48,7 +48,7 @@ th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align
 thead th { color: var(--faint); font-weight: 500; white-space: nowrap }
 td.number { text-align: right; font-variant-numeric: tabular-nums }
 .PASS { color: var(--good); font-weight: 600 } .FAIL, .CRASH { color: var(--bad); font-weight: 700 }
-.INVALID { color: var(--unsure); font-weight: 700 }
+.INVALID, .WAIVED { color: var(--unsure); font-weight: 700 }
 details.kernel, section.kernel { border: 1px solid var(--line); border-radius: 6px; padding: .6rem .9rem;
   margin: .8rem 0 }
 summary { cursor: pointer } .faint { color: var(--faint) } ul { margin: .4rem 0; padding-left: 1.2rem }
@@ -185,23 +185,23 @@ void add_kernel(Html& page, const judge::Row& row) {
   add_entries(page, entries);
 }
 
-void add_failure(Html& page, const judge::Finding& failure) {
+void add_failure(Html& page, const judge::Finding& failure, const judge::Report& report) {
   page.raw("<li>" + badge(failure.status) + " <span class=\"faint\">");
-  page.add("{}{}", failure.tier, failure.group.empty() ? "" : ", " + failure.group);
+  page.add("{}{}{}", failure.tier, failure.group.empty() ? "" : ", " + failure.group, waived(failure, report));
   page.raw("</span><br>");
   page.add("{}", failure.message);
   if (!failure.query.empty()) page.command(reproduce_command(failure.query));
   page.raw("</li>\n");
 }
 
-void add_failures(Html& page, const judge::Row& row) {
+void add_failures(Html& page, const judge::Row& row, const judge::Report& report) {
   const auto failures = wrong_answers(row);
   if (failures.empty()) return;
   page.element("h4", "Failures");
   page.list(common_conditions(row));
   const auto add = [&](std::size_t begin, std::size_t end) {
     page.raw("<ul class=\"failures\">\n");
-    for (std::size_t i = begin; i < end; ++i) add_failure(page, *failures[i]);
+    for (std::size_t i = begin; i < end; ++i) add_failure(page, *failures[i], report);
     page.raw("</ul>\n");
   };
   const std::size_t first = std::min(failures.size(), kFailuresAtOnce), last = std::min(failures.size(), kMostFailures);
@@ -336,7 +336,7 @@ void add_section(Html& page, const judge::Row& row, const judge::Report& report,
     page.raw(svg_of(*row.map));
     if (!row.map->query.empty()) page.command(reproduce_command(row.map->query));
   }
-  add_failures(page, row);
+  add_failures(page, row, report);
   add_errors(page, row);
   add_regimes(page, "Regimes", row.regimes);
   add_regimes(page, "Regimes at real sizes", row.real);
@@ -374,7 +374,8 @@ std::string escaped(std::string_view text) {
     const std::size_t length = character(text);
     const char first = text[0];
     const bool control = length == 1 && (static_cast<unsigned char>(first) < 0x20 || first == 0x7F);
-    if (length == 0 || (control && first != '\n' && first != '\t'))
+    const bool no_character = text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF");  // U+FFFE, U+FFFF
+    if (length == 0 || no_character || (control && first != '\n' && first != '\t'))
       page += "\xEF\xBF\xBD";
     else if (first == '&')
       page += "&amp;";
@@ -412,7 +413,8 @@ std::string html(const std::vector<judge::Report>& reports) {
     page.element("h2", report.candidate + (report.version.empty() ? "" : " " + report.version));
     page.raw(fmt::format("<p class=\"{}\">Verdict: {}</p>\n", judge::name(report.status()), escaped(verdict(report))));
     auto lines = reach(report);
-    for (const auto& more : {sums(report), remarks(report)}) lines.insert(lines.end(), more.begin(), more.end());
+    for (const auto& more : {sums(report), remarks(report), waivers(report)})
+      lines.insert(lines.end(), more.begin(), more.end());
     page.list(lines);
     add_summary(page, report, r);
   }

@@ -14,8 +14,8 @@
 
 namespace attest::report {
 
-/// Text of anybody as text of a page, or as the value of an attribute in double quotes. Bytes that are no UTF-8, and
-/// control characters but for tab and line feed, become U+FFFD.
+/// Text of anybody as text of a page or of XML, or as the value of an attribute in double quotes. Bytes that are no
+/// UTF-8, and what XML forbids (control characters but for tab and line feed, U+FFFE, U+FFFF), become U+FFFD.
 std::string escaped(std::string_view text);
 
 /// A rectangle of equal cells, each of one class of colours.

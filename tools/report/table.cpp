@@ -56,9 +56,7 @@ std::string title(const judge::Row& row, const judge::Report& report) {
     const auto key = [](const judge::KernelId& k) { return std::tie(k.equation, k.form, k.reading, k.profile); };
     return other.kernel.layout != row.kernel.layout && key(other.kernel) == key(row.kernel);
   });
-  const judge::KernelId& kernel = row.kernel;
-  return kernel.equation + (kernel.form.empty() ? "" : " " + kernel.form) +
-         (kernel.reading == "gradient" ? " gradient" : "") + (again ? " " + kernel.layout : "");
+  return row.kernel.title() + (again ? " " + row.kernel.layout : "");
 }
 
 std::string reproduce_command(const std::string& query) { return fmt::format("attest reproduce '{}'", query); }
@@ -97,20 +95,27 @@ void add_lines(Text& text, const judge::Report& report, bool colour) {
   }
 }
 
-void add_failures(Text& text, const judge::Row& row) {
+/// Text for a waiver of the first call that was refused.
+std::string waived_refusal(const judge::Row& row, const judge::Report& report) {
+  const auto first = std::find_if(row.failures.begin(), row.failures.end(),
+                                  [](const judge::Finding& one) { return one.tier == judge::kRefusal; });
+  return first == row.failures.end() ? "" : waived(*first, report);
+}
+
+void add_failures(Text& text, const judge::Row& row, const judge::Report& report) {
   const auto failures = wrong_answers(row);
   for (std::size_t i = 0; i < failures.size(); ++i) {
     if (i == kMostFailures) {
       text.add("    and {} more\n", failures.size() - kMostFailures);
       break;
     }
-    text.add("    {}\n", judge::name(failures[i]->status));
+    text.add_wrapped(std::string(judge::name(failures[i]->status)) + waived(*failures[i], report), 4, 6);
     text.add_wrapped(failures[i]->message);
     if (!failures[i]->query.empty()) text.add("      {}\n", reproduce_command(failures[i]->query));
   }
   for (const auto& line : common_conditions(row)) text.add_wrapped(line);
   if (const auto lines = refusals(row); !lines.empty()) {
-    text.add("    REFUSED\n");
+    text.add_wrapped("REFUSED" + waived_refusal(row, report), 4, 6);
     for (const auto& line : lines) text.add_wrapped(line);
     text.add("      {}\n", reproduce_command(row.refusals.query));
   }
@@ -131,7 +136,7 @@ void add_failing_kernels(Text& text, const judge::Report& report) {
     if (row.failures.empty()) continue;
     if (row.status == judge::Status::invalid && told[row.failures[0].message]++ > 0) continue;
     text.add("\n  {} ({}): {}\n", title(row, report), row.kernel.profile, judge::name(row.status));
-    add_failures(text, row);
+    add_failures(text, row, report);
   }
   for (const auto& [message, kernels] : told)
     if (kernels > 1) {
@@ -236,6 +241,29 @@ std::string exclusions(const judge::Report& report) {
   return text.take();
 }
 
+std::string waived(const judge::Finding& finding, const judge::Report& report) {
+  if (!finding.waiver) return "";
+  const judge::Waiver& waiver = report.waivers.at(*finding.waiver);
+  return fmt::format(", waived until {}: {}", waiver.expires, waiver.reason);
+}
+
+std::vector<std::string> waivers(const judge::Report& report) {
+  std::vector<std::string> lines;
+  std::ptrdiff_t failures = 0, kernels = 0;
+  for (const auto& row : report.rows) {
+    const auto of_row = std::count_if(row.failures.begin(), row.failures.end(),
+                                      [](const judge::Finding& one) { return one.waiver.has_value(); });
+    failures += of_row;
+    kernels += of_row > 0;
+  }
+  if (failures > 0)
+    lines.push_back(fmt::format("waived: {} failure{} of {} kernel{}", failures, failures == 1 ? "" : "s", kernels,
+                                kernels == 1 ? "" : "s"));
+  for (const auto& waiver : report.waivers)
+    for (const auto& problem : waiver.problems) lines.push_back("waiver " + problem);
+  return lines;
+}
+
 std::vector<std::string> remarks(const judge::Report& report) {
   std::vector<std::string> lines;
   for (const auto& row : report.rows)
@@ -262,7 +290,11 @@ std::vector<std::string> remarks(const judge::Report& report) {
 std::string verdict(const judge::Report& report, bool colour) {
   const bool whole =
       std::all_of(report.rows.begin(), report.rows.end(), [](const judge::Row& row) { return row.is_whole(); });
-  return coloured(report.status(), colour) + (whole ? "" : " of what was run") + restricted(report);
+  const auto are_waived = std::count_if(report.rows.begin(), report.rows.end(),
+                                        [](const judge::Row& row) { return row.status == judge::Status::waived; });
+  return coloured(report.status(), colour) + (whole ? "" : " of what was run") +
+         (are_waived > 0 ? fmt::format(" ({} of {} kernels waived)", are_waived, report.rows.size()) : "") +
+         restricted(report);
 }
 
 std::string table(const judge::Report& report, bool colour) {
@@ -274,6 +306,7 @@ std::string table(const judge::Report& report, bool colour) {
   text.add_wrapped(lines[1], 0, 2);
   for (const auto& line : reach(report)) text.add("{}\n", line);
   for (const auto& line : remarks(report)) text.add("{}\n", line);
+  for (const auto& line : waivers(report)) text.add("{}\n", line);
   text.add("Verdict: {}\n", verdict(report, colour));
   return text.take();
 }

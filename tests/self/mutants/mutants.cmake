@@ -214,6 +214,29 @@ attest_mutant(
   "return static_cast<int>(status) * 0;"
 )
 
+# Waivers.
+attest_mutant(
+  waivers_never_expire
+  tools/judge/source/waivers.cpp
+  waivers/Waivers.HoldUntilTheEndOfTheirLastDay
+  "waiver.expires < day"
+  "false"
+)
+attest_mutant(
+  a_waiver_covers_what_was_not_judged
+  tools/judge/source/waivers.cpp
+  waivers/Waivers.DoNotCoverWhatIsInvalid
+  "(finding.status == Status::fail || finding.status == Status::crashed) && "
+  ""
+)
+attest_mutant(
+  a_waiver_of_a_kernel_that_passes_stays
+  tools/judge/source/waivers.cpp
+  waivers/Waivers.HaveAProblemWhereNothingFails
+  "waiver.failures > before || "
+  "true || "
+)
+
 # The selection of cases, and the golden files.
 attest_mutant(
   nothing_is_selected

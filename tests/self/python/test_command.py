@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 
 import pytest
 from kernels import SDPA
@@ -55,6 +56,45 @@ def test_page_for_a_browser(tmp_path):
         absent = tmp_path / "absent" / "report"
         status, _, err = attest("check", "python:kernels:attention", *DECLARED, "--max-cases", 12, option, absent)
         assert (status, err) == (2, f"attest: cannot write {absent}: No such file or directory\n")
+
+
+def test_files_for_ci_systems(tmp_path):
+    files = {name: tmp_path / name for name in ("json", "junit", "sarif")}
+    options = [part for name, path in files.items() for part in (f"--{name}", path)]
+    status, out, err = attest("check", "python:kernels:scale_missing", *DECLARED, "--max-cases", 12, *options)
+    assert status == 1, out + err
+    data = json.loads(files["json"].read_text())
+    first = data["rows"][0]["failures"][0]
+    assert data["schema"] == "attest report 1"
+    (suite,) = xml.etree.ElementTree.parse(files["junit"]).getroot()
+    assert suite.get("name").startswith("scale_missing ") and suite.get("failures") == "1"
+    assert suite.find("testcase/failure").get("message") == f"{first['message']} ({first['query']})"
+    result = json.loads(files["sarif"].read_text())["runs"][0]["results"][0]
+    place = result["locations"][0]["physicalLocation"]
+    lines = (HERE / "kernels.py").read_text().splitlines()
+    assert place["artifactLocation"]["uri"] == "kernels.py"
+    assert lines[place["region"]["startLine"] - 1].startswith("def scale_missing(")
+    absent = tmp_path / "absent" / "report"
+    for option in ("--junit", "--sarif"):
+        status, _, err = attest("check", "python:kernels:attention", *DECLARED, "--max-cases", 12, option, absent)
+        assert (status, err) == (2, f"attest: cannot write {absent}: No such file or directory\n")
+
+
+def test_waivers(tmp_path):
+    path = tmp_path / "waivers.toml"
+    path.write_text(f"[[waiver]]\nequation = '{SDPA}'\nreason = 'known'\nexpires = 2999-12-31\n")
+    waived = ["check", "python:kernels:scale_missing", *DECLARED, "--max-cases", 12, "--waivers", path]
+    status, out, err = attest(*waived, "--json", tmp_path / "json")
+    assert status == 0 and "Verdict: PASS (1 of 1 kernels waived)" in out, out + err
+    assert {failure["waiver"] for failure in json.loads((tmp_path / "json").read_text())["rows"][0]["failures"]} == {0}
+    path.write_text(path.read_text().replace("2999", "2001"))
+    status, out, err = attest(*waived)
+    assert status == 1 and "expired on 2001-12-31" in out, out + err
+    path.write_text(path.read_text().replace("reason", "because"))
+    status, out, err = attest(*waived)
+    assert status == 2 and f"{path}:3: unknown key 'because'; allowed: kernel, " in err, out + err
+    status, _, err = attest("diagnose", "python:kernels:scale_missing", *DECLARED, "--waivers", path)
+    assert status == 2 and "--waivers" in err, err
 
 
 def test_diagnose_and_reproduce(tmp_path):

@@ -67,6 +67,22 @@ def test_failures_carry_the_diagnosis_and_the_repro(run):
     assert "Traceback" not in text
 
 
+def test_failures_that_are_waived_are_skipped(run):
+    waivers = run.folder / "waivers.toml"
+    text = BAD.replace("laws=1, strength=1", "laws=0, strength=0, waivers='waivers.toml'")
+    entry = "[[waiver]]\nequation = 'attention.*'\nreason = 'known'\nexpires = {}\n"
+    waivers.write_text(entry.format("2999-12-31"))
+    status, said = run(text)
+    assert status == 0 and re.search(r"SKIPPED .*\d+ failures waived until 2999-12-31: known", said), said
+    assert "PASSED test_it.py::bad::contract" in said and "FAILED" not in said
+    waivers.write_text(entry.format("2999-12-31") + "condition = 'n > 3'\n")
+    status, said = run(text)
+    assert status == 1 and "FAILED test_it.py::bad::random" in said and "failures waived until" in said, said
+    waivers.write_text(entry.format("2001-12-31"))
+    status, said = run(text)
+    assert status == 1 and "FAILED test_it.py::bad::contract" in said and "expired on 2001-12-31" in said, said
+
+
 def test_several_profiles(run):
     status, text = run(GOOD.replace("conventions", "profile=('f32', 'f64'), max_cases=6, conventions"))
     assert status == 0 and "good::f32-random" in text and "good::f64-random" in text

@@ -18,6 +18,8 @@ namespace {
 /// Whether a candidate's name means kernels of the mutants' plugin.
 bool is_mutant(const std::string& name) { return name.starts_with("fault:") || name.starts_with("order:"); }
 
+}  // namespace
+
 std::filesystem::path library_of(const std::string& name) {
   const auto plugins = plugin_folder();
   if (is_mutant(name)) return plugins / "libattest_mutants.so";
@@ -35,6 +37,8 @@ std::filesystem::path library_of(const std::string& name) {
         fmt::format("{}: this build of attest has no such kernels: there is no {}", name, library.string()));
   return library;
 }
+
+namespace {
 
 /// "@X" of "fault:ID.NAME@X", which is X times the fault's amplitude; empty where there is none.
 std::string multiple_of(const std::string& name, const Kernel& kernel) {

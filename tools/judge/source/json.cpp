@@ -20,7 +20,7 @@ nlohmann::json number(double x) { return std::isfinite(x) ? nlohmann::json(x) : 
 
 nlohmann::json to_json(const Fit& fit) {
   return {{"fault", fit.fault}, {"c", number(fit.c)}, {"error", number(fit.error)},
-          {"z", number(fit.z)}, {"p", fit.p},         {"explained", number(fit.explained)}};
+          {"z", number(fit.z)}, {"p", number(fit.p)}, {"explained", number(fit.explained)}};
 }
 
 nlohmann::json to_json(const std::vector<Fit>& fits, std::size_t most) {
@@ -56,7 +56,7 @@ nlohmann::json to_json(const Diagnosis& diagnosis) {
   if (diagnosis.stage)
     stage = {{"text", diagnosis.stage->text()},
              {"form", diagnosis.stage->form},
-             {"explained", diagnosis.stage->explained},
+             {"explained", number(diagnosis.stage->explained)},
              {"alike", diagnosis.stage->alike}};
   return {{"names", names},           {"together", to_json(diagnosis.together, kMostFits)},
           {"stage", stage},           {"first", diagnosis.first ? diagnosis.first->text() : ""},
@@ -90,7 +90,15 @@ nlohmann::json to_json(const Finding& finding) {
           {"tier", finding.tier},
           {"group", finding.group},
           {"query", finding.query},
-          {"message", finding.message}};
+          {"message", finding.message},
+          {"waiver", finding.waiver ? nlohmann::json(*finding.waiver) : nlohmann::json()}};
+}
+
+nlohmann::json to_json(const Waiver& waiver) {
+  return {{"kernel", waiver.kernel},       {"equation", waiver.equation}, {"profile", waiver.profile},
+          {"condition", waiver.condition}, {"reason", waiver.reason},     {"expires", waiver.expires},
+          {"file", waiver.file},           {"line", waiver.line},         {"failures", waiver.failures},
+          {"problems", waiver.problems}};
 }
 
 nlohmann::json to_json(const Errors& errors) {
@@ -102,12 +110,12 @@ nlohmann::json to_json(const Errors& errors) {
 
 nlohmann::json to_json(const Statistics& statistics) {
   return {{"elements", statistics.elements},
-          {"rms", statistics.rms},
-          {"bits", statistics.bits},
+          {"rms", number(statistics.rms)},
+          {"bits", number(statistics.bits)},
           {"claimed_bits", statistics.claimed_bits},
           {"behaves_like", statistics.behaves_like},
-          {"bias", statistics.bias},
-          {"bias_z", statistics.bias_z},
+          {"bias", number(statistics.bias)},
+          {"bias_z", number(statistics.bias_z)},
           {"scores", to_json(statistics.fits, kMostFits)},
           {"joint", to_json(statistics.joint, kMostFits)}};
 }
@@ -192,8 +200,14 @@ nlohmann::json to_json(const Row& row) {
 nlohmann::json to_json(const Report& report) {
   auto rows = nlohmann::json::array();
   for (const Row& row : report.rows) rows.push_back(to_json(row));
-  return {
-      {"candidate", report.candidate}, {"version", report.version}, {"status", name(report.status())}, {"rows", rows}};
+  auto waivers = nlohmann::json::array();
+  for (const Waiver& waiver : report.waivers) waivers.push_back(to_json(waiver));
+  return {{"schema", kReportSchema},
+          {"candidate", report.candidate},
+          {"version", report.version},
+          {"status", name(report.status())},
+          {"rows", rows},
+          {"waivers", waivers}};
 }
 
 nlohmann::json to_json(const MutantsReport& report) {

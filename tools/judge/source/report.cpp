@@ -7,9 +7,9 @@
 namespace attest::judge {
 namespace {
 
-/// The status of both together: crashed before fail before invalid before pass.
+/// The status of both together: crashed before fail before invalid before waived before pass.
 Status worse(Status a, Status b) {
-  for (const Status status : {Status::crashed, Status::fail, Status::invalid})
+  for (const Status status : {Status::crashed, Status::fail, Status::invalid, Status::waived})
     if (a == status || b == status) return status;
   return Status::pass;
 }
@@ -22,11 +22,19 @@ std::string_view name(Status status) {
     case Status::fail: return "FAIL";
     case Status::crashed: return "CRASH";
     case Status::invalid: return "INVALID";
+    case Status::waived: return "WAIVED";
   }
   return "?";
 }
 
-int exit_code(Status status) { return status == Status::pass ? 0 : status == Status::fail ? 1 : 3; }
+int exit_code(Status status) {
+  if (status == Status::waived) return 0;
+  return status == Status::pass ? 0 : status == Status::fail ? 1 : 3;
+}
+
+std::string KernelId::title() const {
+  return equation + (form.empty() ? "" : " " + form) + (reading == "gradient" ? " gradient" : "");
+}
 
 int CaseCounts::skipped() const {
   return std::accumulate(left_out.begin(), left_out.end(), 0,
@@ -46,14 +54,16 @@ bool Row::only_refusals() const {
 }
 
 void Row::conclude() {
-  for (const auto& failure : failures) status = worse(status, failure.status);
+  for (const auto& failure : failures) status = worse(status, failure.counted());
 }
 
 Status Report::status() const {
   if (rows.empty()) return Status::invalid;
   Status worst = Status::pass;
   for (const auto& row : rows) worst = worse(worst, row.status);
-  return worst;
+  for (const auto& waiver : waivers)
+    if (!waiver.problems.empty()) worst = worse(worst, Status::fail);
+  return worst == Status::waived ? Status::pass : worst;
 }
 
 }  // namespace attest::judge

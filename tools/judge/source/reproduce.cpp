@@ -33,16 +33,21 @@ std::map<std::string, bool> properties_of_case(const golden::Case& name) {
 }
 
 bool does(const Kernel& kernel, const golden::Case& name) {
-  if (!kernel.capabilities.allow(*name.spec,
-                                 {name.sizes, name.parameters, name.with, name.grid.value_or(golden::Grid{}),
-                                  is_contiguous(name.memory), properties_of_case(name)}) ||
-      !kernel.capabilities.takes(name.with))
-    return false;
+  if (!kernel.capabilities.allow(*name.spec, situation_of(name)) || !kernel.capabilities.takes(name.with)) return false;
   if (name.grid && name.grid->entries * name.grid->heads > 1 && !kernel.batched()) return false;
   return form_applies(*name.spec, kernel.info.form, name.sizes, name.parameters);
 }
 
 }  // namespace
+
+Situation situation_of(const golden::Case& name) {
+  return {name.sizes,
+          name.parameters,
+          name.with,
+          name.grid.value_or(golden::Grid{}),
+          is_contiguous(name.memory),
+          properties_of_case(name)};
+}
 
 Report reproduce(Candidate& candidate, const std::string& query, const CheckOptions& options) {
   const auto [c, profile_name] = golden::parse_query(query);

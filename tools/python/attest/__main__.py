@@ -73,6 +73,12 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument("--repeat", type=int, default=1, help="how many times all cases and regimes are called")
         one.add_argument("--json", metavar="FILE", help="write the report to this file as well")
         one.add_argument("--html", metavar="FILE", help="write the report as a page for a browser to this file as well")
+        one.add_argument("--junit", metavar="FILE", help="write the report as JUnit XML to this file as well")
+        one.add_argument("--sarif", metavar="FILE", help="write the findings as SARIF 2.1.0 to this file as well")
+        if name == "check":
+            one.add_argument(
+                "--waivers", metavar="FILE", help="TOML file of failures that are known: they do not fail the run"
+            )
         declarations(one)
     again = commands.add_parser("reproduce", help="judge one case by its query")
     again.set_defaults(run=run_reproduce)
@@ -149,6 +155,8 @@ def finish(report: Report, arguments: argparse.Namespace, text: str) -> int:
             lambda path: write_atomically(path, json.dumps(report.data, indent=2) + "\n"),
         ),
         (getattr(arguments, "html", None), report.html),
+        (getattr(arguments, "junit", None), report.junit),
+        (getattr(arguments, "sarif", None), report.sarif),
     ):
         try:
             if path:
@@ -160,9 +168,10 @@ def finish(report: Report, arguments: argparse.Namespace, text: str) -> int:
 
 def run_check(arguments: argparse.Namespace) -> int:
     kernel = load(arguments.kernel)
+    waivers = getattr(arguments, "waivers", None)
     try:
         if isinstance(kernel, Conformance):
-            report = kernel.run(arguments.profile or kernel.profiles[0])
+            report = kernel.run(arguments.profile or kernel.profiles[0], **({"waivers": waivers} if waivers else {}))
         else:
             if not arguments.op:
                 raise UsageError(f"{arguments.kernel}: which equation is it? Give --op ID; `attest list` shows them")
@@ -179,6 +188,7 @@ def run_check(arguments: argparse.Namespace) -> int:
                 sizes=arguments.sizes,
                 shapes=arguments.shapes,
                 repeat=arguments.repeat,
+                waivers=waivers,
                 **declared(arguments),
             )
     except Interrupted as interrupted:

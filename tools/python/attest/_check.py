@@ -6,6 +6,8 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import functools
+import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -40,6 +42,7 @@ def check(
     repeat: int = 1,
     max_cases: int | None = None,
     budget: float | None = None,
+    waivers: str | os.PathLike | None = None,
 ) -> Report:
     """Judges `kernel` as an implementation of an equation, against certified values.
 
@@ -92,6 +95,8 @@ def check(
         max_cases: largest number of golden and drawn cases, every flag before a second case of any; None: all.
         budget: seconds after which no further case, regime or law is begun, None for no limit; the report counts what
             was not run.
+        waivers: TOML file of failures that are known and accepted, as `attest check --waivers` takes it: they are shown
+            and counted, and do not make the verdict FAIL.
 
     Returns a Report: a wrong kernel is a verdict, not an exception.
 
@@ -122,6 +127,7 @@ def check(
         repeat=repeat,
         max_cases=max_cases,
         budget=budget,
+        waivers=waivers,
     )
 
 
@@ -174,6 +180,7 @@ def reproduce(
         repeat=1,
         max_cases=None,
         budget=None,
+        waivers=None,
     )
     if not report.rows:
         raise UsageError(f"'{query}' is outside of what the kernel was declared to do")
@@ -204,6 +211,7 @@ def _judge(
     repeat,
     max_cases,
     budget,
+    waivers,
 ) -> Report:
     page = _page(equation)
     differentiated = bool(gradients or vjp)
@@ -241,9 +249,16 @@ def _judge(
     job.query, job.only, job.seed, job.laws, job.strength, job.repeat = query, only, seed, laws, strength, repeat
     job.max_cases, job.shapes, job.budget = max_cases, shapes, budget
     job.real_sizes = sizes == "real"
+    job.waivers = os.fspath(waivers) if waivers else ""
     result = native.run(job, judged, judged.settle)
     report = Report(
-        result, equation=equation, profile=profile, kernel=job.name, assumed=assumed, kernel_seconds=judged.seconds
+        result,
+        equation=equation,
+        profile=profile,
+        kernel=job.name,
+        assumed=assumed,
+        kernel_seconds=judged.seconds,
+        place=_place(kernel),
     )
     if result["interrupted"]:
         raise Interrupted(report)
@@ -306,6 +321,13 @@ def _conditions(
 def _name(function: Callable) -> str:
     function = function.func if isinstance(function, functools.partial) else function
     return getattr(function, "__qualname__", type(function).__qualname__).replace("<locals>.", "")
+
+
+def _place(function: Callable) -> tuple[str, int]:
+    """The file and line that define a function; ("", 0) where no file does."""
+    function = inspect.unwrap(function.func if isinstance(function, functools.partial) else function)
+    code = getattr(function, "__code__", None)
+    return (code.co_filename, code.co_firstlineno) if code and os.path.isfile(code.co_filename) else ("", 0)
 
 
 def _words(text: str) -> Iterable[str]:

@@ -26,9 +26,9 @@ class Conformance:
         "statistics" and "contract"."""
         return [*dict.fromkeys(describe(self.equation)["flags"]), "regimes", "laws", "statistics", "contract"]
 
-    def run(self, profile: str) -> Report:
-        """Makes the kernel and judges it in one profile. Errors as for attest.check()."""
-        return check(self.equation, self.make(), profile=profile, **self.options)
+    def run(self, profile: str, **more: Any) -> Report:
+        """Makes the kernel and judges it in one profile, with `more` options. Errors as for attest.check()."""
+        return check(self.equation, self.make(), profile=profile, **{**self.options, **more})
 
 
 def conformance(

@@ -103,13 +103,14 @@ class Report:
         kernel: str,
         assumed: dict[str, Any],
         kernel_seconds: float,
+        place: tuple[str, int] = ("", 0),
     ):
         self.data = json.loads(result["json"])
         self._judged = result["judged"]
         self.table: str = result["table"]
         self.diagnoses: list[str] = result["diagnoses"]
         self.equation, self.profile, self.kernel = equation, profile, kernel
-        self.assumed, self.kernel_seconds = assumed, kernel_seconds
+        self.assumed, self.kernel_seconds, self._place = assumed, kernel_seconds, place
         self.rows: list[dict[str, Any]] = self.data["rows"]
 
     @property
@@ -247,11 +248,20 @@ class Report:
 
     def _named(self, name: str) -> native.Judged:
         """The judge's own report, under that name."""
-        return self._judged.named(name, "assumed: " + self._said if self.assumed else "")
+        return self._judged.named(name, "assumed: " + self._said if self.assumed else "", *self._place)
 
     def html(self, path: str | os.PathLike) -> None:
         """Writes the page that `attest check --html` writes."""
         write_atomically(path, native.html([self._named(self.kernel)]))
+
+    def junit(self, path: str | os.PathLike) -> None:
+        """Writes the JUnit XML that `attest check --junit` writes."""
+        write_atomically(path, native.junit([self._named(self.kernel)]))
+
+    def sarif(self, path: str | os.PathLike) -> None:
+        """Writes the SARIF that `attest check --sarif` writes; its location is the definition of the function, where
+        that is in a file."""
+        write_atomically(path, native.sarif([self._named(self.kernel)]))
 
     def __str__(self) -> str:
         return self.table

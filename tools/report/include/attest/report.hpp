@@ -36,6 +36,12 @@ std::size_t excluded(const judge::RegimeCounts& counts);
 /// How many kernels pass and elements were compared, and what was left out: two lines.
 std::vector<std::string> sums(const judge::Report& report);
 
+/// ", waived until 2027-03-31: REASON" of a failure that a waiver covers.
+std::string waived(const judge::Finding& finding, const judge::Report& report);
+
+/// How many failures are waived, "waived: 2 failures of 1 kernel", and what is wrong with waivers.
+std::vector<std::string> waivers(const judge::Report& report);
+
 /// What else a reader should know: notes, real sizes, what was not run.
 std::vector<std::string> remarks(const judge::Report& report);
 
@@ -86,6 +92,14 @@ std::string diagnosis(const judge::Row& row);
 /// One page for a browser with all that is known of these reports: verdicts, diagnoses, failures with the commands that
 /// reproduce them, regimes, errors by position and by size, weights. It needs no network, no script and no other file.
 std::string html(const std::vector<judge::Report>& reports);
+
+/// JUnit XML, as the readers of Jenkins, GitLab and GitHub take it: a suite for each report, a test for each kernel and
+/// profile, and one for each waiver that has a problem.
+std::string junit(const std::vector<judge::Report>& reports);
+
+/// SARIF 2.1.0 for annotations: a rule for each equation and tier, a result for each kernel, tier and waiver. `version`
+/// is that of attest.
+std::string sarif(const std::vector<judge::Report>& reports, const std::string& version);
 
 /// An equation's page as data: formula, tensors, sizes, parameters, forms, constraints, laws, faults, flags.
 nlohmann::json page(const Spec& spec);

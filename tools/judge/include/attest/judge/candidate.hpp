@@ -18,6 +18,9 @@ std::filesystem::path plugin_folder();
 /// The project's own plugins, by the name that `attest check` takes; a build may lack some.
 inline constexpr std::array<const char*, 4> kCandidates{"openmp", "cuda", "cuda-emulated", "reference"};
 
+/// The shared library of a candidate; throws InvalidCandidate where a name stands for none.
+std::filesystem::path library_of(const std::string& name);
+
 /// Calls of a candidate's kernels until now.
 struct CallCounts {
   std::size_t all = 0, second_thread = 0;

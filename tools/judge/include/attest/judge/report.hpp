@@ -17,12 +17,13 @@
 
 namespace attest::judge {
 
-enum class Status { pass, fail, crashed, invalid };
+/// `waived` is of a kernel whose every failure a waiver covers.
+enum class Status { pass, fail, crashed, invalid, waived };
 
-/// "PASS", "FAIL", "CRASH", "INVALID".
+/// "PASS", "FAIL", "CRASH", "INVALID", "WAIVED".
 std::string_view name(Status status);
 
-/// Exit status of a command that ends with this verdict: 0 pass, 1 fail, 3 crashed, hung or invalid.
+/// Exit status of a command that ends with this verdict: 0 pass or waived, 1 fail, 3 crashed, hung or invalid.
 int exit_code(Status status);
 
 /// The verdict on one case (or one batch of cases) or one law.
@@ -32,7 +33,11 @@ struct Finding {
   std::string message;  // why it did not pass; empty when it passed
   /// That found it: "T0" contract, "T1" exact, "T2" bound, "T3" statistics, "law", "vacuity", "refusal".
   std::string tier;
-  std::string group;  // key in Row::groups
+  std::string group;                    // key in Row::groups
+  std::optional<std::size_t> waiver{};  // that covers it, in Report::waivers
+
+  /// The status, or Status::waived.
+  Status counted() const { return waiver ? Status::waived : status; }
 };
 
 /// Tier of a finding about a call that was refused.
@@ -46,6 +51,9 @@ struct Group {
 /// The kernel that a row is about, and the profile that it was judged by.
 struct KernelId {
   std::string equation, form, reading, dtype, profile, layout, capabilities;
+
+  /// "linear.causal two_level gradient".
+  std::string title() const;
 };
 
 struct CaseCounts {
@@ -147,15 +155,36 @@ struct Row {
   /// Whether nothing worse was found than calls that were refused.
   bool only_refusals() const;
 
-  /// Sets the status: the worst of the failures, crashed before fail before invalid.
+  /// Sets the status: the worst of the failures, crashed before fail before invalid before waived.
   void conclude();
+};
+
+/// Failures that are known and accepted until a day. Read and applied by waivers.hpp.
+struct Waiver {
+  std::string kernel = "*", equation = "*", profile = "*";  // globs
+  std::string condition{};                                  // on the failing case; empty: any
+  std::string reason{};
+  std::string expires{};  // the last day on which it holds: "2027-03-31"
+  std::string file{};
+  int line = 0;
+  int failures = 0;                     // that it covers
+  std::vector<std::string> problems{};  // why it should not be there any more, as sentences
+};
+
+/// Where people can look at a candidate.
+struct Place {
+  std::string file{};  // empty: nowhere
+  int line = 0;        // 0: the file as a whole
 };
 
 struct Report {
   std::string candidate, version;
   std::vector<Row> rows;
+  std::vector<Waiver> waivers{};
+  Place place{};
 
-  /// The worst of the rows, crashed before fail before invalid; invalid where there is none.
+  /// The worst of the rows, crashed before fail before invalid; invalid where there is none. A waived row counts as one
+  /// that passes. A waiver with a problem is a failure.
   Status status() const;
 };
 
