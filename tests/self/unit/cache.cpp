@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "attest/golden/agreement.hpp"
 #include "attest/golden/case.hpp"
 #include "attest/golden/files.hpp"
 #include "attest/judge/true_values.hpp"
