@@ -626,6 +626,8 @@ TEST(Reports, ImpossibleLaunches) {
   EXPECT_EQ(kind(1, dim3(1, 1, 65), 0), ErrorKind::launch);
   EXPECT_EQ(kind(0, 32, 0), ErrorKind::launch);
   EXPECT_EQ(kind(dim3(1, 65536), 32, 0), ErrorKind::launch);
+  EXPECT_EQ(kind(dim3(1, 1, 65536), 32, 0), ErrorKind::launch);
+  EXPECT_NO_THROW(launch(nothing, dim3(1, 1, 65535), 1, 0, nullptr));
   for (const Device& device : devices) {
     settings().capability = device.capability;
     EXPECT_EQ(kind(1, 32, device.shared_limit + 1), ErrorKind::shared_memory) << device.capability;

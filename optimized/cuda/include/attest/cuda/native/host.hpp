@@ -39,13 +39,28 @@ void clear(T* memory, std::size_t count, Stream stream = nullptr) {
   check(cudaMemsetAsync(memory, 0, count * sizeof(T), stream), "clear");
 }
 
+/// The device that allocations and launches of this thread are for.
+inline int current_device() {
+  int device = 0;
+  check(cudaGetDevice(&device), "current_device");
+  return device;
+}
+inline void set_device(int device) { check(cudaSetDevice(device), ("set_device " + std::to_string(device)).c_str()); }
+
 /// Of the current device, as 10 * major + minor.
 inline int compute_capability() {
-  int device = 0, major = 0, minor = 0;
-  check(cudaGetDevice(&device), "compute_capability");
+  const int device = current_device();
+  int major = 0, minor = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "compute_capability");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "compute_capability");
   return 10 * major + minor;
+}
+/// Bytes that a block may have on the current device, static and dynamic.
+inline std::size_t shared_memory_limit() {
+  int bytes = 0;
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, current_device()),
+        "shared_memory_limit");
+  return static_cast<std::size_t>(bytes);
 }
 
 inline Stream create_stream() {
