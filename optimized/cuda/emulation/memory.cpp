@@ -15,6 +15,15 @@ void Block::fence_proxies() {
   thread.fenced_base = base_;
 }
 
+std::shared_ptr<WarpgroupRead> Block::start_of_product() const {
+  const unsigned first = current_->number / warpgroup_width * warpgroup_width;
+  auto read = std::make_shared<WarpgroupRead>();
+  read->fenced_by_all = threads_[first]->fenced_base;
+  for (unsigned i = 1; i < warpgroup_width; ++i)
+    read->fenced_by_all = std::min(read->fenced_by_all, threads_[first + i]->fenced_base);
+  return read;
+}
+
 void Block::read_by_product(std::uint32_t offset, void* sixteen_bytes, WarpgroupRead& read, Location where) {
   constexpr std::uint32_t row = 16;
   if (offset + row > used_)
@@ -24,10 +33,12 @@ void Block::read_by_product(std::uint32_t offset, void* sixteen_bytes, Warpgroup
     note_read(i, where);
     if (!racecheck_) continue;
     Cell& cell = cells_[i];
-    if (cell.written >= threads_[cell.writer]->settled && cell.written >= current_->fenced_base)
-      report(ErrorKind::unfenced, where,
-             sentence("a product reads shared memory at byte ", i * cell_bytes, ", which thread ",
-                      threads_[cell.writer]->index, " wrote in ", cell.write_place, " with no fence_proxies after it"));
+    if (cell.written >= threads_[cell.writer]->settled && cell.written >= read.fenced_by_all)
+      report(
+          ErrorKind::unfenced, where,
+          sentence("a product reads shared memory at byte ", i * cell_bytes, ", which thread ",
+                   threads_[cell.writer]->index, " wrote in ", cell.write_place,
+                   " with no fence_proxies after it, of the thread itself before a barrier or of all that multiply"));
     cell.readers.several_warps = true;
     ++cell.products;
     read.cells.push_back(i);

@@ -101,7 +101,7 @@ void product(const std::array<void*, warpgroup_width>& lanes, Location where) {
       block(where).report(ErrorKind::collective, where,
                           "descriptors that are not the same in all threads of the warpgroup");
   }
-  const auto read = std::make_shared<WarpgroupRead>();
+  const auto read = running->start_of_product();
   std::vector<float> left(64 * kDepth), right(static_cast<std::size_t>(8 * one.fragments * kDepth));
   auto* a = reinterpret_cast<float(*)[kDepth]>(left.data());
   auto* b = reinterpret_cast<float(*)[kDepth]>(right.data());

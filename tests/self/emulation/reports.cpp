@@ -497,7 +497,9 @@ TEST(Reports, AFlagThatNobodySets) {
 
 enum class Defect {
   nothing,
+  late_fence,  // which all readers have: no defect
   proxies,
+  one_reader,
   registers,
   changed,
   operand,
@@ -521,8 +523,10 @@ __global__ void product_with(float* out) {
   for (int i = self(); i < 64 * 16; i += static_cast<int>(blockDim.x)) left(i / 16, i % 16) = from_float<T>(1);
   for (int i = self(); i < 16 * 16; i += static_cast<int>(blockDim.x))
     right(i / 16, i % 16) = from_float<T>(1);  // reported: written_for_a_product
-  if (!wrong(Defect::proxies)) fence_proxies();
+  const bool late = defect == Defect::late_fence || defect == Defect::one_reader;
+  if (!wrong(Defect::proxies) && !late) fence_proxies();
   __syncthreads();
+  if (late && !(wrong(Defect::one_reader) && self() == 77)) fence_proxies();
   if (wrong(Defect::warp) && warp() == 2) return;
   Accumulator sum[2];
   MatrixA<T> rows[1] = {load_a<T>(left, 16 * (warp() % 4), 0)};
@@ -553,7 +557,10 @@ TEST(Reports, ProductsOfAWarpgroup) {
   std::vector<float> out(3 * 128);
   launch(product_with<Defect::nothing>, 3, 128, 2 * 16 * (64 + 16), nullptr, out.data());
   EXPECT_EQ(out, std::vector<float>(3 * 128, 16.0f));
+  EXPECT_NO_THROW(launch(product_with<Defect::late_fence>, 3, 128, 2 * 16 * (64 + 16), nullptr, out.data()));
   expect_product_report<Defect::proxies>(
+      {{ErrorKind::unfenced}, {"product_of_a_warpgroup"}, anyone, "with no fence_proxies after it"});
+  expect_product_report<Defect::one_reader>(
       {{ErrorKind::unfenced}, {"product_of_a_warpgroup"}, anyone, "with no fence_proxies after it"});
   expect_product_report<Defect::registers>({{ErrorKind::unfenced},
                                             {"product_of_a_warpgroup"},

@@ -55,8 +55,9 @@ struct WarpgroupCollective {
 };
 
 /// The cells of shared memory that a product of a warpgroup reads while it is in flight, and how many threads have not
-/// waited for it yet.
+/// waited for it yet. What was written before `fenced_by_all`, a barrier, all its threads have fenced after it.
 struct WarpgroupRead {
+  Time fenced_by_all = 0;
   std::vector<std::uint32_t> cells;
   unsigned waited_for_by = warpgroup_width;
 };
@@ -112,8 +113,8 @@ struct Thread {
   WarpgroupState products;
   Location products_place{};  // where it issued the last one
   // Of its fences between the generic and the asynchronous proxy: what it wrote before the last one, and before the
-  // last one that a barrier followed; and the barrier before the last one: it is a fence for what any thread wrote
-  // before that barrier, too.
+  // last one that a barrier followed; and the barrier before the last one: where all threads of a product have such a
+  // fence, it is one for what any thread wrote before that barrier, too.
   Time fenced = 0, settled = 0, fenced_base = 0;
   std::vector<Copy> copies;
   std::uint32_t groups = 0;  // of copies, committed
@@ -173,6 +174,8 @@ public:
   void warpgroup(WarpgroupCollective& arrival);
   /// Makes what this thread has written to shared memory, or sees there, visible to products of warpgroups.
   void fence_proxies();
+  /// What the product that this thread's warpgroup now issues will read.
+  std::shared_ptr<WarpgroupRead> start_of_product() const;
   /// 16 bytes of shared memory that a product in flight reads: no thread may write there before all threads have
   /// waited.
   void read_by_product(std::uint32_t offset, void* sixteen_bytes, WarpgroupRead& read, Location where);
