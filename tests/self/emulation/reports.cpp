@@ -503,6 +503,8 @@ enum class Defect {
   registers,
   changed,
   operand,
+  operand_reused,
+  operand_unnamed,
   read_early,
   unwaited,
   written_early,
@@ -529,19 +531,23 @@ __global__ void product_with(float* out) {
   if (late && !(wrong(Defect::one_reader) && self() == 77)) fence_proxies();
   if (wrong(Defect::warp) && warp() == 2) return;
   Accumulator sum[2];
-  MatrixA<T> rows[1] = {load_a<T>(left, 16 * (warp() % 4), 0)};
+  PackedA rows[1] = {packed(load_a<T>(left, 16 * (warp() % 4), 0))};
   auto b = by_rows(right, wrong(Defect::other_tile) && self() == 77 ? 8 : 0, 0);
   if (wrong(Defect::outside)) b = b.from(8);
   if (wrong(Defect::swizzle)) b.bits |= std::uint64_t{1} << 62;
   if (!wrong(Defect::registers)) warpgroup_fence(sum, rows);
   if (wrong(Defect::changed)) sum[1].values[0] = 1;
-  if (wrong(Defect::operand)) rows[0].values[3] = from_float<T>(2);
-  multiply_add(sum, rows[0], b);  // reported: product_of_a_warpgroup
+  if (wrong(Defect::operand)) rows[0].words[1] = 0x40004000;  // two twos
+  multiply_add(sum, rows[0], b);                              // reported: product_of_a_warpgroup
   warpgroup_commit();
   if (wrong(Defect::unwaited)) return;
   if (wrong(Defect::read_early)) sum[0].values[0] += 1;
   if (wrong(Defect::written_early)) right(self() % 16, 0) = from_float<T>(2);  // reported: written_early
-  warpgroup_wait(sum);                                                         // reported: wait_for_a_product
+  if (wrong(Defect::operand_reused)) rows[0].words[1] = 0x40004000;
+  if (wrong(Defect::operand_unnamed))
+    warpgroup_wait(sum);  // reported: wait_without_the_operand
+  else
+    warpgroup_wait(sum, rows);  // reported: wait_for_a_product
   if (!wrong(Defect::unordered)) __syncthreads();
   if (self() < 16) right(self(), 3) = from_float<T>(2);  // reported: written_after_the_wait
   out[blockIdx.x * 128 + threadIdx.x % 128] = sum[0].values[0];
@@ -572,6 +578,13 @@ TEST(Reports, ProductsOfAWarpgroup) {
                                           "an accumulator that changed since the last warpgroup_fence"});
   expect_product_report<Defect::operand>(
       {{ErrorKind::unfenced}, {"product_of_a_warpgroup"}, anyone, "an operand in registers that changed"});
+  expect_product_report<Defect::operand_reused>(
+      {{ErrorKind::in_flight},
+       {"wait_for_a_product"},
+       anyone,
+       "an operand in registers was changed while its product was in flight"});
+  expect_product_report<Defect::operand_unnamed>(
+      {{ErrorKind::in_flight}, {"wait_without_the_operand"}, anyone, "a product's operand in registers is not named"});
   expect_product_report<Defect::read_early>({{ErrorKind::in_flight},
                                              {"wait_for_a_product"},
                                              anyone,

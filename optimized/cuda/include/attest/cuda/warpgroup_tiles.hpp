@@ -66,16 +66,16 @@ __device__ __forceinline__ void add_weighted_rows(Strip<Bf16, Fragments>& sum, S
     fence_proxies();
     __syncthreads();
   }
-  MatrixA<Bf16> factors[kTile / 16];
+  PackedA factors[kTile / 16];
 #pragma unroll
   for (int s = 0; s < kTile / 16; ++s)
-    factors[s] = operand_a<Bf16>(weights.fragments[2 * s], weights.fragments[2 * s + 1]);
+    factors[s] = packed(operand_a<Bf16>(weights.fragments[2 * s], weights.fragments[2 * s + 1]));
   warpgroup_fence(sum.fragments, factors);
 #pragma unroll
   for (int s = 0; s < kTile / 16; ++s)
     multiply_add(sum.fragments, factors[s], by_columns(b.tile, 16 * s, stage * b.columns + column));
   warpgroup_commit();
-  warpgroup_wait(sum.fragments);
+  warpgroup_wait(sum.fragments, factors);
 }
 
 /// The output columns of this block.

@@ -73,17 +73,24 @@ struct WarpgroupState {
     std::vector<float> values;
     std::uint32_t group;
   };
+  struct Operand {  // `a` in registers, as its product found it
+    const std::uint32_t* begin;
+    std::array<std::uint32_t, 4> words;
+    std::uint32_t group;
+  };
   struct Read {
     std::shared_ptr<WarpgroupRead> of;
     std::uint32_t group;
   };
   std::vector<Fenced> fenced;
   std::vector<Sum> sums;
+  std::vector<Operand> operands;
   std::vector<Read> reads;
   std::uint32_t groups = 0;  // committed
   void clear() {
     fenced.clear();
     sums.clear();
+    operands.clear();
     reads.clear();
     groups = 0;
   }
