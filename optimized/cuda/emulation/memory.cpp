@@ -55,6 +55,7 @@ void Block::end_of_product(const WarpgroupRead& read) {
 void Block::copy_async(const Copy& copy, Location where) {
   if (copy.valid > copy.bytes)
     report(ErrorKind::out_of_bounds, where, "an async copy of more valid bytes than it moves");
+  note_way(where);
   for (std::uint32_t i = 0; i < copy.bytes / cell_bytes; ++i) note_write(copy.to / cell_bytes + i, true, where);
   current_->copies.push_back(copy);
   current_->copies.back().group = current_->groups;

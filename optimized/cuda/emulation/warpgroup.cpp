@@ -130,6 +130,8 @@ void product(const std::array<void*, warpgroup_width>& lanes, Location where) {
 
 }  // namespace
 
+void warpgroup_fence(Location where) { block(where).aligned("warpgroup_fence", where); }
+
 void fence_registers(const void* begin, std::size_t bytes) {
   auto& fenced = running->me().products.fenced;
   std::erase_if(fenced, [&](const auto& other) { return other.begin == begin; });
@@ -156,10 +158,14 @@ void warpgroup_multiply_add(WarpgroupOperands& mine, Location where) {
   products.reads.push_back({mine.read, products.groups});
 }
 
-void commit_products(Location where) { ++block(where).me().products.groups; }
+void commit_products(Location where) {
+  block(where).aligned("warpgroup_commit", where);
+  ++block(where).me().products.groups;
+}
 
 void wait_for_products(std::uint32_t groups_in_flight, const WarpgroupRegisters& named, Location where) {
   Block& here = block(where);
+  here.aligned("warpgroup_wait", where);
   WarpgroupState& products = here.me().products;
   const auto done = [&](const auto& x) { return x.group + groups_in_flight < products.groups; };
   for (const auto& sum : products.sums) {

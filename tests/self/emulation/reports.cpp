@@ -493,6 +493,41 @@ TEST(Reports, AFlagThatNobodySets) {
   settings() = {};
 }
 
+// ---- lanes that diverge
+
+/// Odd lanes write once more. `Mask`: of a __syncwarp after that.
+template <unsigned Mask, bool InProduct>
+__global__ void lanes_diverge(float* out) {
+  __shared__ Shared<__nv_bfloat16, 16, 32> tile;
+  for (int i = 0; i < 16; ++i) tile(i, self()) = from_float<__nv_bfloat16>(1);
+  __syncwarp();
+  Accumulator sum;
+  const auto a = load_a<__nv_bfloat16>(tile, 0, 0);
+  const auto b = load_b<__nv_bfloat16>(tile, 0, 0);
+  __syncwarp();
+  if (self() % 2 == 1) tile(0, self()) = from_float<__nv_bfloat16>(2);
+  if (!here())
+    __syncwarp();
+  else if (Mask != 0)
+    __syncwarp(self() < 16 ? Mask : ~Mask);
+  if constexpr (InProduct)
+    multiply_add(sum, a, b);  // reported: product_of_diverged_lanes
+  else
+    warpgroup_commit();  // reported: commit_of_diverged_lanes
+  out[self()] = sum.values[0];
+}
+TEST(Reports, DivergedLanesAtAnAlignedInstruction) {
+  float out[32];
+  expect_report(
+      {{ErrorKind::diverged}, {"product_of_diverged_lanes"}, anyone, "thread (0,0,0) last used shared memory in line"},
+      lanes_diverge<0, true>, 32, 0, out);
+  expect_report({{ErrorKind::diverged}, {"commit_of_diverged_lanes"}, anyone, "have gone different ways"},
+                lanes_diverge<0, false>, 32, 0, out);
+  // Two halves that are converged, each of its own.
+  expect_report({{ErrorKind::diverged}, {"product_of_diverged_lanes"}, anyone, "have gone different ways"},
+                lanes_diverge<0x0000ffffu, true>, 32, 0, out);
+}
+
 // ---- products of a warpgroup
 
 enum class Defect {

@@ -48,6 +48,7 @@ enum class ErrorKind {
   in_flight,
   unfenced,
   collective,
+  diverged,
   misaligned,
   shared_memory,
   launch,

@@ -10,7 +10,7 @@
 /// registers, laid out as in matrix.hpp; b lies in shared memory, and a may. The products run beside the program:
 ///
 ///     fence_proxies();               // each thread, when its part of the tiles is written and its copies have landed
-///     __syncthreads();
+///     __syncthreads();               // or __syncwarp(): lanes that diverged since have to converge
 ///     warpgroup_fence(sum);          // the products read these registers as they are now
 ///     multiply_add(sum, a, b);       // any number of them
 ///     warpgroup_commit();

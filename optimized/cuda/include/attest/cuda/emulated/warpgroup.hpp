@@ -19,6 +19,7 @@ struct WarpgroupOperands {
 };
 
 void warpgroup_multiply_add(WarpgroupOperands& mine, Location where);
+void warpgroup_fence(Location where);
 void fence_registers(const void* begin, std::size_t bytes);
 void commit_products(Location where);
 /// The registers that a wait names.
@@ -60,12 +61,14 @@ inline void fence_proxies(emulation::Location where = emulation::Location::curre
 }
 
 template <int Fragments>
-void warpgroup_fence(Accumulator (&sum)[Fragments]) {
+void warpgroup_fence(Accumulator (&sum)[Fragments], emulation::Location where = emulation::Location::current()) {
+  emulation::warpgroup_fence(where);
   emulation::fence_registers(sum, sizeof(sum));
 }
 template <int Fragments, int Steps>
-void warpgroup_fence(Accumulator (&sum)[Fragments], PackedA (&a)[Steps]) {
-  emulation::fence_registers(sum, sizeof(sum));
+void warpgroup_fence(Accumulator (&sum)[Fragments], PackedA (&a)[Steps],
+                     emulation::Location where = emulation::Location::current()) {
+  warpgroup_fence(sum, where);
   emulation::fence_registers(a, sizeof(a));
 }
 inline void warpgroup_commit(emulation::Location where = emulation::Location::current()) {
