@@ -2,6 +2,9 @@
 // Shared memory of a block: allocation, asynchronous copies, and reads by products of warpgroups.
 #include "attest/cuda/emulated/block.hpp"
 
+#include "attest/cuda/emulated/types.hpp"
+#include "attest/cuda/swizzle.hpp"
+
 #include "fiber.hpp"
 #include "sentence.hpp"
 
@@ -92,9 +95,12 @@ std::uint32_t Block::allocate_static(std::atomic<std::uint32_t>& slot, std::size
                     " bytes; 48 KiB is the limit, more must be dynamic"));
   }
   const std::uint32_t begin = used_, size = aligned(bytes);
-  if (const Device& on = device(); begin + size > on.shared_limit) {
+  // Dynamic memory lies behind, at a multiple of its alignment.
+  std::uint32_t both = static_used_ + size;
+  if (dynamic_bytes_ > 0) both = (both + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment + dynamic_bytes_;
+  if (const Device& on = device(); both > on.shared_limit) {
     report(ErrorKind::shared_memory, where,
-           sentence(begin + bytes, " bytes of shared memory, static and dynamic; ", on.shared_limit / 1024,
+           sentence(both, " bytes of shared memory, static and dynamic; ", on.shared_limit / 1024,
                     " KiB is the limit of compute capability ", on.capability));
   }
   static_used_ += size;

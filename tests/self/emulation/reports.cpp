@@ -205,6 +205,18 @@ __global__ void static_beside_dynamic() {
   __shared__ Shared<float, 1024> tile;
   if (here()) tile(self()) = 1;  // reported: static_beside_dynamic
 }
+__global__ void few_static_bytes() {
+  __shared__ Shared<float, 4> tile;
+  if (here()) tile(0) = 1;  // reported: few_static_bytes
+}
+/// Dynamic memory begins at a multiple of 1 KiB: so much is static, however little it is.
+TEST(Reports, StaticMemoryInFrontOfDynamicMemory) {
+  const unsigned limit = 227 * 1024;
+  EXPECT_NO_THROW(launch(few_static_bytes, 3, 1, limit - 1024, nullptr));
+  expect_report({{ErrorKind::shared_memory}, {"few_static_bytes"}, anyone, "232464 bytes of shared memory"},
+                few_static_bytes, 1, limit - 1024 + 16);
+}
+
 /// Each device has its own limit: 4 KiB static and a few bytes too many are reported, those bytes less are not.
 TEST(Reports, StaticAndDynamicMemoryBeyondTheDevice) {
   const auto before = settings();
