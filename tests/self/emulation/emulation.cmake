@@ -1,4 +1,5 @@
-# Tests of the CUDA emulation, without reference and judge: every *.cpp here but the *_sizes.cpp.
+# Tests of the CUDA emulation, and of the host side of kernels, without reference and judge: every *.cpp here but the
+# *_sizes.cpp.
 file(GLOB tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/emulation emulation/*.cpp)
 set(sizes ${tests})
 list(FILTER sizes INCLUDE REGEX "_sizes\\.cpp$")
@@ -13,6 +14,8 @@ foreach(stem ${tests})
   elseif(stem STREQUAL "devices") # the host side of kernels, too
     target_include_directories(${target} SYSTEM PRIVATE ${ATTEST_DLPACK_INCLUDE})
     target_link_libraries(${target} PRIVATE attest::contract)
+  elseif(stem STREQUAL "native_host")
+    target_include_directories(${target} SYSTEM PRIVATE emulation/runtime) # its cuda_runtime.h
   endif()
   attest_cuda_emulated(${target})
   target_compile_definitions(${target} PRIVATE ATTEST_THIS_FILE="${CMAKE_CURRENT_SOURCE_DIR}/emulation/${stem}.cpp")

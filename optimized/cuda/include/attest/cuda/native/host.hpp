@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attest/cuda/error.hpp"
+#include "attest/cuda/swizzle.hpp"
 
 namespace attest::cuda {
 
@@ -79,8 +80,10 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
     const void* function = reinterpret_cast<const void*>(kernel);
     cudaFuncAttributes attributes{};
     check(cudaFuncGetAttributes(&attributes, function), "launch: shared memory");
-    // A block has 48 KiB, static and dynamic; more must be requested.
-    if (attributes.sharedSizeBytes + shared_bytes > 48 * 1024)
+    // A block has 48 KiB, static, as padded in front of dynamic memory, and dynamic; more must be requested.
+    const std::size_t padded =
+        (attributes.sharedSizeBytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
+    if (padded + shared_bytes > 48 * 1024)
       check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
             "launch: shared memory");
   }
