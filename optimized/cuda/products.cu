@@ -7,9 +7,10 @@ namespace {
 
 /// Each total becomes the sum of the initial state and the totals before it (after it for Order::future), always added
 /// in the order of the tokens, so that the bits do not depend on scheduling. A thread has one element of the state.
-__global__ void prefix_sums(State states, Sequences tokens, Order order, State initial, State final, State whole) {
-  const int sequence = static_cast<int>(blockIdx.y), head = static_cast<int>(blockIdx.z);
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+__global__ void prefix_sums(State states, Sequences tokens, Order order, State initial, State final, State whole,
+                            Index blocks) {
+  const auto [sequence, block] = BlockOfSequence::of(blocks);
+  const int head = static_cast<int>(blockIdx.z), i = static_cast<int>(block * kThreads + threadIdx.x);
   if (i >= states.rows * states.columns) return;
   const int row = i / states.columns, column = i % states.columns;
   const float* before = initial.at(sequence, head, row, column);
@@ -30,9 +31,9 @@ __global__ void prefix_sums(State states, Sequences tokens, Order order, State i
 
 void add_up_states(Call& call, const State& states, const Sequences& tokens, Order order, const State& initial,
                    const State& final, const State& whole) {
-  call.launch(prefix_sums,
-              {divide_up(static_cast<Index>(states.rows) * states.columns, kThreads), tokens.count, call.heads()},
-              kThreads, 0, states, tokens, order, initial, final, whole);
+  const Index blocks = divide_up(static_cast<Index>(states.rows) * states.columns, kThreads);
+  call.launch(prefix_sums, {blocks * tokens.count, 1, call.heads()}, kThreads, 0, states, tokens, order, initial, final,
+              whole, blocks);
 }
 
 /// Prefix sums over no chunks.

@@ -14,9 +14,11 @@ __device__ Chunk all_rows(const Sequences& rows, int sequence) {
 
 /// One thread for each element.
 template <class T>
-__global__ __launch_bounds__(kThreads) void element_sums(Sequences rows, Rows x, Rows y, OutputRows sums) {
-  const int sequence = static_cast<int>(blockIdx.y), head = static_cast<int>(blockIdx.z);
-  const Index at = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x, i = at / sums.width;
+__global__ __launch_bounds__(kThreads) void element_sums(Sequences rows, Rows x, Rows y, OutputRows sums,
+                                                         Index blocks) {
+  const auto [sequence, block] = BlockOfSequence::of(blocks);
+  const int head = static_cast<int>(blockIdx.z);
+  const Index at = block * kThreads + threadIdx.x, i = at / sums.width;
   const int column = static_cast<int>(at % sums.width);
   if (i >= rows.length) return;
   const Chunk chunk = all_rows(rows, sequence);
@@ -26,9 +28,9 @@ __global__ __launch_bounds__(kThreads) void element_sums(Sequences rows, Rows x,
 
 /// One warp for each column.
 template <class T>
-__global__ __launch_bounds__(kThreads) void row_sums(Sequences rows, Rows x, OutputRows sums) {
-  const int sequence = static_cast<int>(blockIdx.y), head = static_cast<int>(blockIdx.z),
-            column = static_cast<int>(blockIdx.x) * kWarps + warp();
+__global__ __launch_bounds__(kThreads) void row_sums(Sequences rows, Rows x, OutputRows sums, Index blocks) {
+  const auto [sequence, block] = BlockOfSequence::of(blocks);
+  const int head = static_cast<int>(blockIdx.z), column = static_cast<int>(block) * kWarps + warp();
   if (column >= sums.width) return;
   const Chunk chunk = all_rows(rows, sequence);
   const Panel<T> panel(x, chunk, head);
@@ -43,14 +45,15 @@ __global__ __launch_bounds__(kThreads) void row_sums(Sequences rows, Rows x, Out
 template <class T>
 Rows add_rows(Call& call, const Sequences& rows, const Rows& x, const Rows& y) {
   const OutputRows sums = call.workspace_rows(rows, x.stored);
-  call.launch(element_sums<T>, {divide_up(rows.length * x.stored, kThreads), rows.count, call.heads()}, kThreads, 0,
-              rows, x, y, sums);
+  const Index blocks = divide_up(rows.length * x.stored, kThreads);
+  call.launch(element_sums<T>, {blocks * rows.count, 1, call.heads()}, kThreads, 0, rows, x, y, sums, blocks);
   return read_back(sums);
 }
 
 template <class T>
 void sum_rows(Call& call, const Sequences& rows, const Rows& x, const OutputRows& sums) {
-  call.launch(row_sums<T>, {divide_up(sums.width, kWarps), rows.count, call.heads()}, kThreads, 0, rows, x, sums);
+  const Index blocks = divide_up(sums.width, kWarps);
+  call.launch(row_sums<T>, {blocks * rows.count, 1, call.heads()}, kThreads, 0, rows, x, sums, blocks);
 }
 
 #define ATTEST_CUDA_INSTANTIATE(T)                                              \

@@ -95,6 +95,8 @@ void Block::start_threads(void (*body)(const void*), const void* argument) {
     thread.lane = i % warp_width;
     thread.state = Thread::State::ready;
     thread.time = base_;
+    thread.way = 0;
+    thread.last = {};
     thread.collective = nullptr;
     thread.together = nullptr;
     thread.copies.clear();
@@ -184,6 +186,7 @@ void Block::release_barrier() {
     threads_[i]->state = Thread::State::ready;
     threads_[i]->time = base_;
     threads_[i]->settled = threads_[i]->fenced;
+    threads_[i]->way = 0;
     ready_.push_back(threads_[i].get());
   }
 }
@@ -230,6 +233,8 @@ void Block::finish(const Collective& collective, unsigned warp) {
     if (&thread != current_) ready_.push_back(&thread);
   }
   lanes_waiting_[warp] &= ~collective.mask;
+  if (collective.aligned) check_together(collective.name, collective.mask, warp, collective.where);
+  if (collective.aligned || collective.orders_memory) come_together(collective.mask, warp);
   if (collective.apply) collective.apply(collective.mask, exchange);
   if (collective.orders_memory) order_lanes(collective.mask, warp);
 }
@@ -253,6 +258,35 @@ void Block::order_lanes(std::uint32_t mask, unsigned warp) {
     thread.known = known;
     thread.time = now;
   }
+}
+
+/// The lanes of a mask are converged. Those of a part of the warp are not with the others.
+void Block::come_together(std::uint32_t mask, unsigned warp) const {
+  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1)
+    threads_[warp * warp_width + static_cast<unsigned>(std::countr_zero(rest))]->way = mask == 0xffffffffu ? 0 : mask;
+}
+
+/// The lanes of a mask accessed shared memory in the same lines in the same order since they converged: what differs
+/// has diverged, and no instruction after that may take them to be together. (Lanes that diverge without an access to
+/// shared memory are not seen.)
+void Block::check_together(const char* name, std::uint32_t mask, unsigned warp, Location where) {
+  const Thread& one = *threads_[warp * warp_width + static_cast<unsigned>(std::countr_zero(mask))];
+  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const Thread& other = *threads_[warp * warp_width + static_cast<unsigned>(std::countr_zero(rest))];
+    if (other.way == one.way) continue;
+    const auto last = [](const Thread& thread) {
+      return thread.last.file ? sentence("in ", thread.last) : std::string("nowhere");
+    };
+    report(ErrorKind::diverged, other, where,
+           sentence(name, " takes lanes to be converged, which have gone different ways since the last __syncwarp or ",
+                    "barrier: thread ", one.index, " last used shared memory ", last(one), ", thread ", other.index,
+                    " ", last(other)));
+  }
+}
+
+void Block::aligned(const char* name, Location where) {
+  Collective arrival{name, 0xffffffffu, where, nullptr, nullptr, false, true};
+  collective(arrival);
 }
 
 void Block::warpgroup(WarpgroupCollective& arrival) {
@@ -280,6 +314,10 @@ void Block::warpgroup(WarpgroupCollective& arrival) {
                       " in other threads of its warpgroup"));
   }
   if (!complete) return suspend();
+  for (unsigned warp = first / warp_width; warp < (first + warpgroup_width) / warp_width; ++warp) {
+    check_together(arrival.name, 0xffffffffu, warp, arrival.where);
+    come_together(0xffffffffu, warp);
+  }
   for (unsigned i = 0; i < warpgroup_width; ++i) {
     Thread& other = *threads_[first + i];
     other.state = Thread::State::ready;

@@ -41,6 +41,8 @@ Settings from_environment() {
     if (std::to_string(settings.capability) != capability || !find_device(settings.capability))
       throw Error(sentence("ATTEST_CUDA_EMULATED_CAPABILITY: ", Capabilities{}, ", not ", capability));
   }
+  if (const char* limit = std::getenv("ATTEST_CUDA_EMULATED_GRID"))
+    settings.grid_limit = static_cast<unsigned>(std::strtoul(limit, nullptr, 10));
   return settings;
 }
 
@@ -56,8 +58,9 @@ void check(const Launch& launch) {
   if (threads == 0 || block.x > block_limit || block.y > block_limit || block.z > 64 || threads > block_limit) {
     refuse(std::string("a block of ") + shape(block) + " threads; 1 to 1024 are allowed, at most 64 along z");
   }
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
-    refuse(std::string("a grid of ") + shape(grid) + " blocks");
+  if (const unsigned limit = settings().grid_limit;
+      grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffff || grid.y > limit || grid.z > limit)
+    refuse(sentence("a grid of ", shape(grid), " blocks; at most ", 0x7fffffff, " along x, ", limit, " along y and z"));
   if (const Device& on = device(); launch.shared_bytes > on.shared_limit) {
     throw Report(ErrorKind::shared_memory, {}, {}, "", 0,
                  sentence("launch: ", launch.shared_bytes, " bytes of dynamic shared memory; ", on.shared_limit / 1024,

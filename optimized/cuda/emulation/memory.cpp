@@ -2,6 +2,9 @@
 // Shared memory of a block: allocation, asynchronous copies, and reads by products of warpgroups.
 #include "attest/cuda/emulated/block.hpp"
 
+#include "attest/cuda/emulated/types.hpp"
+#include "attest/cuda/swizzle.hpp"
+
 #include "fiber.hpp"
 #include "sentence.hpp"
 
@@ -15,6 +18,15 @@ void Block::fence_proxies() {
   thread.fenced_base = base_;
 }
 
+std::shared_ptr<WarpgroupRead> Block::start_of_product() const {
+  const unsigned first = current_->number / warpgroup_width * warpgroup_width;
+  auto read = std::make_shared<WarpgroupRead>();
+  read->fenced_by_all = threads_[first]->fenced_base;
+  for (unsigned i = 1; i < warpgroup_width; ++i)
+    read->fenced_by_all = std::min(read->fenced_by_all, threads_[first + i]->fenced_base);
+  return read;
+}
+
 void Block::read_by_product(std::uint32_t offset, void* sixteen_bytes, WarpgroupRead& read, Location where) {
   constexpr std::uint32_t row = 16;
   if (offset + row > used_)
@@ -24,10 +36,12 @@ void Block::read_by_product(std::uint32_t offset, void* sixteen_bytes, Warpgroup
     note_read(i, where);
     if (!racecheck_) continue;
     Cell& cell = cells_[i];
-    if (cell.written >= threads_[cell.writer]->settled && cell.written >= current_->fenced_base)
-      report(ErrorKind::unfenced, where,
-             sentence("a product reads shared memory at byte ", i * cell_bytes, ", which thread ",
-                      threads_[cell.writer]->index, " wrote in ", cell.write_place, " with no fence_proxies after it"));
+    if (cell.written >= threads_[cell.writer]->settled && cell.written >= read.fenced_by_all)
+      report(
+          ErrorKind::unfenced, where,
+          sentence("a product reads shared memory at byte ", i * cell_bytes, ", which thread ",
+                   threads_[cell.writer]->index, " wrote in ", cell.write_place,
+                   " with no fence_proxies after it, of the thread itself before a barrier or of all that multiply"));
     cell.readers.several_warps = true;
     ++cell.products;
     read.cells.push_back(i);
@@ -44,6 +58,7 @@ void Block::end_of_product(const WarpgroupRead& read) {
 void Block::copy_async(const Copy& copy, Location where) {
   if (copy.valid > copy.bytes)
     report(ErrorKind::out_of_bounds, where, "an async copy of more valid bytes than it moves");
+  note_way(where);
   for (std::uint32_t i = 0; i < copy.bytes / cell_bytes; ++i) note_write(copy.to / cell_bytes + i, true, where);
   current_->copies.push_back(copy);
   current_->copies.back().group = current_->groups;
@@ -80,9 +95,12 @@ std::uint32_t Block::allocate_static(std::atomic<std::uint32_t>& slot, std::size
                     " bytes; 48 KiB is the limit, more must be dynamic"));
   }
   const std::uint32_t begin = used_, size = aligned(bytes);
-  if (const Device& on = device(); begin + size > on.shared_limit) {
+  // Dynamic memory lies behind, at a multiple of its alignment.
+  std::uint32_t both = static_used_ + size;
+  if (dynamic_bytes_ > 0) both = (both + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment + dynamic_bytes_;
+  if (const Device& on = device(); both > on.shared_limit) {
     report(ErrorKind::shared_memory, where,
-           sentence(begin + bytes, " bytes of shared memory, static and dynamic; ", on.shared_limit / 1024,
+           sentence(both, " bytes of shared memory, static and dynamic; ", on.shared_limit / 1024,
                     " KiB is the limit of compute capability ", on.capability));
   }
   static_used_ += size;

@@ -101,15 +101,17 @@ void product(const std::array<void*, warpgroup_width>& lanes, Location where) {
       block(where).report(ErrorKind::collective, where,
                           "descriptors that are not the same in all threads of the warpgroup");
   }
-  const auto read = std::make_shared<WarpgroupRead>();
+  const auto read = running->start_of_product();
   std::vector<float> left(64 * kDepth), right(static_cast<std::size_t>(8 * one.fragments * kDepth));
   auto* a = reinterpret_cast<float(*)[kDepth]>(left.data());
   auto* b = reinterpret_cast<float(*)[kDepth]>(right.data());
   read_matrix(b, 8 * one.fragments, one.right, one.right_major, *read, where);
   if (one.a) {
-    for (int i = 0; i < static_cast<int>(warpgroup_width); ++i)
-      for (int x = 0; x < MatrixA<__nv_bfloat16>::size; ++x)
-        a[i / 32 * 16 + i % 32 / 4 + x / 2 % 2 * 8][x / 4 * 8 + i % 4 * 2 + x % 2] = to_float(lane_of(i).a[x]);
+    for (int i = 0; i < static_cast<int>(warpgroup_width); ++i) {
+      const auto mine = std::bit_cast<MatrixA<__nv_bfloat16>>(*lane_of(i).a);
+      for (int x = 0; x < mine.size; ++x)
+        a[i / 32 * 16 + i % 32 / 4 + x / 2 % 2 * 8][x / 4 * 8 + i % 4 * 2 + x % 2] = to_float(mine.values[x]);
+    }
   } else {
     read_matrix(a, 64, one.left, Major::k, *read, where);
   }
@@ -128,6 +130,8 @@ void product(const std::array<void*, warpgroup_width>& lanes, Location where) {
 
 }  // namespace
 
+void warpgroup_fence(Location where) { block(where).aligned("warpgroup_fence", where); }
+
 void fence_registers(const void* begin, std::size_t bytes) {
   auto& fenced = running->me().products.fenced;
   std::erase_if(fenced, [&](const auto& other) { return other.begin == begin; });
@@ -141,9 +145,12 @@ void warpgroup_multiply_add(WarpgroupOperands& mine, Location where) {
   WarpgroupState& products = here.me().products;
   if (settings().capability != 90)
     here.report(ErrorKind::launch, where, "a product of a warpgroup on a device that has none");
-  if (mine.a && !is_fenced(products, mine.a, MatrixA<__nv_bfloat16>::size / 2))
-    here.report(ErrorKind::unfenced, where,
-                "an operand in registers that changed since the last warpgroup_fence, or that none has named");
+  if (mine.a) {
+    if (!is_fenced(products, mine.a->words, std::size(mine.a->words)))
+      here.report(ErrorKind::unfenced, where,
+                  "an operand in registers that changed since the last warpgroup_fence, or that none has named");
+    products.operands.push_back({mine.a->words, std::to_array(mine.a->words), products.groups});
+  }
   mine.result = start_sum(mine, where).values.data();
   here.me().products_place = where;
   WarpgroupCollective arrival{"multiply_add of a warpgroup", where, &mine, product};
@@ -151,15 +158,19 @@ void warpgroup_multiply_add(WarpgroupOperands& mine, Location where) {
   products.reads.push_back({mine.read, products.groups});
 }
 
-void commit_products(Location where) { ++block(where).me().products.groups; }
+void commit_products(Location where) {
+  block(where).aligned("warpgroup_commit", where);
+  ++block(where).me().products.groups;
+}
 
-void wait_for_products(std::uint32_t groups_in_flight, const float* begin, std::size_t count, Location where) {
+void wait_for_products(std::uint32_t groups_in_flight, const WarpgroupRegisters& named, Location where) {
   Block& here = block(where);
+  here.aligned("warpgroup_wait", where);
   WarpgroupState& products = here.me().products;
   const auto done = [&](const auto& x) { return x.group + groups_in_flight < products.groups; };
   for (const auto& sum : products.sums) {
     if (!done(sum)) continue;
-    if (sum.begin < begin || sum.begin + sum.values.size() > begin + count)
+    if (sum.begin < named.sums || sum.begin + sum.values.size() > named.sums + named.sum_count)
       here.report(ErrorKind::in_flight, where, "a product's accumulator is not named where it is waited for");
     if (!std::all_of(sum.begin, sum.begin + sum.values.size(),
                      [](float x) { return __float_as_uint(x) == in_flight_bits; }))
@@ -167,6 +178,15 @@ void wait_for_products(std::uint32_t groups_in_flight, const float* begin, std::
     std::copy(sum.values.begin(), sum.values.end(), sum.begin);
   }
   std::erase_if(products.sums, done);
+  for (const auto& operand : products.operands) {
+    if (!done(operand)) continue;
+    const auto* const end = named.a + named.a_count;
+    if (std::none_of(named.a, end, [&](const PackedA& a) { return a.words == operand.begin; }))
+      here.report(ErrorKind::in_flight, where, "a product's operand in registers is not named where it is waited for");
+    if (!std::equal(operand.words.begin(), operand.words.end(), operand.begin))
+      here.report(ErrorKind::in_flight, where, "an operand in registers was changed while its product was in flight");
+  }
+  std::erase_if(products.operands, done);
   for (const auto& read : products.reads)
     if (done(read) && --read.of->waited_for_by == 0) here.end_of_product(*read.of);
   std::erase_if(products.reads, done);

@@ -6,6 +6,7 @@ namespace {
 
 /// The tokens of every step: those of one step are rows, and so many elements further are those of the next.
 struct Steps {
+  Index count;
   Index from, to;  // of the input, of the output
 };
 
@@ -13,8 +14,8 @@ struct Steps {
 template <class T>
 __global__ __launch_bounds__(kThreads) void add_coordinates(Sequences tokens, Steps steps, Rows x, Rows position_table,
                                                             Rows step_table, OutputRows y) {
-  const Chunk chunk = tokens.chunk_at(blockIdx.x);
-  const int head = static_cast<int>(blockIdx.z), step = static_cast<int>(blockIdx.y);
+  const Chunk chunk = tokens.chunk_at(blockIdx.x / steps.count);
+  const int head = static_cast<int>(blockIdx.z), step = static_cast<int>(blockIdx.x % steps.count);
   x.data = static_cast<const T*>(x.data) + step * steps.from;
   y.data = static_cast<T*>(y.data) + step * steps.to;
   const Panel<T> from(x, chunk, head), positions(position_table, {0, 0, chunk.first, chunk.count}, 0),
@@ -34,8 +35,9 @@ template <class T>
 void add(Call& call, const char* from, const char* to, const Rows& position_table, const Rows& step_table) {
   const DLTensor &x = *call.input(from), &y = *call.output(to);
   const Sequences tokens{.length = x.shape[3], .count = static_cast<int>(x.shape[0]), .chunk = kPositionRows};
-  call.launch(add_coordinates<T>, {tokens.slots(), x.shape[2], call.heads()}, kThreads, 0, tokens,
-              Steps{x.strides[2], y.strides[2]}, call.rows(from), position_table, step_table, call.output_rows(to));
+  call.launch(add_coordinates<T>, {tokens.slots() * x.shape[2], 1, call.heads()}, kThreads, 0, tokens,
+              Steps{x.shape[2], x.strides[2], y.strides[2]}, call.rows(from), position_table, step_table,
+              call.output_rows(to));
 }
 
 struct Value {

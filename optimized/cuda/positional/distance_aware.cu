@@ -18,9 +18,9 @@ enum FactorRow { kFactor, kByAlpha, kByBeta, kFactorRows };
 /// f = e^(softplus(beta) - softplus(beta - R)) of every distance, and the derivatives of ln f by alpha and beta. In
 /// double: large numbers are subtracted, and there are few.
 template <class T>
-__global__ __launch_bounds__(kThreads) void write_factors(Rows alpha, Rows beta, OutputRows factors) {
-  const int sequence = static_cast<int>(blockIdx.y), head = static_cast<int>(blockIdx.z);
-  const int distance = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+__global__ __launch_bounds__(kThreads) void write_factors(Rows alpha, Rows beta, OutputRows factors, Index blocks) {
+  const auto [sequence, block] = BlockOfSequence::of(blocks);
+  const int head = static_cast<int>(blockIdx.z), distance = static_cast<int>(block * kThreads + threadIdx.x);
   if (distance >= factors.width) return;
   const Chunk token{sequence, 0, 0, 1};
   const double a = static_cast<double>(Panel<T>(alpha, token, head).raw(0, 0)),
@@ -37,8 +37,9 @@ Rows factors_of(Call& call, const Logits& logits) {
   const Index distances = logits.queries.length > logits.keys.length ? logits.queries.length : logits.keys.length;
   const OutputRows factors =
       call.workspace_rows({.length = kFactorRows, .count = logits.queries.count}, static_cast<int>(distances));
-  call.launch(write_factors<T>, {divide_up(distances, kThreads), logits.queries.count, call.heads()}, kThreads, 0,
-              call.rows("alpha"), call.rows("beta"), factors);
+  const Index blocks = divide_up(distances, kThreads);
+  call.launch(write_factors<T>, {blocks * logits.queries.count, 1, call.heads()}, kThreads, 0, call.rows("alpha"),
+              call.rows("beta"), factors, blocks);
   return read_back(factors);
 }
 

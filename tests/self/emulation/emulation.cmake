@@ -1,4 +1,5 @@
-# Tests of the CUDA emulation, without reference and judge: every *.cpp here but the *_sizes.cpp.
+# Tests of the CUDA emulation, and of the host side of kernels, without reference and judge: every *.cpp here but the
+# *_sizes.cpp.
 file(GLOB tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/emulation emulation/*.cpp)
 set(sizes ${tests})
 list(FILTER sizes INCLUDE REGEX "_sizes\\.cpp$")
@@ -10,6 +11,11 @@ foreach(stem ${tests})
   add_executable(${target} emulation/${stem}.cpp)
   if(stem STREQUAL "kernels")
     target_sources(${target} PRIVATE emulation/kernels.cu)
+  elseif(stem STREQUAL "devices") # the host side of kernels, too
+    target_include_directories(${target} SYSTEM PRIVATE ${ATTEST_DLPACK_INCLUDE})
+    target_link_libraries(${target} PRIVATE attest::contract)
+  elseif(stem STREQUAL "native_host")
+    target_include_directories(${target} SYSTEM PRIVATE emulation/runtime) # its cuda_runtime.h
   endif()
   attest_cuda_emulated(${target})
   target_compile_definitions(${target} PRIVATE ATTEST_THIS_FILE="${CMAKE_CURRENT_SOURCE_DIR}/emulation/${stem}.cpp")
@@ -28,6 +34,20 @@ foreach(stem ${sizes})
   add_dependencies(${target} attest_cuda_emulated)
   attest_setup(${target})
   gtest_discover_tests(${target} TEST_PREFIX "emulation/${stem}/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+endforeach()
+
+# States of sequences for which these devices have no shared memory.
+foreach(capability 86 89)
+  add_test(
+    NAME emulation/linear_sizes/capability_${capability}
+    COMMAND
+      attest_test_emulation_linear_sizes
+      --gtest_filter=*/Sizes.LengthsBeyondATileWithWidthsBeyondATile/*chunked*:*/Sizes.WithoutAState/*chunked*
+  )
+  set_tests_properties(
+    emulation/linear_sizes/capability_${capability}
+    PROPERTIES TIMEOUT 600 ENVIRONMENT ATTEST_CUDA_EMULATED_CAPABILITY=${capability}
+  )
 endforeach()
 
 # kernels.cu by nvcc, which needs no GPU: skipped, and counted as skipped, where there is no nvcc.

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "kernels.cuh"
@@ -353,6 +354,39 @@ TEST(Operations, ViewsAndVectors) {
   }
   release(in);
   release(all);
+}
+
+/// How many pieces of 16 bytes of a tile with a swizzle do not lie where the device, which knows addresses alone, looks
+/// for them.
+template <bool Aligned>
+__global__ void swizzled_tile(int* misplaced) {
+  DynamicShared memory;
+  memory.take<float>(5);
+  if (Aligned) memory.align();
+  const auto tile = memory.take<__nv_bfloat16>(16, 64);
+  const unsigned begin = shared_address(&tile(0, 0));
+  for (unsigned offset = 0; offset < 16 * 128; offset += 16)
+    *misplaced += begin + swizzled_128(offset) != swizzled_128(begin + offset);
+}
+TEST(Operations, SwizzledTiles) {
+  const auto misplaced = [](void (*kernel)(int*)) {
+    int count = 0;
+    launch(kernel, 1, 1, 1024 + 16 * 128, nullptr, &count);
+    return count;
+  };
+  EXPECT_EQ(misplaced(swizzled_tile<true>), 0);
+  EXPECT_GT(misplaced(swizzled_tile<false>), 0);
+  static_assert(swizzled_128(0x3f0) == 0x380 && swizzled_128(0x080) == 0x090 && swizzled_128(0x400) == 0x400);
+  for (unsigned column = 0; column < 128; column += 16) {
+    std::set<unsigned> places;
+    for (unsigned row = 0; row < 8; ++row) {
+      const unsigned at = 128 * row + column;
+      EXPECT_EQ(swizzled_128(swizzled_128(at)), at);
+      EXPECT_EQ(swizzled_128(at) / 128, row);
+      places.insert(swizzled_128(at) % 128);
+    }
+    EXPECT_EQ(places.size(), 8u) << "eight rows of a column share banks";
+  }
 }
 
 /// Objects on a thread's stack are destroyed when another thread's exception ends the block.

@@ -99,9 +99,9 @@ __global__ __launch_bounds__(128) void warpgroup_product(const __nv_bfloat16* a,
   __syncthreads();
   Accumulator sum[Fragments];
   for (int k = 0; k < depth; k += 16) {
-    MatrixA<__nv_bfloat16> rows[1];
-    if constexpr (InRegisters) rows[0] = load_a<__nv_bfloat16>(left, 16 * warp(), k);
-    const auto product = [&](const auto& factor) {
+    PackedA rows[1];
+    if constexpr (InRegisters) rows[0] = packed(load_a<__nv_bfloat16>(left, 16 * warp(), k));
+    const auto product = [&](auto&& factor) {
       if constexpr (major == Major::k)
         multiply_add(sum, factor, by_rows(right, 0, k));
       else
@@ -115,7 +115,10 @@ __global__ __launch_bounds__(128) void warpgroup_product(const __nv_bfloat16* a,
       product(by_rows(left, 0, k));
     }
     warpgroup_commit();
-    warpgroup_wait(sum);
+    if constexpr (InRegisters)
+      warpgroup_wait(sum, rows);
+    else
+      warpgroup_wait(sum);
   }
   for (int e = 0; e < Fragments; ++e)
     for (int i = 0; i < Accumulator::size; ++i)

@@ -205,6 +205,18 @@ __global__ void static_beside_dynamic() {
   __shared__ Shared<float, 1024> tile;
   if (here()) tile(self()) = 1;  // reported: static_beside_dynamic
 }
+__global__ void few_static_bytes() {
+  __shared__ Shared<float, 4> tile;
+  if (here()) tile(0) = 1;  // reported: few_static_bytes
+}
+/// Dynamic memory begins at a multiple of 1 KiB: so much is static, however little it is.
+TEST(Reports, StaticMemoryInFrontOfDynamicMemory) {
+  const unsigned limit = 227 * 1024;
+  EXPECT_NO_THROW(launch(few_static_bytes, 3, 1, limit - 1024, nullptr));
+  expect_report({{ErrorKind::shared_memory}, {"few_static_bytes"}, anyone, "232464 bytes of shared memory"},
+                few_static_bytes, 1, limit - 1024 + 16);
+}
+
 /// Each device has its own limit: 4 KiB static and a few bytes too many are reported, those bytes less are not.
 TEST(Reports, StaticAndDynamicMemoryBeyondTheDevice) {
   const auto before = settings();
@@ -493,14 +505,53 @@ TEST(Reports, AFlagThatNobodySets) {
   settings() = {};
 }
 
+// ---- lanes that diverge
+
+/// Odd lanes write once more. `Mask`: of a __syncwarp after that.
+template <unsigned Mask, bool InProduct>
+__global__ void lanes_diverge(float* out) {
+  __shared__ Shared<__nv_bfloat16, 16, 32> tile;
+  for (int i = 0; i < 16; ++i) tile(i, self()) = from_float<__nv_bfloat16>(1);
+  __syncwarp();
+  Accumulator sum;
+  const auto a = load_a<__nv_bfloat16>(tile, 0, 0);
+  const auto b = load_b<__nv_bfloat16>(tile, 0, 0);
+  __syncwarp();
+  if (self() % 2 == 1) tile(0, self()) = from_float<__nv_bfloat16>(2);
+  if (!here())
+    __syncwarp();
+  else if (Mask != 0)
+    __syncwarp(self() < 16 ? Mask : ~Mask);
+  if constexpr (InProduct)
+    multiply_add(sum, a, b);  // reported: product_of_diverged_lanes
+  else
+    warpgroup_commit();  // reported: commit_of_diverged_lanes
+  out[self()] = sum.values[0];
+}
+TEST(Reports, DivergedLanesAtAnAlignedInstruction) {
+  float out[32];
+  expect_report(
+      {{ErrorKind::diverged}, {"product_of_diverged_lanes"}, anyone, "thread (0,0,0) last used shared memory in line"},
+      lanes_diverge<0, true>, 32, 0, out);
+  expect_report({{ErrorKind::diverged}, {"commit_of_diverged_lanes"}, anyone, "have gone different ways"},
+                lanes_diverge<0, false>, 32, 0, out);
+  // Two halves that are converged, each of its own.
+  expect_report({{ErrorKind::diverged}, {"product_of_diverged_lanes"}, anyone, "have gone different ways"},
+                lanes_diverge<0x0000ffffu, true>, 32, 0, out);
+}
+
 // ---- products of a warpgroup
 
 enum class Defect {
   nothing,
+  late_fence,  // which all readers have: no defect
   proxies,
+  one_reader,
   registers,
   changed,
   operand,
+  operand_reused,
+  operand_unnamed,
   read_early,
   unwaited,
   written_early,
@@ -521,23 +572,29 @@ __global__ void product_with(float* out) {
   for (int i = self(); i < 64 * 16; i += static_cast<int>(blockDim.x)) left(i / 16, i % 16) = from_float<T>(1);
   for (int i = self(); i < 16 * 16; i += static_cast<int>(blockDim.x))
     right(i / 16, i % 16) = from_float<T>(1);  // reported: written_for_a_product
-  if (!wrong(Defect::proxies)) fence_proxies();
+  const bool late = defect == Defect::late_fence || defect == Defect::one_reader;
+  if (!wrong(Defect::proxies) && !late) fence_proxies();
   __syncthreads();
+  if (late && !(wrong(Defect::one_reader) && self() == 77)) fence_proxies();
   if (wrong(Defect::warp) && warp() == 2) return;
   Accumulator sum[2];
-  MatrixA<T> rows[1] = {load_a<T>(left, 16 * (warp() % 4), 0)};
+  PackedA rows[1] = {packed(load_a<T>(left, 16 * (warp() % 4), 0))};
   auto b = by_rows(right, wrong(Defect::other_tile) && self() == 77 ? 8 : 0, 0);
   if (wrong(Defect::outside)) b = b.from(8);
   if (wrong(Defect::swizzle)) b.bits |= std::uint64_t{1} << 62;
   if (!wrong(Defect::registers)) warpgroup_fence(sum, rows);
   if (wrong(Defect::changed)) sum[1].values[0] = 1;
-  if (wrong(Defect::operand)) rows[0].values[3] = from_float<T>(2);
-  multiply_add(sum, rows[0], b);  // reported: product_of_a_warpgroup
+  if (wrong(Defect::operand)) rows[0].words[1] = 0x40004000;  // two twos
+  multiply_add(sum, rows[0], b);                              // reported: product_of_a_warpgroup
   warpgroup_commit();
   if (wrong(Defect::unwaited)) return;
   if (wrong(Defect::read_early)) sum[0].values[0] += 1;
   if (wrong(Defect::written_early)) right(self() % 16, 0) = from_float<T>(2);  // reported: written_early
-  warpgroup_wait(sum);                                                         // reported: wait_for_a_product
+  if (wrong(Defect::operand_reused)) rows[0].words[1] = 0x40004000;
+  if (wrong(Defect::operand_unnamed))
+    warpgroup_wait(sum);  // reported: wait_without_the_operand
+  else
+    warpgroup_wait(sum, rows);  // reported: wait_for_a_product
   if (!wrong(Defect::unordered)) __syncthreads();
   if (self() < 16) right(self(), 3) = from_float<T>(2);  // reported: written_after_the_wait
   out[blockIdx.x * 128 + threadIdx.x % 128] = sum[0].values[0];
@@ -553,7 +610,10 @@ TEST(Reports, ProductsOfAWarpgroup) {
   std::vector<float> out(3 * 128);
   launch(product_with<Defect::nothing>, 3, 128, 2 * 16 * (64 + 16), nullptr, out.data());
   EXPECT_EQ(out, std::vector<float>(3 * 128, 16.0f));
+  EXPECT_NO_THROW(launch(product_with<Defect::late_fence>, 3, 128, 2 * 16 * (64 + 16), nullptr, out.data()));
   expect_product_report<Defect::proxies>(
+      {{ErrorKind::unfenced}, {"product_of_a_warpgroup"}, anyone, "with no fence_proxies after it"});
+  expect_product_report<Defect::one_reader>(
       {{ErrorKind::unfenced}, {"product_of_a_warpgroup"}, anyone, "with no fence_proxies after it"});
   expect_product_report<Defect::registers>({{ErrorKind::unfenced},
                                             {"product_of_a_warpgroup"},
@@ -565,6 +625,13 @@ TEST(Reports, ProductsOfAWarpgroup) {
                                           "an accumulator that changed since the last warpgroup_fence"});
   expect_product_report<Defect::operand>(
       {{ErrorKind::unfenced}, {"product_of_a_warpgroup"}, anyone, "an operand in registers that changed"});
+  expect_product_report<Defect::operand_reused>(
+      {{ErrorKind::in_flight},
+       {"wait_for_a_product"},
+       anyone,
+       "an operand in registers was changed while its product was in flight"});
+  expect_product_report<Defect::operand_unnamed>(
+      {{ErrorKind::in_flight}, {"wait_without_the_operand"}, anyone, "a product's operand in registers is not named"});
   expect_product_report<Defect::read_early>({{ErrorKind::in_flight},
                                              {"wait_for_a_product"},
                                              anyone,
@@ -626,6 +693,8 @@ TEST(Reports, ImpossibleLaunches) {
   EXPECT_EQ(kind(1, dim3(1, 1, 65), 0), ErrorKind::launch);
   EXPECT_EQ(kind(0, 32, 0), ErrorKind::launch);
   EXPECT_EQ(kind(dim3(1, 65536), 32, 0), ErrorKind::launch);
+  EXPECT_EQ(kind(dim3(1, 1, 65536), 32, 0), ErrorKind::launch);
+  EXPECT_NO_THROW(launch(nothing, dim3(1, 1, 65535), 1, 0, nullptr));
   for (const Device& device : devices) {
     settings().capability = device.capability;
     EXPECT_EQ(kind(1, 32, device.shared_limit + 1), ErrorKind::shared_memory) << device.capability;

@@ -45,6 +45,7 @@ KINDS = {
     "race": r"with no barrier between them",
     "in_flight": r"to which the async copy that .* is in flight|product .*in flight|not been waited for"
     r"|not named where it is waited for",
+    "diverged": r"to be converged, which have gone different ways",
     "unfenced": r"no fence_proxies after it|since the last warpgroup_fence",
     "unwritten": r"reads shared memory at byte \d+, which no thread has written",
     "out_of_bounds": r"shared elements? .* (of an array|in a row of)",

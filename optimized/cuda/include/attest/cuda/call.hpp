@@ -27,6 +27,8 @@ struct Grid {
   Index x, y, z;
 };
 
+inline constexpr std::size_t kSharedOfEveryDevice = 48 * 1024;  // bytes
+
 /// One call: tensors and parameters by name, in layout bhnd, or thd where it has an input "offsets.SIZE"; a workspace;
 /// and launches. The same code launches and measures the workspace: a Call made with Purpose::measure counts the
 /// requested bytes, hands out no memory and launches nothing.
@@ -193,6 +195,11 @@ public:
     if (grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
       throw std::invalid_argument("a call of " + std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " +
                                   std::to_string(grid.z) + " blocks; at most 2147483647 x 65535 x 65535");
+    if (shared_bytes > kSharedOfEveryDevice)
+      if (const std::size_t limit = shared_memory_limit(); shared_bytes > limit)
+        throw std::invalid_argument("a call with blocks of " + std::to_string(shared_bytes) +
+                                    " bytes of shared memory; a block of this device has at most " +
+                                    std::to_string(limit));
     cuda::launch(kernel,
                  dim3(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z)),
                  static_cast<unsigned>(threads), shared_bytes, static_cast<Stream>(call_.stream),
@@ -267,9 +274,42 @@ inline Rows read_back(const OutputRows& written) {
 
 namespace detail {
 
+/// Makes the device of a call's tensors current, as long as the call runs.
+class OnDeviceOf {
+public:
+  explicit OnDeviceOf(const attest_call& call) : before_(current_device()), device_(common_device(call)) {
+    if (device_ != before_) set_device(device_);
+  }
+  ~OnDeviceOf() {
+    if (device_ == before_) return;
+    try {
+      set_device(before_);
+    } catch (const std::exception&) {  // it was current: only a device that is lost can be refused
+    }
+  }
+  OnDeviceOf(const OnDeviceOf&) = delete;
+  OnDeviceOf& operator=(const OnDeviceOf&) = delete;
+
+private:
+  static int common_device(const attest_call& call) {
+    const int device = call.outputs[0].tensor.device.device_id;
+    const auto check = [&](const attest_tensor* tensors, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i)
+        if (const int other = tensors[i].tensor.device.device_id; other != device)
+          throw std::invalid_argument(std::string("'") + tensors[i].name + "' is on device " + std::to_string(other) +
+                                      " and '" + call.outputs[0].name + "' on device " + std::to_string(device));
+    };
+    check(call.inputs, call.input_count);
+    check(call.outputs, call.output_count);
+    return device;
+  }
+  int before_, device_;
+};
+
 template <class Kernel, class T, class Factor>
 int run(const attest_call* call) {
   try {
+    const OnDeviceOf device(*call);
     Call mine(*call, Call::Purpose::run);
     Kernel::template run<T, Factor>(mine);
     return 0;
@@ -283,6 +323,7 @@ int run(const attest_call* call) {
 template <class Kernel, class T, class Factor>
 std::size_t workspace(const attest_call* call) {
   try {
+    const OnDeviceOf device(*call);
     Call mine(*call, Call::Purpose::measure);
     Kernel::template run<T, Factor>(mine);
     return mine.used();

@@ -20,11 +20,7 @@ void outputs_by(Call& call, const Product& product) {
   } else if constexpr (algorithm == Algorithm::chunks) {
     outputs_by_chunks<T, Factor>(call, product);
   } else {
-    Rows values = product.c;
-    values.ones = values.ones || product.division.wanted;
-    outputs_from_states<T, Factor>(
-        call, product,
-        states_of<T, Factor>(call, product.b, values, product.order, product.tokens, product.initial, product.final));
+    outputs_of_all_chunks<T, Factor>(call, product);
   }
 }
 

@@ -29,10 +29,12 @@ inline constexpr std::array<Device, 5> devices{
 const Device& device();
 
 struct Settings {
-  std::uint64_t seed = 0;  ///< ATTEST_CUDA_SEED: the order of blocks, and of threads between barriers
-  bool racecheck = true;   ///< ATTEST_CUDA_RACECHECK=0
-  int capability = 90;     ///< ATTEST_CUDA_EMULATED_CAPABILITY=80: of a device; the sums are those of 80 below 90
-  double patience = 20;    ///< seconds that a thread may poll a flag (load_acquire) without getting any further
+  std::uint64_t seed = 0;       ///< ATTEST_CUDA_SEED: the order of blocks, and of threads between barriers
+  bool racecheck = true;        ///< ATTEST_CUDA_RACECHECK=0
+  int capability = 90;          ///< ATTEST_CUDA_EMULATED_CAPABILITY=80: of a device; the sums are those of 80 below 90
+  int devices = 1;              ///< how many there are
+  unsigned grid_limit = 65535;  ///< ATTEST_CUDA_EMULATED_GRID: blocks of a grid along y and along z
+  double patience = 20;         ///< seconds that a thread may poll a flag (load_acquire) without getting any further
 };
 
 /// Of the whole process; from the environment at first, to be changed between launches.
@@ -46,6 +48,7 @@ enum class ErrorKind {
   in_flight,
   unfenced,
   collective,
+  diverged,
   misaligned,
   shared_memory,
   launch,

@@ -88,6 +88,16 @@ State states_of(Call& call, const Rows& b, const Rows& c, Order order, const Seq
 template <class T, class Factor>
 void outputs_from_states(Call& call, const Product& product, const State& states);
 
+/// All chunks at once: their states, then the outputs.
+template <class T, class Factor>
+void outputs_of_all_chunks(Call& call, const Product& product) {
+  Rows values = product.c;
+  values.ones = values.ones || product.division.wanted;
+  outputs_from_states<T, Factor>(
+      call, product,
+      states_of<T, Factor>(call, product.b, values, product.order, product.tokens, product.initial, product.final));
+}
+
 /// state^T a_i from one state per sequence, without a sum over the chunk.
 template <class T, class Factor>
 void read_state(Call& call, Product product, const State& state) {
@@ -103,7 +113,8 @@ void add_up_states(Call& call, const State& states, const Sequences& tokens, Ord
 /// to = from; 0 where that is not there.
 void copy_state(Call& call, int sequences, const State& from, const State& to);
 
-/// The outputs, computed chunk after chunk or token after token.
+/// The outputs, computed chunk after chunk or token after token. Where a device has no shared memory for the state of
+/// a sequence, all chunks are computed at once; with the delta rule, which needs them in order, the call is refused.
 template <class T, class Factor>
 void outputs_by_chunks(Call& call, const Product& product);
 template <class T>

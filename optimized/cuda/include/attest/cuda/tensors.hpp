@@ -62,6 +62,16 @@ struct Sequences {
   }
 };
 
+/// A block's place where every sequence has as many. They are counted along x: a grid has at most 65,535 blocks along y
+/// and z, and a batch may have more sequences.
+struct BlockOfSequence {
+  int sequence;
+  Index block;  // of the sequence
+  __device__ static BlockOfSequence of(Index blocks) {
+    return {static_cast<int>(blockIdx.x / blocks), static_cast<Index>(blockIdx.x % blocks)};
+  }
+};
+
 /// phi of linear attention, or the activation of a layer, element by element.
 enum class Map { identity, elu_plus_one, relu, exp, gelu_tanh };
 constexpr std::array<std::string_view, 5> words_of(Map) {

@@ -9,18 +9,26 @@
 /// Fragments), operands bf16 (wgmma, compute capability 9.0). Each warp has 16 rows of the sum and of an `a` in
 /// registers, laid out as in matrix.hpp; b lies in shared memory, and a may. The products run beside the program:
 ///
-///     fence_proxies();               // each thread, when it has written its part of the tiles and its copies have
-///     landed
-///     __syncthreads();
+///     fence_proxies();               // each thread, when its part of the tiles is written and its copies have landed
+///     __syncthreads();               // or __syncwarp(): lanes that diverged since have to converge
 ///     warpgroup_fence(sum);          // the products read these registers as they are now
 ///     multiply_add(sum, a, b);       // any number of them
 ///     warpgroup_commit();
 ///     warpgroup_wait(sum);           // before the registers are touched, or the tiles are written
+///
+/// An `a` in registers is named at both: warpgroup_fence(sum, a), warpgroup_wait(sum, a).
 
 namespace attest::cuda {
 
 /// The contiguous dimension of an operand's tile: K, or M or N. The PTX ISA encodes them as 0 and 1.
 enum class Major { k, mn };
+
+/// An `a` in registers as the instruction takes it, eight bf16 in four words. It is packed before the fence: what is
+/// converted after it may be converted between the fence and the product.
+struct PackedA {
+  unsigned words[4];
+};
+__device__ inline PackedA packed(const MatrixA<__nv_bfloat16>& a) { return __builtin_bit_cast(PackedA, a); }
 
 /// An operand in shared memory.
 template <Major major>

@@ -43,6 +43,7 @@ constexpr std::size_t bytes_of(int kept, int staged) {
 __device__ __forceinline__ void start_scores(Strip<Bf16, kScoreFragments>& scores, const KeptTile& a,
                                              const StagedTile& b, int stage, int depth) {
   const auto left = by_rows(a.tile, 0, 0), right = by_rows(b.tile, 0, stage * b.columns);
+  __syncwarp();  // rows of the next tile may have been fetched, in which lanes diverge
   warpgroup_fence(scores.fragments);
   int k = 0;
 #pragma unroll 1
@@ -66,16 +67,17 @@ __device__ __forceinline__ void add_weighted_rows(Strip<Bf16, Fragments>& sum, S
     fence_proxies();
     __syncthreads();
   }
-  MatrixA<Bf16> factors[kTile / 16];
+  PackedA factors[kTile / 16];
 #pragma unroll
   for (int s = 0; s < kTile / 16; ++s)
-    factors[s] = operand_a<Bf16>(weights.fragments[2 * s], weights.fragments[2 * s + 1]);
+    factors[s] = packed(operand_a<Bf16>(weights.fragments[2 * s], weights.fragments[2 * s + 1]));
+  __syncwarp();  // weights may have been stored, where lanes diverge
   warpgroup_fence(sum.fragments, factors);
 #pragma unroll
   for (int s = 0; s < kTile / 16; ++s)
     multiply_add(sum.fragments, factors[s], by_columns(b.tile, 16 * s, stage * b.columns + column));
   warpgroup_commit();
-  warpgroup_wait(sum.fragments);
+  warpgroup_wait(sum.fragments, factors);
 }
 
 /// The output columns of this block.

@@ -43,7 +43,7 @@ struct Collective {
   void* exchange;  // the lane's operands, and the place for its result
   void (*apply)(std::uint32_t mask, const std::array<void*, warp_width>& exchange);  // once, when all are there
   bool orders_memory = false;                                                        // only __syncwarp does
-  bool aligned = false;                                                              // all lanes at the same line
+  bool aligned = false;  // .sync.aligned: all lanes at the same line, after one way from where they last converged
 };
 
 /// An operation of a warpgroup's 128 threads one of which has arrived.
@@ -55,8 +55,9 @@ struct WarpgroupCollective {
 };
 
 /// The cells of shared memory that a product of a warpgroup reads while it is in flight, and how many threads have not
-/// waited for it yet.
+/// waited for it yet. What was written before `fenced_by_all`, a barrier, all its threads have fenced after it.
 struct WarpgroupRead {
+  Time fenced_by_all = 0;
   std::vector<std::uint32_t> cells;
   unsigned waited_for_by = warpgroup_width;
 };
@@ -72,17 +73,24 @@ struct WarpgroupState {
     std::vector<float> values;
     std::uint32_t group;
   };
+  struct Operand {  // `a` in registers, as its product found it
+    const std::uint32_t* begin;
+    std::array<std::uint32_t, 4> words;
+    std::uint32_t group;
+  };
   struct Read {
     std::shared_ptr<WarpgroupRead> of;
     std::uint32_t group;
   };
   std::vector<Fenced> fenced;
   std::vector<Sum> sums;
+  std::vector<Operand> operands;
   std::vector<Read> reads;
   std::uint32_t groups = 0;  // committed
   void clear() {
     fenced.clear();
     sums.clear();
+    operands.clear();
     reads.clear();
     groups = 0;
   }
@@ -106,14 +114,16 @@ struct Thread {
   Time time = 0;                         // of its last synchronisation
   std::array<Time, warp_width> known{};  // what lane i of the warp did before known[i] is ordered before this thread
   Location where{};                      // the barrier at which it waits
+  std::uint64_t way = 0;                 // a hash of its accesses to shared memory since its warp converged
+  Location last{};                       // the last of these
   int predicate = 0;
   Collective* collective = nullptr;
   WarpgroupCollective* together = nullptr;
   WarpgroupState products;
   Location products_place{};  // where it issued the last one
   // Of its fences between the generic and the asynchronous proxy: what it wrote before the last one, and before the
-  // last one that a barrier followed; and the barrier before the last one: it is a fence for what any thread wrote
-  // before that barrier, too.
+  // last one that a barrier followed; and the barrier before the last one: where all threads of a product have such a
+  // fence, it is one for what any thread wrote before that barrier, too.
   Time fenced = 0, settled = 0, fenced_base = 0;
   std::vector<Copy> copies;
   std::uint32_t groups = 0;  // of copies, committed
@@ -169,10 +179,14 @@ public:
   /// Lets other threads run; called by a thread that waits for memory to change.
   void poll(Location where);
 
+  /// An instruction of the warp that exchanges nothing: all lanes must come to it together.
+  void aligned(const char* name, Location where);
   /// All 128 threads of a warpgroup, at one place.
   void warpgroup(WarpgroupCollective& arrival);
   /// Makes what this thread has written to shared memory, or sees there, visible to products of warpgroups.
   void fence_proxies();
+  /// What the product that this thread's warpgroup now issues will read.
+  std::shared_ptr<WarpgroupRead> start_of_product() const;
   /// 16 bytes of shared memory that a product in flight reads: no thread may write there before all threads have
   /// waited.
   void read_by_product(std::uint32_t offset, void* sixteen_bytes, WarpgroupRead& read, Location where);
@@ -193,6 +207,7 @@ public:
 
   template <class V>
   V read(std::uint32_t offset, Location where) {
+    note_way(where);
     static_assert(sizeof(V) % cell_bytes == 0, "shared memory is checked in cells of two bytes: use a wider type");
     for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_read(offset / cell_bytes + i, where);
     V value;
@@ -201,6 +216,7 @@ public:
   }
   template <class V>
   void write(std::uint32_t offset, const V& value, Location where) {
+    note_way(where);
     static_assert(sizeof(V) % cell_bytes == 0, "shared memory is checked in cells of two bytes: use a wider type");
     for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_write(offset / cell_bytes + i, false, where);
     std::memcpy(bytes_.get() + offset, &value, sizeof(V));
@@ -208,6 +224,7 @@ public:
   /// value = change(value), as one atomic access.
   template <class V, class Change>
   V update(std::uint32_t offset, Location where, Change change) {
+    note_way(where);
     for (std::uint32_t i = 0; i < sizeof(V) / cell_bytes; ++i) note_update(offset / cell_bytes + i, where);
     V before;
     std::memcpy(&before, bytes_.get() + offset, sizeof(V));
@@ -235,6 +252,8 @@ private:
   void release_barrier();
   void finish(const Collective& collective, unsigned warp);
   void order_lanes(std::uint32_t mask, unsigned warp);
+  void come_together(std::uint32_t mask, unsigned warp) const;
+  void check_together(const char* name, std::uint32_t mask, unsigned warp, Location where);
   void stop_threads();
   [[noreturn]] void diagnose_deadlock();
   [[noreturn]] void diagnose_collective(const Thread& thread);
@@ -246,6 +265,11 @@ private:
   [[noreturn]] void report_copy_in_flight(std::uint32_t cell, Location where);
   [[noreturn]] void report_product_in_flight(std::uint32_t cell, Location where);
 
+  void note_way(Location where) {
+    Thread& self = *current_;
+    self.way = (self.way ^ reinterpret_cast<std::uintptr_t>(where.file) ^ where.line) * 0x9e3779b97f4a7c15u + 1;
+    self.last = where;
+  }
   void note_read(std::uint32_t cell, Location where);
   void note_write(std::uint32_t cell, bool by_copy, Location where);
   void note_update(std::uint32_t cell, Location where);

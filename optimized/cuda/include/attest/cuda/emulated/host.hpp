@@ -21,6 +21,8 @@ struct Launch {
 };
 void run(const Launch& launch, void (*body)(const void*), const void* argument);
 
+inline thread_local int current_device = 0;
+
 }  // namespace emulation
 
 /// Uninitialised memory of the device; here ordinary memory full of 0xff, which are NaNs.
@@ -47,8 +49,18 @@ void clear(T* memory, std::size_t count, Stream = nullptr) {
   std::memset(memory, 0, count * sizeof(T));
 }
 
+/// The device that allocations and launches of this thread are for; all are alike.
+inline int current_device() { return emulation::current_device; }
+inline void set_device(int device) {
+  if (const int count = emulation::settings().devices; device < 0 || device >= count)
+    throw Error("set_device " + std::to_string(device) + ": there are " + std::to_string(count));
+  emulation::current_device = device;
+}
+
 /// Of the device that is emulated, as 10 * major + minor.
 inline int compute_capability() { return emulation::settings().capability; }
+/// Bytes that a block may have, static and dynamic.
+inline std::size_t shared_memory_limit() { return emulation::device().shared_limit; }
 
 inline Stream create_stream() { return nullptr; }
 inline void destroy(Stream) {}

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attest/cuda/emulated/block.hpp"
+#include "attest/cuda/swizzle.hpp"
 
 namespace attest::cuda {
 
@@ -135,7 +136,7 @@ private:
 };
 
 /// The shared memory whose size the launch states, handed out from its start in 16-byte steps; every thread takes the
-/// same.
+/// same. It begins at a multiple of kSharedAlignment.
 class DynamicShared {
 public:
   using Location = emulation::Location;
@@ -151,6 +152,9 @@ public:
   SharedView<T, 3> take(int i, int j, int k, Location where = Location::current()) {
     return take<T, 3>({i, j, k}, where);
   }
+
+  /// What is taken next begins at a multiple of kSharedAlignment.
+  void align() { used_ = (used_ + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment; }
 
 private:
   template <class T, int Rank>

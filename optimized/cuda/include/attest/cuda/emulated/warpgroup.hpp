@@ -9,7 +9,7 @@ namespace attest::cuda::emulation {
 
 /// One lane's operands of a product of its warpgroup.
 struct WarpgroupOperands {
-  const __nv_bfloat16* a;  // null where the left operand lies in shared memory
+  const PackedA* a;  // null where the left operand lies in shared memory
   std::uint64_t left, right;
   Major right_major;
   float* c;
@@ -19,9 +19,17 @@ struct WarpgroupOperands {
 };
 
 void warpgroup_multiply_add(WarpgroupOperands& mine, Location where);
+void warpgroup_fence(Location where);
 void fence_registers(const void* begin, std::size_t bytes);
 void commit_products(Location where);
-void wait_for_products(std::uint32_t groups_in_flight, const float* begin, std::size_t count, Location where);
+/// The registers that a wait names.
+struct WarpgroupRegisters {
+  const float* sums;
+  std::size_t sum_count;
+  const PackedA* a = nullptr;
+  std::size_t a_count = 0;
+};
+void wait_for_products(std::uint32_t groups_in_flight, const WarpgroupRegisters& named, Location where);
 
 }  // namespace attest::cuda::emulation
 
@@ -53,12 +61,14 @@ inline void fence_proxies(emulation::Location where = emulation::Location::curre
 }
 
 template <int Fragments>
-void warpgroup_fence(Accumulator (&sum)[Fragments]) {
+void warpgroup_fence(Accumulator (&sum)[Fragments], emulation::Location where = emulation::Location::current()) {
+  emulation::warpgroup_fence(where);
   emulation::fence_registers(sum, sizeof(sum));
 }
 template <int Fragments, int Steps>
-void warpgroup_fence(Accumulator (&sum)[Fragments], MatrixA<__nv_bfloat16> (&a)[Steps]) {
-  emulation::fence_registers(sum, sizeof(sum));
+void warpgroup_fence(Accumulator (&sum)[Fragments], PackedA (&a)[Steps],
+                     emulation::Location where = emulation::Location::current()) {
+  warpgroup_fence(sum, where);
   emulation::fence_registers(a, sizeof(a));
 }
 inline void warpgroup_commit(emulation::Location where = emulation::Location::current()) {
@@ -66,13 +76,18 @@ inline void warpgroup_commit(emulation::Location where = emulation::Location::cu
 }
 template <int N = 0, int Fragments>
 void warpgroup_wait(Accumulator (&sum)[Fragments], emulation::Location where = emulation::Location::current()) {
-  emulation::wait_for_products(N, sum[0].values, Fragments * Accumulator::size, where);
+  emulation::wait_for_products(N, {sum[0].values, Fragments * Accumulator::size}, where);
+}
+template <int N = 0, int Fragments, int Steps>
+void warpgroup_wait(Accumulator (&sum)[Fragments], PackedA (&a)[Steps],
+                    emulation::Location where = emulation::Location::current()) {
+  emulation::wait_for_products(N, {sum[0].values, Fragments * Accumulator::size, a, Steps}, where);
 }
 
 template <int Fragments, Major major>
-void multiply_add(Accumulator (&sum)[Fragments], const MatrixA<__nv_bfloat16>& a, const Described<major>& b,
+void multiply_add(Accumulator (&sum)[Fragments], PackedA& a, const Described<major>& b,
                   emulation::Location where = emulation::Location::current()) {
-  emulation::WarpgroupOperands mine{a.values, 0, b.bits, major, sum[0].values, Fragments};
+  emulation::WarpgroupOperands mine{&a, 0, b.bits, major, sum[0].values, Fragments};
   emulation::warpgroup_multiply_add(mine, where);
 }
 template <int Fragments, Major major>

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attest/cuda/error.hpp"
+#include "attest/cuda/swizzle.hpp"
 
 namespace attest::cuda {
 
@@ -39,13 +40,28 @@ void clear(T* memory, std::size_t count, Stream stream = nullptr) {
   check(cudaMemsetAsync(memory, 0, count * sizeof(T), stream), "clear");
 }
 
+/// The device that allocations and launches of this thread are for.
+inline int current_device() {
+  int device = 0;
+  check(cudaGetDevice(&device), "current_device");
+  return device;
+}
+inline void set_device(int device) { check(cudaSetDevice(device), ("set_device " + std::to_string(device)).c_str()); }
+
 /// Of the current device, as 10 * major + minor.
 inline int compute_capability() {
-  int device = 0, major = 0, minor = 0;
-  check(cudaGetDevice(&device), "compute_capability");
+  const int device = current_device();
+  int major = 0, minor = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "compute_capability");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "compute_capability");
   return 10 * major + minor;
+}
+/// Bytes that a block may have on the current device, static and dynamic.
+inline std::size_t shared_memory_limit() {
+  int bytes = 0;
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, current_device()),
+        "shared_memory_limit");
+  return static_cast<std::size_t>(bytes);
 }
 
 inline Stream create_stream() {
@@ -64,8 +80,10 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
     const void* function = reinterpret_cast<const void*>(kernel);
     cudaFuncAttributes attributes{};
     check(cudaFuncGetAttributes(&attributes, function), "launch: shared memory");
-    // A block has 48 KiB, static and dynamic; more must be requested.
-    if (attributes.sharedSizeBytes + shared_bytes > 48 * 1024)
+    // A block has 48 KiB, static, as padded in front of dynamic memory, and dynamic; more must be requested.
+    const std::size_t padded =
+        (attributes.sharedSizeBytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
+    if (padded + shared_bytes > 48 * 1024)
       check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
             "launch: shared memory");
   }

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "attest/cuda/swizzle.hpp"
+
 namespace attest::cuda {
 
 template <class T>
@@ -71,7 +73,8 @@ struct Shared {
 };
 
 /// The shared memory whose size the launch states, handed out from its start in 16-byte steps; every thread takes the
-/// same.
+/// same. It begins at a multiple of kSharedAlignment, so that what is static counts in steps of that, too. All kernels
+/// declare it by one name: arrays of different alignment do not begin at the same place.
 class DynamicShared {
 public:
   template <class T>
@@ -87,10 +90,13 @@ public:
     return {reserve<T>(i * j * k), {i, j, k}};
   }
 
+  /// What is taken next begins at a multiple of kSharedAlignment.
+  __device__ void align() { used_ = (used_ + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment; }
+
 private:
   template <class T>
   __device__ T* reserve(int count) {
-    extern __shared__ uint4 attest_cuda_dynamic_shared[];
+    extern __shared__ __align__(kSharedAlignment) uint4 attest_cuda_dynamic_shared[];
     T* begin = reinterpret_cast<T*>(reinterpret_cast<unsigned char*>(attest_cuda_dynamic_shared) + used_);
     used_ += (static_cast<unsigned>(sizeof(T)) * static_cast<unsigned>(count) + 15) / 16 * 16;
     return begin;

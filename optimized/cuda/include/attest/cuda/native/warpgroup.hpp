@@ -34,14 +34,11 @@ __device__ __forceinline__ void pin(Accumulator (&sum)[Fragments]) {
     for (int i = 0; i < Accumulator::size; ++i) asm volatile("" : "+f"(sum[e].values[i])::"memory");
 }
 template <int Steps>
-__device__ __forceinline__ void pin(MatrixA<__nv_bfloat16> (&a)[Steps]) {
+__device__ __forceinline__ void pin(PackedA (&a)[Steps]) {
 #pragma unroll
-  for (int s = 0; s < Steps; ++s) {
-    auto words = __builtin_bit_cast(Registers<4>, a[s]);
+  for (int s = 0; s < Steps; ++s)
 #pragma unroll
-    for (int i = 0; i < 4; ++i) asm volatile("" : "+r"(words.word[i])::"memory");
-    a[s] = __builtin_bit_cast(MatrixA<__nv_bfloat16>, words);
-  }
+    for (int i = 0; i < 4; ++i) asm volatile("" : "+r"(a[s].words[i])::"memory");
 }
 
 }  // namespace detail
@@ -56,7 +53,7 @@ __device__ __forceinline__ void warpgroup_fence(Accumulator (&sum)[Fragments]) {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 template <int Fragments, int Steps>
-__device__ __forceinline__ void warpgroup_fence(Accumulator (&sum)[Fragments], MatrixA<__nv_bfloat16> (&a)[Steps]) {
+__device__ __forceinline__ void warpgroup_fence(Accumulator (&sum)[Fragments], PackedA (&a)[Steps]) {
   detail::pin(a);
   warpgroup_fence(sum);
 }
@@ -66,6 +63,11 @@ __device__ __forceinline__ void warpgroup_wait(Accumulator (&sum)[Fragments]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
   detail::pin(sum);
 }
+template <int N = 0, int Fragments, int Steps>
+__device__ __forceinline__ void warpgroup_wait(Accumulator (&sum)[Fragments], PackedA (&a)[Steps]) {
+  warpgroup_wait<N>(sum);
+  detail::pin(a);
+}
 
 // One instruction for each width, with the left operand in registers or in shared memory. `sums` are the names of the
 // accumulators; the operands are numbered after them.
@@ -74,6 +76,7 @@ __device__ __forceinline__ void warpgroup_wait(Accumulator (&sum)[Fragments]) {
 #define ATTEST_CUDA_SUM_8(e)                                                                                          \
   ATTEST_CUDA_SUM(e), ATTEST_CUDA_SUM(e + 1), ATTEST_CUDA_SUM(e + 2), ATTEST_CUDA_SUM(e + 3), ATTEST_CUDA_SUM(e + 4), \
       ATTEST_CUDA_SUM(e + 5), ATTEST_CUDA_SUM(e + 6), ATTEST_CUDA_SUM(e + 7)
+#define ATTEST_CUDA_A "+r"(a.words[0]), "+r"(a.words[1]), "+r"(a.words[2]), "+r"(a.words[3])
 #define ATTEST_CUDA_WGMMA(width, sums, left, right, immediates)                                                \
   "{.reg .pred add; setp.eq.u32 add, 0, 0; wgmma.mma_async.sync.aligned.m64n" width "k16.f32.bf16.bf16 {" sums \
   "}, " left ", " right ", add, 1, 1, " immediates ";}"
@@ -89,25 +92,23 @@ __device__ __forceinline__ void warpgroup_wait(Accumulator (&sum)[Fragments]) {
 
 namespace detail {
 
-// `a` in registers.
+// `a` in registers: changed by the instruction, as far as the compiler knows, so that what is pinned at the wait are
+// the registers that the instruction reads.
 template <int Fragments, Major major>
-__device__ __forceinline__ void warpgroup_product(Accumulator* sum, const Registers<4>& a, std::uint64_t b) {
+__device__ __forceinline__ void warpgroup_product(Accumulator* sum, PackedA& a, std::uint64_t b) {
   if constexpr (Fragments == 16) {
     asm volatile(ATTEST_CUDA_WGMMA("128", ATTEST_CUDA_SUMS_16, "{%64, %65, %66, %67}", "%68", "%69")
-                 : ATTEST_CUDA_SUM_8(0), ATTEST_CUDA_SUM_8(8)
-                 : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b),
-                   "n"(static_cast<int>(major)));
+                 : ATTEST_CUDA_SUM_8(0), ATTEST_CUDA_SUM_8(8), ATTEST_CUDA_A
+                 : "l"(b), "n"(static_cast<int>(major)));
   } else if constexpr (Fragments == 8) {
     asm volatile(ATTEST_CUDA_WGMMA("64", ATTEST_CUDA_SUMS_8, "{%32, %33, %34, %35}", "%36", "%37")
-                 : ATTEST_CUDA_SUM_8(0)
-                 : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b),
-                   "n"(static_cast<int>(major)));
+                 : ATTEST_CUDA_SUM_8(0), ATTEST_CUDA_A
+                 : "l"(b), "n"(static_cast<int>(major)));
   } else {
     static_assert(Fragments == 1);
     asm volatile(ATTEST_CUDA_WGMMA("8", ATTEST_CUDA_SUMS_1, "{%4, %5, %6, %7}", "%8", "%9")
-                 : ATTEST_CUDA_SUM(0)
-                 : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "l"(b),
-                   "n"(static_cast<int>(major)));
+                 : ATTEST_CUDA_SUM(0), ATTEST_CUDA_A
+                 : "l"(b), "n"(static_cast<int>(major)));
   }
 }
 // `a` in shared memory.
@@ -131,7 +132,7 @@ __device__ __forceinline__ void warpgroup_product(Accumulator* sum, std::uint64_
 
 /// By instructions of at most 128 columns.
 template <int Fragments, class A, Major major>
-__device__ __forceinline__ void warpgroup_products(Accumulator* sum, const A& a, const Described<major>& b) {
+__device__ __forceinline__ void warpgroup_products(Accumulator* sum, A& a, const Described<major>& b) {
   constexpr int piece = Fragments >= 16 ? 16 : Fragments >= 8 ? 8 : 1;
   warpgroup_product<piece, major>(sum, a, b.bits);
   if constexpr (Fragments > piece) warpgroup_products<Fragments - piece>(sum + piece, a, b.from(8 * piece));
@@ -140,9 +141,8 @@ __device__ __forceinline__ void warpgroup_products(Accumulator* sum, const A& a,
 }  // namespace detail
 
 template <int Fragments, Major major>
-__device__ __forceinline__ void multiply_add(Accumulator (&sum)[Fragments], const MatrixA<__nv_bfloat16>& a,
-                                             const Described<major>& b) {
-  detail::warpgroup_products<Fragments>(sum, __builtin_bit_cast(detail::Registers<4>, a), b);
+__device__ __forceinline__ void multiply_add(Accumulator (&sum)[Fragments], PackedA& a, const Described<major>& b) {
+  detail::warpgroup_products<Fragments>(sum, a, b);
 }
 template <int Fragments, Major major>
 __device__ __forceinline__ void multiply_add(Accumulator (&sum)[Fragments], const Described<Major::k>& a,
@@ -155,6 +155,7 @@ __device__ __forceinline__ void multiply_add(Accumulator (&sum)[Fragments], cons
 #undef ATTEST_CUDA_SUMS_1
 #undef ATTEST_CUDA_SUMS_8
 #undef ATTEST_CUDA_SUMS_16
+#undef ATTEST_CUDA_A
 #undef ATTEST_CUDA_WGMMA
 
 #else
@@ -178,8 +179,8 @@ __device__ void warpgroup_fence(Registers&...) {
   detail::no_warpgroup_products();
 }
 __device__ inline void warpgroup_commit() { detail::no_warpgroup_products(); }
-template <int N = 0, class Sum>
-__device__ void warpgroup_wait(Sum&) {
+template <int N = 0, class... Registers>
+__device__ void warpgroup_wait(Registers&...) {
   detail::no_warpgroup_products();
 }
 template <int Fragments, class A, Major major>
