@@ -358,6 +358,12 @@ Matrix stage(std::string_view label, Matrix x) {
   return x;
 }
 
+Matrix stored(Matrix x) {
+  for (Index i = 0; i < x.extent(0); ++i)
+    for (Index j = 0; j < x.extent(1); ++j) x(i, j) = stored(x(i, j));
+  return x;
+}
+
 namespace {
 
 constexpr std::size_t kMostOthers = 20;

@@ -221,8 +221,10 @@ protected:
     const golden::Case c = golden::parse_query(GetParam()).first;
     const auto& known = golden::profile(profile);
     const Kernel kernel{
-        0,      {c.spec->id, "", c.spec->gradient.empty() ? "value" : "gradient", known.storage, "cpu", "bhnd", ""},
-        c.spec, Capabilities(*c.spec, "")};
+        0,
+        {c.spec->id, "", c.spec->gradient.empty() ? "value" : "gradient", known.storage, "cpu", "bhnd", ""},
+        c.spec,
+        Capabilities(*c.spec, "")};
     return TrueValues(nullptr).of(c, kernel, known);
   }
 };

@@ -530,10 +530,7 @@ struct Regimes::Maker {
 
 Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
                  std::uint64_t seed, std::optional<int> shapes)
-    : spec_(kernel.spec),
-      sizes_(sizes),
-      grid_(kernel.batched()),
-      limited_(shapes.has_value()) {
+    : spec_(kernel.spec), sizes_(sizes), grid_(kernel.batched()), limited_(shapes.has_value()) {
   Maker maker{*this, kernel, profile};
   maker.make();
   std::optional<ShapeLimit> limit;
@@ -1028,10 +1025,10 @@ std::vector<Combination> VisitedSettings::unseen() const {
 std::shared_ptr<const Regimes> KnownRegimes::of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes,
                                                 int strength, std::uint64_t seed, std::optional<int> shapes) {
   const auto* form = kernel.spec->form(kernel.info.form);
-  const std::string key = fmt::format(
-      "{};{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(),
-      sizes == SizesJudged::real ? name(profile.storage) : "any format", kernel.is_gradient(),
-      kernel.capabilities.text(), form ? form->when : "", static_cast<int>(sizes), strength, seed, shapes.value_or(0));
+  const std::string key = fmt::format("{};{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(),
+                                      sizes == SizesJudged::real ? name(profile.storage) : "any format",
+                                      kernel.is_gradient(), kernel.capabilities.text(), form ? form->when : "",
+                                      static_cast<int>(sizes), strength, seed, shapes.value_or(0));
   auto& known = known_[key];
   if (!known) known = std::make_shared<const Regimes>(kernel, profile, sizes, strength, seed, shapes);
   return known;

@@ -104,7 +104,8 @@ bool is_bounded(const golden::CertifiedTensors& results) {
 }
 
 /// Nothing where the inputs are not of the profile, or have no true value that decides. Throws SpecError where they
-/// break a condition on data. `bounds`: null, or those of the same inputs by a profile of larger units and smaller range.
+/// break a condition on data. `bounds`: null, or those of the same inputs by a profile of larger units and smaller
+/// range.
 std::optional<golden::Certified> true_values(const Problem& problem, const Arrays* cotangents,
                                              const reference::WantedRows& rows, const std::string& unstable,
                                              const golden::Profile& profile, const golden::CertifiedTensors* bounds) {
@@ -401,7 +402,7 @@ struct TrueValues::Attempt {
   std::string key;
   TrueBatch batch;
   std::vector<golden::Case> problems{};
-  std::vector<TrueProblem*> truth{};  // per problem; null: not judged
+  std::vector<TrueProblem*> truth{};           // per problem; null: not judged
   std::shared_ptr<const TrueBatch> bounded{};  // by bounds that hold; null: none are known
   std::atomic<bool> impossible = false;
   std::optional<std::string> kept{};  // what a cache has of it

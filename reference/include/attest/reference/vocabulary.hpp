@@ -168,6 +168,9 @@ inline bool hides(const Number& bias) { return std::isinf(approximate(bias)) && 
 Vector stage(std::string_view label, Vector x);
 Matrix stage(std::string_view label, Matrix x);
 
+/// Each element as an intermediate result that kernels may keep in memory, in the storage format.
+Matrix stored(Matrix x);
+
 /// The result where a convention of the equation says NaN.
 inline Number not_a_number() { return Number(std::numeric_limits<double>::quiet_NaN()); }
 

@@ -27,7 +27,7 @@ inline Matrix signal(const In& in, Index t) { return Matrix(in.p[t], in.x.extent
 
 /// h + P_t
 inline Matrix with_signal(const In& in, const Matrix& h, Index t) {
-  return stage("tokens with signals", added(h, signal(in, t)));
+  return stage("tokens with signals", stored(added(h, signal(in, t))));
 }
 
 /// MHA(x)
@@ -36,17 +36,17 @@ inline Matrix attended(const layer::In& l, const Matrix& x) {
 }
 /// F(a)
 inline Matrix transformed(const layer::In& l, const Matrix& a) {
-  return stage("network outputs", layer::transformed(l, a));
+  return stage("network outputs", stored(layer::transformed(l, a)));
 }
 /// LN(x + branch) with that norm of the layer.
 inline Matrix normalised_sum(const layer::In& l, int norm, const Matrix& x, const Matrix& branch) {
-  return layer::normalised(l, norm, stage("residual sums", added(x, branch)));
+  return layer::normalised(l, norm, stage("residual sums", stored(added(x, branch))));
 }
 
 /// A_t
 inline Matrix first_half(const In& in, const layer::In& l, const Matrix& h, Index t) {
   const Matrix x = with_signal(in, h, t);
-  return stage("sublayer outputs", normalised_sum(l, 1, in.residual_position ? x : h, attended(l, x)));
+  return stage("sublayer outputs", stored(normalised_sum(l, 1, in.residual_position ? x : h, attended(l, x))));
 }
 /// LN(a + F(a))
 inline Matrix second_half(const layer::In& l, const Matrix& a) { return normalised_sum(l, 3, a, transformed(l, a)); }
@@ -58,7 +58,7 @@ void each_step(const In& in, const Out& out, F&& next) {
   Matrix h(in.x, in.x.extent(0), in.x.extent(1));
   for (Index t = 0; t < steps; ++t) {
     h = next(h, t);
-    if (t + 1 < steps) h = stage("states", std::move(h));
+    if (t + 1 < steps) h = stage("states", stored(std::move(h)));
   }
   for (const Index i : wanted(out.y))
     for (Index a = 0; a < h.extent(1); ++a) out.y(i, a) = h(i, a);

@@ -88,7 +88,7 @@ inline Matrix heads_of(const In& in, const Heads& a, bool through_sums = false) 
 inline Matrix mixed(const Heads& a, const Matrix& heads) {
   Matrix o(heads.extent(0), a.w_o.extent(2));
   multi_head::output(a, heads, {.o = o.view()});
-  return stage("attention outputs", std::move(o));
+  return stage("attention outputs", stored(std::move(o)));
 }
 
 /// A: attention with its output projection.
@@ -130,7 +130,7 @@ inline Matrix added(const Matrix& x, const Matrix& y) {
 /// LN(x + branch(x))
 inline auto post_norm(const In& in) {
   return [&in](int norm, const Matrix& x, const auto& branch) {
-    return normalised(in, norm, stage("residual sums", added(x, branch(x))));
+    return normalised(in, norm, stage("residual sums", stored(added(x, branch(x)))));
   };
 }
 
@@ -143,9 +143,9 @@ template <class A, class J>
 void layer(const In& in, const Out& out, A&& attend, J&& join) {
   const auto own = [&](const Matrix& x) { return attend(on_tokens(in, x.view())); };
   const auto other = [&](const Matrix& x) { return attend(on_memory(in, x.view())); };
-  const auto network = [&](const Matrix& x) { return stage("network outputs", transformed(in, x)); };
+  const auto network = [&](const Matrix& x) { return stage("network outputs", stored(transformed(in, x))); };
   const auto sublayer = [&](int norm, const Matrix& x, const auto& branch) {
-    return stage("sublayer outputs", join(norm, x, branch));
+    return stage("sublayer outputs", stored(join(norm, x, branch)));
   };
   const bool additive = in.kind == Kind::additive;
   const Matrix x(in.x, in.x.extent(0), in.x.extent(1));

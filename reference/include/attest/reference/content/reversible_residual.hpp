@@ -32,7 +32,7 @@ inline Matrix attended(const In& in, Index block, const Matrix& u) {
   attention::In all;
   all.q = q.view(), all.k = k.view(), all.v = v.view();
   attention::max_shift(all, attention::Out{o.view()});
-  return stage("attention outputs", std::move(o));
+  return stage("attention outputs", stored(std::move(o)));
 }
 
 /// G(u) = max(0, u w_1) w_2 of one block
@@ -45,7 +45,7 @@ inline Matrix fed_forward(const In& in, Index block, const Matrix& u) {
                   .b_2 = {},
                   .activation = network::Activation::relu},
                  {.y = y.view()});
-  return stage("network outputs", std::move(y));
+  return stage("network outputs", stored(std::move(y)));
 }
 
 /// a + b, or a - b for the sign -1
@@ -53,7 +53,7 @@ inline Matrix added(const Matrix& a, int sign, const Matrix& b) {
   Matrix c(a.extent(0), a.extent(1));
   for (Index i = 0; i < c.extent(0); ++i)
     for (Index e = 0; e < c.extent(1); ++e) c(i, e) = sign > 0 ? a(i, e) + b(i, e) : a(i, e) - b(i, e);
-  return stage("streams", std::move(c));
+  return stage("streams", stored(std::move(c)));
 }
 
 struct Streams {

@@ -27,7 +27,7 @@ inline Vector embedded(const In& in, Kind kind, Index t) {
 
 /// x + e, row `row` of the table.
 inline Vector at_step(const In& in, const Vector& x, Index row) {
-  return stage("tokens", tabulate(x.extent(), [&](Index a) { return x(a) + in.times(row, a); }));
+  return stage("tokens", tabulate(x.extent(), [&](Index a) { return stored(stored(x(a)) + in.times(row, a)); }));
 }
 
 /// A model's inputs: f(i) is token i of 3 T.
@@ -60,8 +60,8 @@ inline Matrix attended(const In& in, View<const Number, 2> x, View<const Number,
   multi_head::In attention;
   attention.scale = how.scale, attention.causal = how.causal;
   return stage("attention outputs",
-               multi_head::attended(attention, multi_head::queries(x, in.w_q), multi_head::keys(context, in.w_k),
-                                    multi_head::values(context, in.w_v)));
+               stored(multi_head::attended(attention, multi_head::queries(x, in.w_q), multi_head::keys(context, in.w_k),
+                                           multi_head::values(context, in.w_v))));
 }
 
 /// x + attended, what comes out of the model.
@@ -69,7 +69,7 @@ inline Matrix residual(View<const Number, 2> x, const Matrix& attended) {
   Matrix y(x.extent(0), x.extent(1));
   for (Index i = 0; i < y.extent(0); ++i)
     for (Index a = 0; a < y.extent(1); ++a) y(i, a) = x(i, a) + attended(i, a);
-  return stage("model outputs", std::move(y));
+  return stage("model outputs", stored(std::move(y)));
 }
 
 /// y = x + A(x)

@@ -10,8 +10,8 @@ using In = attest::spec::rl::gru_gate::In<Number>;
 using Out = attest::spec::rl::gru_gate::Out<Number>;
 
 /// Products of a matrix's row, which kernels may keep.
-inline Number of_y(const Row& w, const Row& y) { return stage("products of y", dot(w, y)); }
-inline Number of_stream(const Row& u, const Row& x) { return stage("products of the stream", dot(u, x)); }
+inline Number of_y(const Row& w, const Row& y) { return stage("products of y", stored(dot(w, y))); }
+inline Number of_stream(const Row& u, const Row& x) { return stage("products of the stream", stored(dot(u, x))); }
 
 /// w y + u x - b_g, what the update gate is sigma of.
 inline Number update(const In& in, Index a, const Number& products) {
@@ -43,12 +43,12 @@ inline Vector candidate(const In& in, const Vector& product_of_y, const Vector& 
 /// z and h by six products.
 inline Gated gated(const In& in, const Row& x, const Row& y) {
   const Index d = x.extent(0);
-  const auto r = gate(tabulate(
-      d, [&](Index a) { return stage("pre-activations", of_y(in.w_r[a], y) + of_stream(in.u_r[a], x)); }));
+  const auto r = gate(
+      tabulate(d, [&](Index a) { return stage("pre-activations", of_y(in.w_r[a], y) + of_stream(in.u_r[a], x)); }));
   const auto z = gate(tabulate(d, [&](Index a) {
     return stage("pre-activations", update(in, a, of_y(in.w_z[a], y) + of_stream(in.u_z[a], x)));
   }));
-  return {z, candidate(in, stage("products of y", product(in.w_g, y)), reset(r, x))};
+  return {z, candidate(in, tabulate(d, [&](Index a) { return of_y(in.w_g[a], y); }), reset(r, x))};
 }
 
 /// (1 - z) x + z h, z rounded or not before it is taken from 1

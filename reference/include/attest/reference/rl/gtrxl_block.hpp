@@ -96,7 +96,7 @@ Matrix attended(const In& in, const Matrix& x, H&& one_head) {
                                         .scale = {}};
   Matrix o(x.extent(0), in.w_o.extent(2));
   attention::multi_head::output(heads, attention::multi_head::concatenated(heads, one_head), {.o = o.view()});
-  return stage("attention outputs", std::move(o));
+  return stage("attention outputs", stored(std::move(o)));
 }
 
 /// A(x, context)
@@ -109,7 +109,7 @@ inline Matrix network(const In& in, const Matrix& x) {
   Matrix y(x.extent(0), x.extent(1));
   attention::feed_forward::dense({.x = x.view(), .w_1 = in.w_1, .b_1 = in.b_1, .w_2 = in.w_2, .b_2 = in.b_2},
                                  {.y = y.view()});
-  return stage("network outputs", std::move(y));
+  return stage("network outputs", stored(std::move(y)));
 }
 
 /// act(y)
@@ -158,7 +158,7 @@ inline Matrix memory_of(const In& in) {
 template <class A>
 Matrix block_of(const In& in, const Matrix& e, const Matrix& memory, A&& attend) {
   const Matrix x = normalised(in, 1, e), context = stacked(normalised(in, 1, memory), x);
-  const Matrix y = stage("tokens after attention", gated(in, 1, e, activated(in, attend(x, context))));
+  const Matrix y = stage("tokens after attention", stored(gated(in, 1, e, activated(in, attend(x, context)))));
   return gated(in, 2, y, activated(in, network(in, normalised(in, 2, y))));
 }
 
