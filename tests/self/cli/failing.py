@@ -4,6 +4,7 @@
 import errno
 import json
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -145,4 +146,4 @@ def answer(folder):
 
 def sanitized():
     """Whether the command has a sanitizer in it, which must be the first library."""
-    return b"__asan_init" in open(support.CLI, "rb").read()
+    return b"__asan_init" in pathlib.Path(support.CLI).read_bytes()
