@@ -10,14 +10,14 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <stdexcept>
+#include <system_error>
 
 namespace attest::golden {
 namespace {
 
 [[noreturn]] void fail(std::string_view action, const std::filesystem::path& path, int error) {
-  throw std::runtime_error(fmt::format("cannot {} {}: {}", action, path.string(), std::strerror(error)));
+  throw std::system_error(error, std::generic_category(), fmt::format("cannot {} {}", action, path.string()));
 }
 
 /// An open file, closed on every way out.

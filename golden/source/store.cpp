@@ -10,6 +10,7 @@
 #include <bit>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -144,6 +145,8 @@ GoldenCase certify_case(const Case& c, const CertifyOptions& options) {
     golden.certified = certify(golden.problem, golden.cotangents, options);
   } catch (const Uncertifiable& error) {
     throw Uncertifiable(fmt::format("{}: {}", query(c, "f64"), error.what()));
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("{}: {}", query(c, "f64"), error.what()));
   }
@@ -305,6 +308,8 @@ std::vector<std::string> verify(const std::vector<const Spec*>& specs, const fs:
       for (const auto& c : cases) values += value_count(c);
       if (cases.size() != entry.cases || values != entry.values)
         faults.push_back(fmt::format("{} does not hold the number of cases or values that its manifest says", name));
+    } catch (const std::bad_alloc&) {  // no fault of the file
+      throw;
     } catch (const std::exception& error) {
       faults.push_back(fmt::format("{}; run `attest golden regenerate`", error.what()));
     }
@@ -327,6 +332,8 @@ std::vector<GoldenCase> load_golden(const Spec& spec, const fs::path& folder) {
     if (sha256(bytes) != entry.sha256)
       throw std::runtime_error(path.string() + ": its SHA-256 is not the manifest's: damaged or stale");
     return parse_golden(spec, bytes, path.string());
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     throw std::runtime_error(error.what() + remedy);
   }

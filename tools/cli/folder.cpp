@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -127,6 +128,8 @@ judge::Answers answers_in(const fs::path& folder, const Emitted& emitted, const 
         missing += fmt::format("{} == false;", tensor.name);
       else
         return {judge::Status::fail, fmt::format("{} is missing", path.string()), {}};
+    } catch (const std::bad_alloc&) {  // no fault of the program
+      throw;
     } catch (const std::exception& error) {
       return {judge::Status::fail, error.what(), {}};
     }

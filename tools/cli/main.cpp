@@ -2,10 +2,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <new>
+#include <system_error>
 
 #include "attest/judge/process.hpp"
+#include "attest/reference/out_of_memory.hpp"
 #include "commands.hpp"
 
 namespace {
@@ -45,10 +50,14 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace attest;
+  reference::end_when_out_of_memory();
   judge::serve_if_worker(argc, argv);
-  use_installed_folders();
   try {
-    return run(argc, argv);
+    use_installed_folders();
+    const int status = run(argc, argv);
+    // What lies in the buffer yet may not fit: a verdict that nobody can read is no success.
+    if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write the output");
+    return status;
   } catch (const cli::UsageError& error) {
     fmt::print(stderr, "attest: {}\n", error.what());
     return 2;
@@ -58,6 +67,15 @@ int main(int argc, char** argv) {
   } catch (const judge::InvalidCandidate& error) {
     fmt::print(stderr, "attest: INVALID: {}\n", error.what());
     return 3;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "attest: out of memory\n");
+    return 2;
+  } catch (const judge::WorkerFailure& error) {
+    fmt::print(stderr, "attest: {}\n", error.what());
+    return 2;
+  } catch (const std::system_error& error) {
+    fmt::print(stderr, "attest: {}\n", error.what());
+    return 2;
   } catch (const std::exception& error) {
     fmt::print(stderr, "attest: {}\n", error.what());
     return 1;

@@ -134,7 +134,7 @@ Json PluginProcess::State::receive_table() {
   if (transfer != Transfer::done) reject(describe_death(child_->wait_or_kill(dying_limit), circumstances({})));
   if (table.contains("failed")) {
     child_.reset();
-    throw std::runtime_error("worker process: " + table["failed"].dump());
+    throw WorkerFailure("worker process: " + table["failed"].dump());
   }
   if (table.contains("invalid")) reject(table["invalid"].get<std::string>());
   return table;
@@ -270,7 +270,7 @@ void PluginProcess::State::read_failure(const Attempt& attempt, const CallOption
     case Transfer::done:
       if (attempt.reply.contains("failed")) {
         child_.reset();
-        throw std::runtime_error("worker process: " + attempt.reply["failed"].dump());
+        throw WorkerFailure("worker process: " + attempt.reply["failed"].dump());
       }
       [[fallthrough]];
     case Transfer::malformed:

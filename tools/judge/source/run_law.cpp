@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <new>
+#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "attest/golden/case.hpp"
 #include "attest/golden/certify.hpp"
 #include "attest/judge/faults.hpp"
+#include "attest/judge/process.hpp"
 #include "attest/judge/work.hpp"
 
 namespace attest::judge {
@@ -167,6 +170,12 @@ public:
       return {laws::Finding::broken(lost.text)};
     } catch (const SpecError&) {  // a derived problem that the equation refuses
       return {laws::Finding::not_applicable()};
+    } catch (const std::bad_alloc&) {  // this and the next two are no kernel's: the run ends
+      throw;
+    } catch (const std::system_error&) {
+      throw;
+    } catch (const WorkerFailure&) {
+      throw;
     } catch (const std::exception& error) {
       return {laws::Finding::broken(error.what()), true};
     }

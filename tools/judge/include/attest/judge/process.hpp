@@ -16,6 +16,12 @@ public:
   using std::runtime_error::runtime_error;
 };
 
+/// The child could not do its own part of a call: no memory, no thread, no mapping. That is no fault of the plugin.
+class WorkerFailure : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A plugin loaded into a child process. The child never sees expected values, has no golden files open, shares only
 /// the tensors of the call, and is replaced by a fresh one after it dies. Inputs are mapped read-only and every tensor
 /// (and the workspace) lies between two inaccessible pages. A device has no such pages: there, what lies in front of
