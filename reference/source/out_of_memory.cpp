@@ -13,10 +13,8 @@ namespace attest::reference {
 namespace {
 
 void* that_exists(void* memory, bool asked) {
-  if (memory != nullptr || !asked) return memory;
-  constexpr std::string_view text = "attest: out of memory\n";
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
-  ::_exit(2);
+  if (memory == nullptr && asked) end_out_of_memory();
+  return memory;
 }
 
 void* allocate(std::size_t size) { return that_exists(std::malloc(size), size != 0); }
@@ -27,6 +25,12 @@ void* reallocate(void* old, std::size_t size) { return that_exists(std::realloc(
 void* reallocate_sized(void* old, std::size_t, std::size_t size) { return reallocate(old, size); }
 
 }  // namespace
+
+void end_out_of_memory() {
+  constexpr std::string_view text = "attest: out of memory\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+  ::_exit(2);
+}
 
 void end_when_out_of_memory() {
   ::mp_set_memory_functions(allocate, reallocate_sized, nullptr);

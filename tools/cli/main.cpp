@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   using namespace attest;
   reference::end_when_out_of_memory();
   judge::serve_if_worker(argc, argv);
+  std::set_new_handler(reference::end_out_of_memory);  // in any thread; kernels handle their own
   try {
     use_installed_folders();
     const int status = run(argc, argv);

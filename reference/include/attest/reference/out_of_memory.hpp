@@ -3,8 +3,11 @@
 
 namespace attest::reference {
 
-/// For programs, in main(): where GMP, MPFR or FLINT get no memory, the process says so and ends with status 2. They
-/// would abort; and they are C, which no exception may leave.
+/// Says that there is no memory, and ends the process with status 2.
+[[noreturn]] void end_out_of_memory();
+
+/// For programs, in main(): end_out_of_memory() where GMP, MPFR or FLINT get no memory. They would abort; and they are
+/// C, which no exception may leave.
 void end_when_out_of_memory();
 
 }  // namespace attest::reference
