@@ -36,6 +36,18 @@ std::string no_kernel(const std::string& name, const judge::Candidate& candidate
 /// Prints a report as a table, coloured on a terminal.
 void print(const judge::Report& report);
 
+/// What of a candidate is judged, by which profile and for how long, as the command line says it.
+struct Judging {
+  judge::CheckOptions options = default_options();
+  std::string profile;
+  std::optional<double> budget;
+  double seconds = 20;
+
+  void add_options(CLI::App& command);
+  /// A budget runs from this call on. Throws SpecError where the profile is unknown.
+  judge::CheckOptions chosen() const;
+};
+
 /// Files that a report is written to, where the command line names them.
 struct ReportFiles {
   std::string json, html, junit, sarif;
