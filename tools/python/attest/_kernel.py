@@ -306,8 +306,11 @@ class Kernel:
             )
         if array.shape != output["shape"]:
             raise Broken(f"'{name}' has shape {array.shape}, expected {output['shape']}")
-        if wanted.kind == "i" and array.dtype.kind in "iu":
-            array = array.astype(wanted)
+        if array.dtype.kind in "iu" and array.dtype != wanted:
+            # Exits, buckets and other numbers of things are integers to NumPy.
+            converted = array.astype(wanted)
+            if wanted.kind == "i" or np.array_equal(converted.astype(np.float64), array.astype(np.float64)):
+                array = converted
         if array.dtype != wanted:
             raise Broken(f"'{name}' has dtype {array.dtype}, expected {wanted}")
         if not self.framework.immutable:
