@@ -291,7 +291,7 @@ std::vector<Fit> by_likelihood(std::vector<Fit> fits) {
   return fits;
 }
 
-/// Faults whose direction explains enough of the failing cases: one alone, else several together.
+/// Faults whose direction explains enough of the failing cases: one alone, else two together, each there as a whole.
 void add_fits(Bank& bank, const std::vector<const Sample*>& failing, const Statistics& statistics,
               Diagnosis& diagnosis) {
   if (failing.empty()) return;
@@ -299,18 +299,20 @@ void add_fits(Bank& bank, const std::vector<const Sample*>& failing, const Stati
   const auto is_share = [&](const Fit& fit) {
     return std::abs(fit.c) <= kMostOfAFault || bank.spec().fault(fit.fault)->amplitude > 0;
   };
+  // A share of a fault can be fitted to much that is something else.
+  const auto is_whole = [&](const Fit& fit) {
+    return std::abs(fit.c - 1) <= kNearOne && bank.spec().fault(fit.fault)->amplitude == 0;
+  };
   std::vector<Fit> fits;
   for (Fit fit : statistics.fits)
     if (fit.p <= kCertain && is_share(fit)) {
       fit.explained = bank.explained(failing, {fit});
-      // A share of a fault can be fitted to much that is something else.
-      const bool whole = std::abs(fit.c - 1) <= kNearOne && bank.spec().fault(fit.fault)->amplitude == 0;
-      if (fit.explained >= (whole ? kExplains : kExplainsInPart)) fits.push_back(fit);
+      if (fit.explained >= (is_whole(fit) ? kExplains : kExplainsInPart)) fits.push_back(fit);
     }
   for (const Fit& fit : by_likelihood(std::move(fits)))
     diagnosis.names.push_back({fit.fault, false, false, {}, {}, fit});
   const auto& joint = statistics.joint;
-  if (!diagnosis.names.empty() || joint.size() < 2 || !std::all_of(joint.begin(), joint.end(), is_share)) return;
+  if (!diagnosis.names.empty() || joint.size() != 2 || !std::all_of(joint.begin(), joint.end(), is_whole)) return;
   const double explained = bank.explained(failing, statistics.joint);
   if (explained < kExplains) return;
   diagnosis.together = statistics.joint;

@@ -200,9 +200,7 @@ class Kernel:
         for sentence in self.late_writes():
             raise Broken(sentence)
         if not self.framework.immutable:
-            self.kept.append(
-                [(output["name"], x, bytes_of(x)) for x, output in zip(answer, outputs)]
-            )
+            self.kept.append([(output["name"], x, bytes_of(x)) for x, output in zip(answer, outputs)])
             for x, array, output in zip(answer, arrays, outputs):
                 self.sample.add(output["name"], x, array)
         return [array.view("u2") if array.dtype == NUMPY["bf16"] else array for array in arrays]
