@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "attest/golden/files.hpp"
+#include "attest/golden/profile.hpp"
 #include "attest/judge/cache.hpp"
 #include "attest/judge/json.hpp"
 
@@ -39,7 +41,59 @@ std::string no_kernel(const std::string& name, const judge::Candidate& candidate
                      options.profile ? " and profile " + *options.profile : "", fmt::join(equations, ", "));
 }
 
-void print(const judge::Report& report) { fmt::print("{}", report::table(report, isatty(STDOUT_FILENO))); }
+void Judging::add_options(CLI::App& command) {
+  command.add_option("--only", options.only, "glob over EQUATION or EQUATION.FORM, as in 'linear.*'");
+  command.add_option("--profile", profile, "precision to judge by (default: what the kernel says, or its dtype)");
+  command.add_option("--flags", options.flags, "glob over the flags of cases");
+  command
+      .add_option("--max-cases", options.most_cases,
+                  "at most so many cases per kernel, every flag before a second case of any")
+      ->check(CLI::Range(1, 1000000));
+  command.add_option("--budget", budget, "seconds after which no further case, regime or law is begun")
+      ->check(CLI::Range(0.001, 1.0e6));
+  command
+      .add_option("--strength", options.strength,
+                  "how many of the conditions that the kernel allows are brought together: every pair of them (2, the "
+                  "default), every one (1), every three (3); 0: golden cases and laws alone, without batches or heads")
+      ->check(CLI::Range(0, judge::kMostStrength));
+  command
+      .add_option("--sizes", sizes,
+                  "real: also at the sizes at which kernels are shipped (4,096 tokens and more), where some rows are "
+                  "judged; always so for a kernel that can do no small ones")
+      ->check(CLI::IsMember({"small", "real"}, CLI::ignore_case))
+      ->option_text("small|real");
+  command
+      .add_option("--repeat", options.repeat,
+                  "how many times all cases and regimes are called; a few are called once more at the end anyway")
+      ->check(CLI::Range(1, 1000000));
+  command
+      .add_option("--shapes", options.shapes,
+                  "at most so many different sizes and extents of batches in the regimes of a kernel, for those that "
+                  "are compiled for each; pairs that they leave out are counted")
+      ->check(CLI::Range(1, 1000000));
+  command.add_option("--seed", options.seed, "seed of the drawn laws, the fresh cases and the regimes");
+  command.add_option("--laws", options.law_draws, "cases drawn per law; 0 skips the laws")
+      ->check(CLI::Range(0, 100000));
+  command.add_option("--time-limit", seconds, "seconds per call")->check(CLI::Range(0.01, 3600.0));
+}
+
+judge::CheckOptions Judging::chosen() const {
+  judge::CheckOptions all = options;
+  if (!profile.empty()) all.profile = golden::profile(profile).name;
+  if (sizes == "real") all.sizes = judge::SizesJudged::real;
+  all.property_draws = all.law_draws;
+  if (budget)
+    all.stop = [end = std::chrono::steady_clock::now() + std::chrono::duration<double>(*budget)] {
+      return std::chrono::steady_clock::now() > end ? judge::Stop::budget : judge::Stop::no;
+    };
+  all.time_limit = std::chrono::milliseconds(static_cast<long>(seconds * 1000));
+  return all;
+}
+
+void print(const judge::Report& report) {
+  const char* no_colour = std::getenv("NO_COLOR");  // no-color.org: any value but the empty one
+  fmt::print("{}", report::table(report, isatty(STDOUT_FILENO) && !(no_colour && *no_colour)));
+}
 
 void ReportFiles::add_options(CLI::App& command) {
   command.add_option("--json", json, "write the report to this file as well");

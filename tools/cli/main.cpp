@@ -34,9 +34,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", ATTEST_VERSION);
   int status = 0;
-  for (cli::AddCommand* add : {cli::add_list, cli::add_show, cli::add_coverage, cli::add_check, cli::add_diagnose,
-                               cli::add_mutants, cli::add_reproduce, cli::add_golden, cli::add_new, cli::add_emit,
-                               cli::add_judge, cli::add_handbook, cli::add_bench, cli::add_survey})
+  for (cli::AddCommand* add :
+       {cli::add_list, cli::add_show, cli::add_coverage, cli::add_check, cli::add_diagnose, cli::add_mutants,
+        cli::add_reproduce, cli::add_golden, cli::add_new, cli::add_emit, cli::add_judge, cli::add_verify_claim,
+        cli::add_handbook, cli::add_bench, cli::add_survey, cli::add_completion})
     add(app, status);
   try {
     app.parse(argc, argv);
