@@ -85,11 +85,13 @@ void add_check(CLI::App& app, int& status) {
   line->judging.add_options(*command);
   line->files.add_options(*command);
   command->add_option("--waivers", line->waivers,
-                      "TOML file of failures that are known: they are shown and counted, and do not fail the run");
+                      "TOML file of failures that are known: they are shown and counted, and do not fail the run")
+      ->type_name("FILE");
   command
       ->add_option("--claim", line->claim,
                    "write what passed to this file, which `verify-claim` checks again; nothing is written unless all "
                    "passes")
+      ->type_name("FILE")
       ->excludes("--budget", "--waivers");
   command->add_option("--part", line->part,
                       "K/N: a part of the kernels, with value and gradient kernels of each equation and dtype");
