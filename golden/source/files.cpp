@@ -10,8 +10,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <mutex>
 #include <stdexcept>
 #include <system_error>
+
+#include "attest/golden/out_of_memory.hpp"
 
 namespace attest::golden {
 namespace {
@@ -43,20 +46,57 @@ private:
   int number_;
 };
 
-/// A file that disappears unless it was renamed.
+/// A file that disappears unless it was renamed, also where the process ends because a thread gets no memory. Nothing
+/// is allocated under the lock.
 class TemporaryFile {
 public:
-  explicit TemporaryFile(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit TemporaryFile(std::filesystem::path path) : path_(std::move(path)) {
+    static std::once_flag once;
+    std::call_once(once, [] { when_out_of_memory(remove_all); });
+    const std::lock_guard lock(mutex_);
+    next_ = first_;
+    first_ = this;
+  }
   ~TemporaryFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
+    const std::lock_guard lock(mutex_);
+    TemporaryFile** at = &first_;
+    while (*at != this) at = &(*at)->next_;
+    *at = next_;
+    if (exists_) ::unlink(path_.c_str());
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  void renamed() { path_.clear(); }
+  const char* path() const { return path_.c_str(); }
+
+  // Under the lock, so that a process that ends sees what is on the disk.
+  int open(int flags) {
+    const std::lock_guard lock(mutex_);
+    const int number = ::open(path(), flags, 0666);
+    exists_ = number >= 0;
+    return number;
+  }
+  int rename(const char* to) {
+    const std::lock_guard lock(mutex_);
+    const int status = std::rename(path(), to);
+    if (status == 0) exists_ = false;
+    return status;
+  }
 
 private:
+  /// Keeps the lock: the process ends.
+  static void remove_all() {
+    mutex_.lock();
+    for (const TemporaryFile* file = first_; file != nullptr; file = file->next_)
+      if (file->exists_) ::unlink(file->path());
+  }
+
+  static inline std::mutex mutex_;
+  static inline TemporaryFile* first_ = nullptr;
+
   std::filesystem::path path_;
+  bool exists_ = false;
+  TemporaryFile* next_ = nullptr;
 };
 
 }  // namespace
@@ -95,9 +135,9 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
   std::filesystem::path beside = path;
   beside += fmt::format(".tmp-{}", ::getpid());
   // Not O_EXCL: in a container a killed run's process id, and so its left-over name, comes back.
-  Descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
+  TemporaryFile temporary(std::move(beside));
+  Descriptor file(temporary.open(O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC));
   if (file.number() < 0) fail("write", path, errno);
-  TemporaryFile temporary(beside);
 
   while (!bytes.empty()) {
     const ssize_t count = ::write(file.number(), bytes.data(), bytes.size());
@@ -108,8 +148,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
   // Without the sync, a crash after the rename could leave the new name on empty contents.
   if (sync == Sync::yes && ::fsync(file.number()) != 0) fail("write", path, errno);
   if (file.close() != 0) fail("write", path, errno);
-  if (std::rename(beside.c_str(), path.c_str()) != 0) fail("write", path, errno);
-  temporary.renamed();
+  if (temporary.rename(path.c_str()) != 0) fail("write", path, errno);
 }
 
 std::string sha256(std::string_view bytes) {

@@ -84,8 +84,9 @@ void add_check(CLI::App& app, int& status) {
       ->required();
   line->judging.add_options(*command);
   line->files.add_options(*command);
-  command->add_option("--waivers", line->waivers,
-                      "TOML file of failures that are known: they are shown and counted, and do not fail the run")
+  command
+      ->add_option("--waivers", line->waivers,
+                   "TOML file of failures that are known: they are shown and counted, and do not fail the run")
       ->type_name("FILE");
   command
       ->add_option("--claim", line->claim,

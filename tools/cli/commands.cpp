@@ -97,7 +97,8 @@ void print(const judge::Report& report) {
 
 void ReportFiles::add_options(CLI::App& command) {
   command.add_option("--json", json, "write the report to this file as well")->type_name("FILE");
-  command.add_option("--html", html, "write the report as a page for a browser to this file as well")->type_name("FILE");
+  command.add_option("--html", html, "write the report as a page for a browser to this file as well")
+      ->type_name("FILE");
   command.add_option("--junit", junit, "write the report as JUnit XML to this file as well")->type_name("FILE");
   command.add_option("--sarif", sarif, "write the findings as SARIF 2.1.0 to this file as well")->type_name("FILE");
 }

@@ -28,20 +28,15 @@ int diagnose(const std::string& name, const judge::CheckOptions& options, const 
 void add_diagnose(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("diagnose", "Say what is wrong with a kernel");
   struct Line {
-    judge::CheckOptions options = default_options();
-    std::string candidate, profile;
+    Judging judging;
+    std::string candidate;
     ReportFiles files;
   };
   const auto line = std::make_shared<Line>();
   command->add_option("CANDIDATE", line->candidate, "as for check, or fault:ID.NAME, order:NAME")->required();
-  command->add_option("--only", line->options.only, "glob over EQUATION or EQUATION.FORM");
-  command->add_option("--profile", line->profile,
-                      "precision to judge by (default: what the kernel says, or its dtype)");
+  line->judging.add_options(*command);
   line->files.add_options(*command);
-  command->callback([&status, line] {
-    if (!line->profile.empty()) line->options.profile = golden::profile(line->profile).name;
-    status = diagnose(line->candidate, line->options, line->files);
-  });
+  command->callback([&status, line] { status = diagnose(line->candidate, line->judging.chosen(), line->files); });
 }
 
 }  // namespace attest::cli

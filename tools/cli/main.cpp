@@ -9,8 +9,8 @@
 #include <new>
 #include <system_error>
 
+#include "attest/golden/out_of_memory.hpp"
 #include "attest/judge/process.hpp"
-#include "attest/reference/out_of_memory.hpp"
 #include "commands.hpp"
 
 namespace {
@@ -54,9 +54,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace attest;
-  reference::end_when_out_of_memory();
+  golden::end_when_out_of_memory();
   judge::serve_if_worker(argc, argv);
-  std::set_new_handler(reference::end_out_of_memory);  // in any thread; kernels handle their own
+  std::set_new_handler(golden::end_out_of_memory);  // in any thread; kernels handle their own
   try {
     use_installed_folders();
     const int status = run(argc, argv);

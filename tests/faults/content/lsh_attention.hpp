@@ -114,6 +114,11 @@ inline void wraparound(const In& in, const Out& out) {
   });
 }
 
+inline void wraparound_in_bucket(const In& in, const Out& out) {
+  const Index last = in.chunk == 0 ? 0 : (in.q.extent(0) - 1) / in.chunk;
+  with_chunks(in, out, [&](Index i, Index j) { return j == i || j == i - 1 || (i == 0 && j == last); });
+}
+
 inline void unstable_sort(const In& in, const Out& out) {
   const Index n = in.q.extent(0);
   right::with_keys(in, [&](const Call& call, Rounds rounds) {

@@ -52,6 +52,14 @@ inline void width_as_variance(const In& in, const Out& out) {
   with_variance(in, out, [](const Number& sigma2, const Number& s) { return sigma2 + s; });
 }
 
+inline void point_kept_outside(const In& in, const Out& out) {
+  right::closed(in, out);
+  for (const Index i : wanted(out.r))
+    for (Index k = 0; k < in.c.extent(0); ++k)
+      if (is_zero(in.sigma2(i)))
+        out.r(i, k) = right::at_point(in.mu(i), in.c(k), in.s(k), Domain::real_line, in.normalised);
+}
+
 inline void unnormalised_basis(In in, const Out& out) {
   in.normalised = false;
   right::closed(in, out);

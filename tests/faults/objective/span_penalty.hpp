@@ -51,6 +51,14 @@ inline void clamped_at_0(const In& in, const Out& out) {
   right::reduced(in, out, [&](Index h) { return positive(in.z(h)) ? in.z(h) : Number(0); });
 }
 
+inline void zeros_not_counted(const In& in, const Out& out) {
+  const Index heads = in.z.extent(0);
+  Index counted = 0;
+  for (Index h = 0; h < heads; ++h) counted += !is_zero(in.z(h));
+  const Number factor = in.reduce == Reduce::mean && counted > 0 ? Number(heads) / Number(counted) : Number(1);
+  right::reduced(in, out, [&](Index h) { return factor * magnitude(in.z(h)); });
+}
+
 /// Heads from `first` on are left out.
 inline void without(const In& in, const Out& out, Index first) {
   right::reduced(in, out, [&](Index h) { return h < first ? magnitude(in.z(h)) : Number(0); });

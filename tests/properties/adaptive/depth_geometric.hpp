@@ -71,6 +71,8 @@ inline Finding never(const Context& c) {
 }
 
 inline Finding always(const Context& c) {
+  // Logits of the other layers are no probabilities.
+  if (std::get<std::string>(*setting(c.problem, "given")) == "logits") return Finding::not_applicable();
   Problem problem = c.problem;
   for (Index t = 0; t < c.problem.sizes.at("t"); ++t) problem.inputs.at("x").values[entry(c, t, 0)] = 1;
   return all_mass_on(c, problem, 0, "every token leaves after the first layer");

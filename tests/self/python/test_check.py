@@ -355,6 +355,20 @@ def test_bad_answers_are_findings(change, message):
     assert report.verdict == "FAIL" and message in report.first_error, report.first_error
 
 
+def hashed(x, r):
+    y = x.astype("f8") @ r.astype("f8")
+    return np.argmax(np.concatenate([y, -y], 1), 1)
+
+
+def test_whole_numbers_may_be_integers():
+    assert hashed(np.ones((2, 3)), np.ones((3, 2))).dtype == np.int64
+    assert attest.check("content.lsh_hash", hashed, strength=1).verdict == "PASS"
+    for spoil in (lambda h: h + 1, lambda h: h.astype("i8") + 2**40 + 1):
+        report = attest.check("content.lsh_hash", lambda x, r, spoil=spoil: spoil(hashed(x, r)), strength=1)
+        assert report.verdict == "FAIL", report.table
+    assert "'h' has dtype int64, expected float32" in report.first_error
+
+
 def test_the_place_of_an_exception_is_told():
     report = check(spoiled(lambda o, q, k, v: [][1]))
     assert "IndexError" in report.first_error and "test_check.py:" in report.first_error

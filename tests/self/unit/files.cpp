@@ -15,7 +15,10 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include "attest/golden/out_of_memory.hpp"
 
 namespace attest::golden {
 namespace {
@@ -201,6 +204,25 @@ TEST(Sha256, KnownVectors) {
 }
 
 TEST(Sha256, ZeroBytesCount) { EXPECT_NE(sha256(std::string(1, '\0')), sha256("")); }
+
+TEST_F(Files, OutOfMemoryInAnotherThreadLeavesNoTemporaryFile) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const std::string bytes(std::size_t{1} << 22, 'x');
+    std::thread writer([&] {
+      for (;;) write_file_atomically(at("file"), bytes);
+    });
+    for (;;)
+      for (const auto& entry : fs::directory_iterator(folder_))
+        if (entry.path().filename() != "file") end_out_of_memory();
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  for (const auto& name : listing()) EXPECT_EQ(name, "file");
+}
 
 }  // namespace
 }  // namespace attest::golden

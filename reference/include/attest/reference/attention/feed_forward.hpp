@@ -14,11 +14,12 @@ using attest::spec::attention::feed_forward::Activation;
 inline const Constant steepness([] { return 2 * sqrt(2 / pi()); });
 
 /// act(u); gelu_tanh is u/2 (1 + tanh(t)) = u sigmoid(2 t) with t = sqrt(2/pi) (u + 0.044715 u^3)
-/// [Hendrycks and Gimpel 2016, section 2]
+/// [Hendrycks and Gimpel 2016, section 2]. By tanh the factor of u is right beside 1, not beside itself.
 inline Number activated(const In& in, const Number& u) {
   if (in.activation == Activation::identity) return u;
   if (in.activation == Activation::relu) return positive(u) ? u : Number(0);
-  return u * sigmoid(steepness * (u + rational(44715, 1000000) * u * u * u));
+  constexpr Index kOfTanh = 2;  // units: of tanh, halved, and of the sum
+  return u * stable_by_norm(sigmoid(steepness * (u + rational(44715, 1000000) * u * u * u)), 1, kOfTanh);
 }
 
 /// x, or x + bias where there is one; x is a sum of so many products that kernels may add to the bias one by one.

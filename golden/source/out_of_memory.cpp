@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "attest/reference/out_of_memory.hpp"
+#include "attest/golden/out_of_memory.hpp"
 
 #include <flint/flint.h>
 #include <gmp.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <string_view>
 
-namespace attest::reference {
+namespace attest::golden {
 namespace {
 
 void* that_exists(void* memory, bool asked) {
@@ -24,11 +25,16 @@ void* allocate_zeros(std::size_t count, std::size_t size) {
 void* reallocate(void* old, std::size_t size) { return that_exists(std::realloc(old, size), size != 0); }
 void* reallocate_sized(void* old, std::size_t, std::size_t size) { return reallocate(old, size); }
 
+std::atomic<void (*)()> before_the_end = nullptr;
+
 }  // namespace
+
+void when_out_of_memory(void (*function)()) { before_the_end = function; }
 
 void end_out_of_memory() {
   constexpr std::string_view text = "attest: out of memory\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+  if (const auto function = before_the_end.load()) function();
   ::_exit(2);
 }
 
@@ -37,4 +43,4 @@ void end_when_out_of_memory() {
   ::__flint_set_memory_functions(allocate, allocate_zeros, reallocate, std::free);
 }
 
-}  // namespace attest::reference
+}  // namespace attest::golden
