@@ -109,9 +109,6 @@ std::string manifest_text(const ManifestEntry& entry) {
       entry.sha256, entry.sources, entry.cases, entry.values);
 }
 
-/// Each golden file has its own manifest beside it, so that an equation is added without editing a file.
-fs::path manifest_of(const Spec& spec) { return file_of(spec).replace_extension(".manifest.toml"); }
-
 ManifestEntry read_manifest(const fs::path& path) {
   const std::string text = read_file(path);
   toml::table root;
@@ -236,6 +233,8 @@ std::vector<GoldenCase> parse_golden(const Spec& spec, const std::string& bytes,
 }
 
 fs::path file_of(const Spec& spec) { return fs::path(spec.family()) / (spec.stem() + ".safetensors"); }
+
+fs::path manifest_of(const Spec& spec) { return file_of(spec).replace_extension(".manifest.toml"); }
 
 void regenerate(const std::vector<const Spec*>& specs, const fs::path& project, const fs::path& folder,
                 const Progress& progress) {

@@ -10,31 +10,11 @@
 
 #include "attest/judge/reproduce.hpp"
 #include "attest/judge/waivers.hpp"
+#include "claim.hpp"
 #include "commands.hpp"
 
 namespace attest::cli {
 namespace {
-
-int check(const std::string& name, const std::optional<Part>& part, const judge::CheckOptions& options,
-          const std::vector<judge::Waiver>& waivers, const ReportFiles& files, bool explain) {
-  const auto made = [&] { return part ? part_of(name, *part) : std::make_unique<judge::Candidate>(name); };
-  const auto first = made();
-  judge::Candidate& candidate = *first;
-  if (part) print_left_out(*part, name, candidate);
-  // A part has fewer kernels than the waivers are for.
-  if (!waivers.empty()) judge::check_waivers(waivers, part ? judge::Candidate(name).kernels() : candidate.kernels());
-  auto report = judge::check(candidate, options, report::progress_bar("checking"), made);
-  report.place.file = judge::library_of(name).string();
-  judge::apply_waivers(waivers, judge::today(), judge::does_less(options), report);
-  if (report.rows.empty()) {
-    fmt::print(stderr, "attest: INVALID: {}\n", no_kernel(name, candidate, options));
-    return 3;
-  }
-  print(report);
-  if (explain) fmt::print("{}", report::exclusions(report));
-  files.write(report);
-  return judge::exit_code(report.status());
-}
 
 int reproduce(const std::string& query, const std::string& name, const judge::CheckOptions& options) {
   golden::parse_query(query);  // a wrong query is a usage error before anything is loaded
@@ -50,20 +30,46 @@ int reproduce(const std::string& query, const std::string& name, const judge::Ch
 
 struct CheckLine {
   Judging judging;
-  std::string candidate, part, waivers;
+  std::string candidate, part, waivers, claim;
   ReportFiles files;
   bool explain = false;
 };
 
-int check(const CheckLine& line) {
+int check(const CheckLine& line, const CLI::App& command) {
   const judge::CheckOptions options = line.judging.chosen();
+  const auto part = Part::parse_option(line.part);
   const auto waivers = line.waivers.empty() ? std::vector<judge::Waiver>() : judge::read_waivers(line.waivers);
-  return check(line.candidate, Part::parse_option(line.part), options, waivers, line.files, line.explain);
+  const std::string library = line.claim.empty() ? "" : hash_of_library(line.candidate);
+  const auto candidate = candidate_of(line.candidate, part);
+  if (part) print_left_out(*part, line.candidate, *candidate);
+  // A part has fewer kernels than the waivers are for.
+  if (!waivers.empty())
+    judge::check_waivers(waivers, part ? judge::Candidate(line.candidate).kernels() : candidate->kernels());
+  auto report = judged(*candidate, part, options);
+  judge::apply_waivers(waivers, judge::today(), judge::does_less(options), report);
+  print(report);
+  if (line.explain) fmt::print("{}", report::exclusions(report));
+  line.files.write(report);
+  if (!line.claim.empty()) write_claim(line.claim, report, line.candidate, library, options.seed, command);
+  return judge::exit_code(report.status());
 }
 
 std::string own_candidates() { return fmt::format("{}", fmt::join(judge::kCandidates, ", ")); }
 
 }  // namespace
+
+std::unique_ptr<judge::Candidate> candidate_of(const std::string& name, const std::optional<Part>& part) {
+  return part ? part_of(name, *part) : std::make_unique<judge::Candidate>(name);
+}
+
+judge::Report judged(judge::Candidate& candidate, const std::optional<Part>& part, const judge::CheckOptions& options) {
+  const std::string& name = candidate.name();
+  auto report =
+      judge::check(candidate, options, report::progress_bar("checking"), [&] { return candidate_of(name, part); });
+  if (report.rows.empty()) throw judge::InvalidCandidate(no_kernel(name, candidate, options));
+  report.place.file = judge::library_of(name).string();
+  return report;
+}
 
 void add_check(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("check", "Judge every kernel of a candidate");
@@ -78,13 +84,21 @@ void add_check(CLI::App& app, int& status) {
       ->required();
   line->judging.add_options(*command);
   line->files.add_options(*command);
-  command->add_option("--waivers", line->waivers,
-                      "TOML file of failures that are known: they are shown and counted, and do not fail the run");
+  command
+      ->add_option("--waivers", line->waivers,
+                   "TOML file of failures that are known: they are shown and counted, and do not fail the run")
+      ->type_name("FILE");
+  command
+      ->add_option("--claim", line->claim,
+                   "write what passed to this file, which `verify-claim` checks again; nothing is written unless all "
+                   "passes")
+      ->type_name("FILE")
+      ->excludes("--budget", "--waivers");
   command->add_option("--part", line->part,
                       "K/N: a part of the kernels, with value and gradient kernels of each equation and dtype");
   command->add_flag("--explain-exclusions", line->explain,
                     "list the combinations of conditions that no regime has, and why");
-  command->callback([&status, line] { status = check(*line); });
+  command->callback([&status, line, command] { status = check(*line, *command); });
 }
 
 void add_reproduce(CLI::App& app, int& status) {

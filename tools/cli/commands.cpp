@@ -8,7 +8,6 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdlib>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -57,13 +56,11 @@ void Judging::add_options(CLI::App& command) {
                   "how many of the conditions that the kernel allows are brought together: every pair of them (2, the "
                   "default), every one (1), every three (3); 0: golden cases and laws alone, without batches or heads")
       ->check(CLI::Range(0, judge::kMostStrength));
-  const std::map<std::string, judge::SizesJudged> sizes{{"small", judge::SizesJudged::small},
-                                                        {"real", judge::SizesJudged::real}};
   command
-      .add_option("--sizes", options.sizes,
+      .add_option("--sizes", sizes,
                   "real: also at the sizes at which kernels are shipped (4,096 tokens and more), where some rows are "
                   "judged; always so for a kernel that can do no small ones")
-      ->transform(CLI::CheckedTransformer(sizes, CLI::ignore_case))
+      ->check(CLI::IsMember({"small", "real"}, CLI::ignore_case))
       ->option_text("small|real");
   command
       .add_option("--repeat", options.repeat,
@@ -83,6 +80,7 @@ void Judging::add_options(CLI::App& command) {
 judge::CheckOptions Judging::chosen() const {
   judge::CheckOptions all = options;
   if (!profile.empty()) all.profile = golden::profile(profile).name;
+  if (sizes == "real") all.sizes = judge::SizesJudged::real;
   all.property_draws = all.law_draws;
   if (budget)
     all.stop = [end = std::chrono::steady_clock::now() + std::chrono::duration<double>(*budget)] {
@@ -92,13 +90,17 @@ judge::CheckOptions Judging::chosen() const {
   return all;
 }
 
-void print(const judge::Report& report) { fmt::print("{}", report::table(report, isatty(STDOUT_FILENO))); }
+void print(const judge::Report& report) {
+  const char* no_colour = std::getenv("NO_COLOR");  // no-color.org: any value but the empty one
+  fmt::print("{}", report::table(report, isatty(STDOUT_FILENO) && !(no_colour && *no_colour)));
+}
 
 void ReportFiles::add_options(CLI::App& command) {
-  command.add_option("--json", json, "write the report to this file as well");
-  command.add_option("--html", html, "write the report as a page for a browser to this file as well");
-  command.add_option("--junit", junit, "write the report as JUnit XML to this file as well");
-  command.add_option("--sarif", sarif, "write the findings as SARIF 2.1.0 to this file as well");
+  command.add_option("--json", json, "write the report to this file as well")->type_name("FILE");
+  command.add_option("--html", html, "write the report as a page for a browser to this file as well")
+      ->type_name("FILE");
+  command.add_option("--junit", junit, "write the report as JUnit XML to this file as well")->type_name("FILE");
+  command.add_option("--sarif", sarif, "write the findings as SARIF 2.1.0 to this file as well")->type_name("FILE");
 }
 
 void ReportFiles::write(const judge::Report& report) const {

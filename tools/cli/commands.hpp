@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -33,13 +34,13 @@ judge::CheckOptions default_options();
 /// "no kernel of PLUGIN matches --only 'x.*'; it has kernels of a.b, a.c": for a run that judged none.
 std::string no_kernel(const std::string& name, const judge::Candidate& candidate, const judge::CheckOptions& options);
 
-/// Prints a report as a table, coloured on a terminal.
+/// Prints a report as a table, coloured on a terminal unless NO_COLOR is set.
 void print(const judge::Report& report);
 
 /// What of a candidate is judged, by which profile and for how long, as the command line says it.
 struct Judging {
   judge::CheckOptions options = default_options();
-  std::string profile;
+  std::string profile, sizes = "small";
   std::optional<double> budget;
   double seconds = 20;
 
@@ -47,6 +48,12 @@ struct Judging {
   /// A budget runs from this call on. Throws SpecError where the profile is unknown.
   judge::CheckOptions chosen() const;
 };
+
+/// The candidate of that name, or a part of it. Throws InvalidCandidate.
+std::unique_ptr<judge::Candidate> candidate_of(const std::string& name, const std::optional<Part>& part);
+
+/// The report on what candidate_of() gave, which has a row at least: throws InvalidCandidate where no kernel is meant.
+judge::Report judged(judge::Candidate& candidate, const std::optional<Part>& part, const judge::CheckOptions& options);
 
 /// Files that a report is written to, where the command line names them.
 struct ReportFiles {
@@ -60,7 +67,7 @@ struct ReportFiles {
 /// Each of these adds a subcommand with its options. When the command line names it, it runs and sets the exit status.
 using AddCommand = void(CLI::App& app, int& status);
 AddCommand add_list, add_show, add_coverage, add_check, add_diagnose, add_mutants, add_reproduce, add_golden, add_new,
-    add_emit, add_judge, add_handbook;
+    add_emit, add_judge, add_handbook, add_verify_claim, add_completion;
 /// These two are only named in the help: run_python() runs them.
 AddCommand add_bench, add_survey;
 

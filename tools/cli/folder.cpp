@@ -232,7 +232,7 @@ int judge_folder(const fs::path& folder, const std::optional<std::string>& other
 void add_emit(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("emit", "Write an equation's cases as .npy files for any program");
   const auto options = std::make_shared<EmitOptions>();
-  command->add_option("ID", options->id)->required();
+  command->add_option("ID", options->id, "an equation, as in linear.causal")->required();
   command->add_option("--to", options->to, "folder; must not exist or be empty")->required();
   command->add_option("--profile", options->profile, "precision of the inputs (default f32)");
   command->add_option("--capabilities", options->capabilities,
@@ -250,7 +250,7 @@ void add_judge(CLI::App& app, int& status) {
     ReportFiles files;
   };
   const auto line = std::make_shared<Line>();
-  command->add_option("DIR", line->folder)->required();
+  command->add_option("DIR", line->folder, "the folder that `emit` wrote, with the outputs in it")->required();
   command->add_option("--profile", line->profile, "precision to judge by (default: the emitted one)");
   line->files.add_options(*command);
   command->callback([&status, line] {

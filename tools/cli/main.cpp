@@ -30,13 +30,17 @@ void use_installed_folders() {
 int run(int argc, char** argv) {
   using namespace attest;
   if (cli::is_for_python(argc, argv)) return cli::run_python(argc, argv);
-  CLI::App app{"attest: is this attention kernel right? Certified reference values, hard bounds, laws."};
+  CLI::App app{"Is this attention kernel right? Certified reference values, hard bounds, laws.", "attest"};
+  app.footer(
+      "Each command has --help. `attest check ./kernel.so` judges a plugin, `attest list` shows the equations.\n"
+      "Exit status: 0 pass, 1 fail, 2 wrong usage, 3 the candidate crashed or is invalid.");
   app.require_subcommand(1);
   app.set_version_flag("--version", ATTEST_VERSION);
   int status = 0;
-  for (cli::AddCommand* add : {cli::add_list, cli::add_show, cli::add_coverage, cli::add_check, cli::add_diagnose,
-                               cli::add_mutants, cli::add_reproduce, cli::add_golden, cli::add_new, cli::add_emit,
-                               cli::add_judge, cli::add_handbook, cli::add_bench, cli::add_survey})
+  for (cli::AddCommand* add :
+       {cli::add_list, cli::add_show, cli::add_coverage, cli::add_check, cli::add_diagnose, cli::add_mutants,
+        cli::add_reproduce, cli::add_golden, cli::add_new, cli::add_emit, cli::add_judge, cli::add_verify_claim,
+        cli::add_handbook, cli::add_bench, cli::add_survey, cli::add_completion})
     add(app, status);
   try {
     app.parse(argc, argv);

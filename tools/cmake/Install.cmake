@@ -6,6 +6,7 @@
 #   share/attest/tools/bench/             the program of `attest bench`
 #   share/attest/{specs,reference,...}    the sources that the manifest's hashes are of, for `attest golden verify`
 #   lib/cmake/attest/                     find_package(attest)
+#   lib/pkgconfig/attest.pc               pkg-config attest
 include(CMakePackageConfigHelpers)
 
 add_library(attest_kernel INTERFACE)
@@ -36,6 +37,10 @@ install(
     ${PROJECT_SOURCE_DIR}/tools/cmake/attestConformance.cmake
   DESTINATION ${config}
 )
+set(pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH attest_prefix ${CMAKE_INSTALL_PREFIX}/${pkgconfig} ${CMAKE_INSTALL_PREFIX})
+configure_file(${PROJECT_SOURCE_DIR}/tools/cmake/attest.pc.in ${PROJECT_BINARY_DIR}/attest.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/attest.pc DESTINATION ${pkgconfig})
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/attest)
 install(FILES ${PROJECT_SOURCE_DIR}/specs/report.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/specs)

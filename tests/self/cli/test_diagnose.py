@@ -7,7 +7,7 @@ import unittest
 
 import support
 
-ONLY_OF_CHECK = {"--part", "--waivers", "--explain-exclusions"}
+ONLY_OF_CHECK = {"--part", "--waivers", "--claim", "--explain-exclusions"}
 
 
 def options_of(command):

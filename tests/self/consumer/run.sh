@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # run.sh BUILD: installs attest from the folder BUILD into a temporary prefix, builds this project against it with
-# find_package(attest), and judges its kernel and the NumPy program with the installed command.
+# find_package(attest) and with pkg-config, and judges its kernel and the NumPy program with the installed command.
 # Ends with the verdict's exit status.
 set -euo pipefail
 
@@ -22,6 +22,16 @@ export PATH=$scratch/moved/bin:$PATH
 cmake -S "$here" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$scratch/moved" >"$scratch/log" &&
   cmake --build "$scratch/build" >>"$scratch/log" || { cat "$scratch/log" >&2; exit 1; }
 ctest --test-dir "$scratch/build" --no-tests=error --output-on-failure
+
+# Without CMake: the compiler and pkg-config. The version is that of the command.
+export PKG_CONFIG_PATH=$scratch/moved/lib/pkgconfig
+read -ra flags <<<"$(pkg-config --cflags attest)"
+cc -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror -shared -fPIC "${flags[@]}" "$here/kernel.c" \
+  -o "$scratch/kernel.so" -lm
+command=$(pkg-config --variable=command attest)
+[[ $("$command" --version) == "$(pkg-config --modversion attest)" ]]
+"$command" check "$scratch/kernel.so" --max-cases 30 --strength 1 --claim "$scratch/claim.toml"
+"$command" verify-claim "$scratch/claim.toml" --no-run
 
 # Configure stops at names that do not exist, and prints them.
 for wrong in 'kernel OPERATIONS attention.scaled_dot' 'kernel PROFILES f31' 'nothing' 'kernel OPERATION x'; do

@@ -34,6 +34,10 @@ std::vector<GoldenCase> parse_golden(const Spec& spec, const std::string& bytes,
 /// Where a golden file lies under its folder: "linear/causal.safetensors".
 std::filesystem::path file_of(const Spec& spec);
 
+/// Where its manifest lies, beside it, so that an equation is added without editing a file:
+/// "linear/causal.manifest.toml".
+std::filesystem::path manifest_of(const Spec& spec);
+
 /// SHA-256 over what decides the values of an equation and nothing else (sources.hpp): its contract, its reference
 /// header with all that it includes, the number types, the generator, the rounding of inputs.
 std::string source_hash(const Spec& spec, const std::filesystem::path& project);
