@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 #include <omp.h>
 
-#include <toml++/toml.h>
 #include <algorithm>
 #include <bit>
 #include <exception>
@@ -16,6 +15,7 @@
 
 #include "attest/golden/agreement.hpp"
 #include "attest/golden/files.hpp"
+#include "attest/golden/manifest.hpp"
 #include "attest/golden/safetensors.hpp"
 
 namespace attest::golden {
@@ -97,36 +97,7 @@ std::vector<std::string> results_of(const Problem& problem, const Arrays& cotang
   return names;
 }
 
-struct ManifestEntry {
-  std::string sha256, sources;
-  std::size_t cases = 0, values = 0;
-};
-
-std::string manifest_text(const ManifestEntry& entry) {
-  return fmt::format(
-      "# Written by `attest golden regenerate`. sha256 is of the file; sources is of everything its values come from.\n"
-      "sha256  = \"{}\"\nsources = \"{}\"\ncases   = {}\nvalues  = {}\n",
-      entry.sha256, entry.sources, entry.cases, entry.values);
-}
-
-ManifestEntry read_manifest(const fs::path& path) {
-  const std::string text = read_file(path);
-  toml::table root;
-  try {
-    root = toml::parse(text, path.string());
-  } catch (const toml::parse_error& error) {
-    throw std::runtime_error(fmt::format("{}:{}: {}", path.string(), error.source().begin.line, error.description()));
-  }
-  if (!root["sha256"].is_string() || !root["sources"].is_string() || !root["cases"].is_integer() ||
-      !root["values"].is_integer() || root.size() != 4)
-    throw std::runtime_error(fmt::format("{}: must hold exactly sha256, sources, cases and values", path.string()));
-  ManifestEntry entry{**root["sha256"].as_string(), **root["sources"].as_string(),
-                      static_cast<std::size_t>(**root["cases"].as_integer()),
-                      static_cast<std::size_t>(**root["values"].as_integer())};
-  if (text != manifest_text(entry))
-    throw std::runtime_error(fmt::format("{}: is not as `attest golden regenerate` writes it", path.string()));
-  return entry;
-}
+Manifest read_manifest(const fs::path& path) { return parse_manifest(read_file(path), path.string()); }
 
 std::size_t value_count(const GoldenCase& c) {
   std::size_t values = 0;
@@ -278,7 +249,7 @@ void regenerate(const std::vector<const Spec*>& specs, const fs::path& project, 
     std::size_t values = 0;
     for (const auto& c : cases[s]) values += value_count(c);
     write_file_atomically(folder / manifest_of(*specs[s]),
-                          manifest_text({sha256(bytes), source_hash(*specs[s], project), cases[s].size(), values}));
+                          serialize(Manifest{sha256(bytes), source_hash(*specs[s], project), cases[s].size(), values}));
   }
 }
 
@@ -291,7 +262,7 @@ std::vector<std::string> verify(const std::vector<const Spec*>& specs, const fs:
     const std::string name = file_of(spec).generic_string();
     expected.insert({name, manifest_of(spec).generic_string()});
     try {
-      const ManifestEntry entry = read_manifest(folder / manifest_of(spec));
+      const Manifest entry = read_manifest(folder / manifest_of(spec));
       const std::string bytes = read_file(folder / name);
       if (sha256(bytes) != entry.sha256) {
         faults.push_back(fmt::format("{} is damaged: its SHA-256 is not the manifest's", name));
@@ -326,7 +297,7 @@ std::vector<GoldenCase> load_golden(const Spec& spec, const fs::path& folder) {
   const fs::path path = folder / file_of(spec);
   const std::string remedy = "; run `attest golden regenerate`";
   try {
-    const ManifestEntry entry = read_manifest(folder / manifest_of(spec));
+    const Manifest entry = read_manifest(folder / manifest_of(spec));
     const std::string bytes = read_file(path);
     if (sha256(bytes) != entry.sha256)
       throw std::runtime_error(path.string() + ": its SHA-256 is not the manifest's: damaged or stale");

@@ -12,6 +12,8 @@
 namespace attest {
 namespace {
 
+constexpr double kLargestInteger = 0x1p53;  // binary64, as arrays hold it, has gaps beyond
+
 template <class T>
 const T* find(const std::vector<T>& items, std::string_view name) {
   const auto at = std::find_if(items.begin(), items.end(), [&](const T& item) { return item.name == name; });
@@ -123,11 +125,17 @@ void check_sizes(const Spec& spec, const Sizes& sizes, const Parameters& paramet
     if (const auto* real = std::get_if<double>(&value); real && !std::isfinite(*real))
       throw SpecError(fmt::format("{}: {}={} must be finite", spec.id, name, *real));
   }
-  for (const auto& constraint : spec.constraints)
-    if (constraint.require &&
-        !constraint.require->holds([&](std::string_view name) { return lookup(spec, sizes, parameters, name); }))
-      throw SpecError(fmt::format("{}: {} is violated: {} ({})", spec.id, constraint.label, constraint.text,
-                                  constraint.require->text()));
+  for (const auto& constraint : spec.constraints) {
+    if (!constraint.require) continue;
+    std::string why = constraint.require->text();
+    try {
+      if (constraint.require->holds([&](std::string_view name) { return lookup(spec, sizes, parameters, name); }))
+        continue;
+    } catch (const std::invalid_argument& error) {  // as n % block == 0 of a block of 0
+      why = error.what();
+    }
+    throw SpecError(fmt::format("{}: {} is violated: {} ({})", spec.id, constraint.label, constraint.text, why));
+  }
 }
 
 void check(const Problem& problem) {
@@ -148,7 +156,7 @@ void check(const Problem& problem) {
       const bool hides = may_hide && std::isinf(x) && x < 0;
       const bool fits = declared->element == Element::real      ? std::isfinite(x) || hides
                         : declared->element == Element::boolean ? x == 0 || x == 1
-                                                                : std::isfinite(x) && x == std::floor(x);
+                                                                : std::abs(x) <= kLargestInteger && x == std::floor(x);
       if (!fits)
         throw SpecError(fmt::format("{}: input '{}' holds {} at flat index {}; {} values must be finite{}", spec.id,
                                     name, x, i, attest::name(declared->element), may_hide ? " or -inf" : ""));

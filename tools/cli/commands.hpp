@@ -9,18 +9,13 @@
 #include "attest/judge/check.hpp"
 #include "attest/report.hpp"
 #include "part.hpp"
+#include "usage_error.hpp"
 
 namespace CLI {
 class App;
 }
 
 namespace attest::cli {
-
-/// A wrong command line: exit status 2.
-class UsageError : public std::runtime_error {
-public:
-  using std::runtime_error::runtime_error;
-};
 
 /// The source tree that specs, golden files and headers are read from.
 std::filesystem::path project_folder();

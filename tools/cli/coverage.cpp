@@ -13,6 +13,7 @@
 
 #include "attest/golden/files.hpp"
 #include "commands.hpp"
+#include "written.hpp"
 
 namespace attest::cli {
 namespace {
@@ -48,15 +49,7 @@ std::pair<std::string, nlohmann::json> read_report(const std::string& text) {
   for (const judge::Backend& one : judge::kBackends) backends.emplace_back(one.name);
   if (file.empty() || std::find(backends.begin(), backends.end(), backend) == backends.end())
     throw UsageError(fmt::format("--kernels '{}' is not BACKEND=FILE; backends: {}", text, fmt::join(backends, ", ")));
-  auto report = nlohmann::json::parse(golden::read_file(file), nullptr, false);
-  const auto is_row = [](const nlohmann::json& row) {
-    const auto has = [&](const char* key) { return row.contains(key) && row[key].is_string(); };
-    return row.is_object() && has("equation") && has("dtype") && has("status");
-  };
-  if (!report.is_object() || !report.contains("rows") || !report["rows"].is_array() ||
-      !std::all_of(report["rows"].begin(), report["rows"].end(), is_row))
-    throw UsageError(fmt::format("{} is no report of `attest check --json`", file));
-  return {backend, std::move(report)};
+  return {backend, parse_report(golden::read_file(file), file)};
 }
 
 void list(const char* title, const std::vector<judge::Coverage>& rows,

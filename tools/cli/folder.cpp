@@ -18,6 +18,7 @@
 #include "attest/golden/npy.hpp"
 #include "attest/judge/judge_kernel.hpp"
 #include "commands.hpp"
+#include "written.hpp"
 
 namespace attest::cli {
 namespace {
@@ -43,13 +44,6 @@ struct EmitOptions {
   fs::path to;
 };
 
-std::string read_json_string(const json& object, const char* key, const fs::path& path) {
-  if (!object.is_object() || !object.contains(key) || !object[key].is_string())
-    throw UsageError(fmt::format("{}: '{}' is missing or not a string; was the folder written by `attest emit`?",
-                                 path.string(), key));
-  return object[key].get<std::string>();
-}
-
 /// The contents of a folder that `attest emit` wrote.
 struct Emitted {
   const Spec& spec;
@@ -63,20 +57,13 @@ Emitted read_index(const fs::path& folder) {
   const fs::path path = folder / "attest.json";
   if (!fs::exists(path))
     throw UsageError(fmt::format("{} does not exist; write the folder with `attest emit` first", path.string()));
-  const json index = json::parse(golden::read_file(path), nullptr, false);
-  if (read_json_string(index, "attest", path) != "cases 1" || !index.contains("cases") || !index["cases"].is_array())
-    throw UsageError(fmt::format("{}: was not written by this version of `attest emit`", path.string()));
-  const Spec& spec = find_spec(read_json_string(index, "equation", path));
-  const golden::Profile& profile = golden::profile(read_json_string(index, "profile", path));
-  Emitted emitted{
-      spec,
-      profile,
-      kernel_of(spec, profile, read_json_string(index, "layout", path), read_json_string(index, "capabilities", path)),
-      {},
-      {}};
-  for (const auto& entry : index["cases"]) {
-    emitted.queries.push_back(read_json_string(entry, "query", path));
-    emitted.folders[emitted.queries.back()] = read_json_string(entry, "folder", path);
+  const FolderIndex index = parse_index(golden::read_file(path), path.string());
+  const Spec& spec = find_spec(index.equation);
+  const golden::Profile& profile = golden::profile(index.profile);
+  Emitted emitted{spec, profile, kernel_of(spec, profile, index.layout, index.capabilities), {}, {}};
+  for (const auto& [query, place] : index.cases) {
+    emitted.queries.push_back(golden::query(golden::parse_query(query).first, profile.name));
+    emitted.folders[emitted.queries.back()] = place;
   }
   return emitted;
 }

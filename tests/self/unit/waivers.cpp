@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "attest/judge/glob.hpp"
 #include "attest/spec.hpp"
 
 namespace attest::judge {
@@ -64,6 +66,33 @@ std::string refusal(const std::string& text) {
 }
 
 const std::string kWhole = "[[waiver]]\nkernel = 'linear.*'\nreason = 'known'\nexpires = 2027-03-31\n";
+
+/// What a glob means, letter by letter.
+bool means(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern[0] == '*') return means(pattern.substr(1), text) || (!text.empty() && means(pattern, text.substr(1)));
+  return !text.empty() && (pattern[0] == '?' || pattern[0] == text[0]) && means(pattern.substr(1), text.substr(1));
+}
+
+/// All texts of up to that length.
+std::vector<std::string> texts_of(std::string_view letters, std::size_t length) {
+  std::vector<std::string> all{""};
+  for (std::size_t at = 0; at < all.size(); ++at)
+    for (const char letter : all[at].size() < length ? letters : "") all.push_back(all[at] + letter);
+  return all;
+}
+
+TEST(Glob, MatchesWhatItMeans) {
+  const auto texts = texts_of("ab", 5);
+  for (const auto& pattern : texts_of("ab*?", 5))
+    for (const auto& text : texts) ASSERT_EQ(matches(pattern, text), means(pattern, text)) << pattern << " " << text;
+}
+
+TEST(Glob, ManyStarsAreQuick) {
+  std::string pattern;
+  for (int i = 0; i < 1000; ++i) pattern += "*a";
+  EXPECT_FALSE(matches(pattern + "b", std::string(5000, 'a')));
+}
 
 TEST(Waivers, CoverFailuresAndCrashes) {
   const auto report = applied({waiver_of("linear.causal *")},

@@ -91,14 +91,14 @@ Kernel matched(std::size_t index, const KernelInfo& info, const std::string& can
     kernel.spec = &find_spec(info.equation);
     kernel.capabilities = Capabilities(*kernel.spec, info.capabilities);
     check_layout(kernel);
+    if (const auto& profile = kernel.profile(); profile.storage != info.dtype)
+      throw InvalidCandidate(fmt::format("it says profile == '{}', which is for {}, and its dtype is {}", profile.name,
+                                         attest::name(profile.storage), attest::name(info.dtype)));
   } catch (const SpecError& error) {
     refuse(error.what());
   } catch (const InvalidCandidate& error) {
     refuse(error.what());
   }
-  if (const auto& profile = kernel.profile(); profile.storage != info.dtype)
-    refuse(fmt::format("it says profile == '{}', which is for {}, and its dtype is {}", profile.name,
-                       attest::name(profile.storage), attest::name(info.dtype)));
   if (kernel.is_gradient() && kernel.spec->gradient.empty())
     refuse(fmt::format("it is a gradient kernel, and {} has no gradient", info.equation));
   return kernel;

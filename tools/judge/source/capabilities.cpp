@@ -188,14 +188,8 @@ bool holds_in(const Expression& condition, const Spec& spec, const Situation& si
   }
 }
 
-Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(text) {
-  std::vector<Expression> conditions;
-  try {
-    conditions = parse_conditions(text);
-  } catch (const std::invalid_argument& error) {
-    throw SpecError(fmt::format("capabilities of {}: {}", spec.id, error.what()));
-  }
-  for (const auto& condition : conditions) {
+Capabilities::Capabilities(const Spec& spec, const std::string& text) try : text_(text) {
+  for (const auto& condition : parse_conditions(text)) {
     const auto names = variables_of(condition);
     const auto properties = condition.properties();
     for (const auto& property : properties) check_property(spec, condition, property);
@@ -236,6 +230,8 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) : text_(te
       conditions_.push_back(condition);
     }
   }
+} catch (const std::invalid_argument& error) {  // of a condition that cannot be read, or has no value
+  throw SpecError(fmt::format("capabilities of {}: {}", spec.id, error.what()));
 }
 
 bool Capabilities::gives(const std::string& output) const {

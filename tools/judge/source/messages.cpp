@@ -2,7 +2,10 @@
 #include "messages.hpp"
 
 #include <bit>
+#include <string>
 #include <utility>
+
+#include "attest/dtype.hpp"
 
 namespace attest::judge {
 
@@ -44,8 +47,9 @@ Json call_message(std::uint64_t call, std::size_t kernel, const Request& request
 std::vector<KernelInfo> kernels_of_table(const Json& table) {
   std::vector<KernelInfo> kernels;
   for (const Json& row : table.at("kernels"))
-    kernels.push_back({row.at("equation"), row.at("form"), row.at("reading"), row.at("dtype").get<DType>(),
-                       row.at("device"), row.at("layout"), row.at("capabilities")});
+    kernels.push_back({row.at("equation"), row.at("form"), row.at("reading"),
+                       dtype_from(row.at("dtype").get<std::string>()), row.at("device"), row.at("layout"),
+                       row.at("capabilities")});
   return kernels;
 }
 

@@ -18,7 +18,8 @@ protocol::Json place_message(const Region& region);
 protocol::Json call_message(std::uint64_t call, std::size_t kernel, const Request& request,
                             const std::vector<Region>& regions, bool second_thread);
 
-/// The kernels of the table that a worker sends when it has loaded the plugin. Throws Json::exception.
+/// The kernels of the table that a worker sends when it has loaded the plugin. Throws Json::exception, or
+/// std::invalid_argument, where it is none that a worker sends.
 std::vector<KernelInfo> kernels_of_table(const protocol::Json& table);
 
 }  // namespace attest::judge

@@ -8,7 +8,9 @@
 #include <bit>
 #include <csignal>
 #include <cstring>
+#include <limits>
 #include <optional>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -136,15 +138,20 @@ Json PluginProcess::State::receive_table() {
     child_.reset();
     throw WorkerFailure("worker process: " + table["failed"].dump());
   }
-  if (table.contains("invalid")) reject(table["invalid"].get<std::string>());
+  if (const auto why = table.find("invalid"); why != table.end())
+    reject(why->is_string() ? why->get<std::string>() : why->dump());
   return table;
 }
 
 void PluginProcess::State::read_table(Json table) {
+  constexpr const char* not_ours = "the library wrote to attest's socket while it was loaded";
   try {
     const Json& addresses = table.at("addresses");
-    const auto half = addresses.at("size").get<std::size_t>() / 2;
-    fresh_ = {addresses.at("begin").get<std::uint64_t>(), half, 0};
+    const auto begin = addresses.at("begin").get<std::uint64_t>(), size = addresses.at("size").get<std::uint64_t>();
+    if (size < protocol::least_addresses || begin > std::numeric_limits<std::uint64_t>::max() - size)
+      throw std::invalid_argument("no addresses that a worker reserves");
+    const std::size_t half = size / 2;
+    fresh_ = {begin, half, 0};
     reused_ = {fresh_.begin + half, half, 0};
     table.erase("addresses");
     if (table_.is_null()) {
@@ -155,7 +162,9 @@ void PluginProcess::State::read_table(Json table) {
       return;
     }
   } catch (const Json::exception&) {
-    reject("the library wrote to attest's socket while it was loaded");
+    reject(not_ours);
+  } catch (const std::invalid_argument&) {
+    reject(not_ours);
   }
   if (table != table_) reject("the library's table is not the one that it had at first");
 }
@@ -223,7 +232,8 @@ PluginProcess::State::Attempt PluginProcess::State::attempt(std::size_t kernel, 
   exchange(call_message(calls_, kernel, request, attempt.regions, options.second_thread));
   const Json& reply = attempt.reply;
   if (attempt.transfer != Transfer::done || !reply.contains("workspace")) return attempt;
-  if (reply.value("call", std::uint64_t{0}) != calls_ || !reply["workspace"].is_number_unsigned()) {
+  const auto call = reply.find("call");
+  if (call == reply.end() || *call != calls_ || !reply["workspace"].is_number_unsigned()) {
     attempt.transfer = Transfer::malformed;
     return attempt;
   }

@@ -70,8 +70,15 @@ Transfer receive_message(int fd, Json& message, const Deadline& deadline) {
   std::string body(length, '\0');
   result = receive_bytes(fd, body.data(), body.size(), deadline);
   if (result != Transfer::done) return result;
-  message = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-  return message.is_object() ? Transfer::done : Transfer::malformed;
+  // Copying, comparing and printing JSON recurse.
+  constexpr int deepest = 16;
+  bool deep = false;
+  const auto keep_flat = [&](int depth, Json::parse_event_t, Json&) {
+    deep = deep || depth > deepest;
+    return depth <= deepest;
+  };
+  message = Json::parse(body, keep_flat, /*allow_exceptions=*/false);
+  return message.is_object() && !deep ? Transfer::done : Transfer::malformed;
 }
 
 }  // namespace attest::judge::protocol

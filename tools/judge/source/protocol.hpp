@@ -28,6 +28,9 @@ inline constexpr int memory_fd = 4;
 /// lets the parent name the tensor also when a kernel is off by a row.
 inline constexpr std::size_t guard_size = std::size_t{256} * 1024;
 
+/// The child reserves at least so many addresses for tensors.
+inline constexpr std::size_t least_addresses = std::size_t{1} << 29;
+
 /// Bytes of the error text that a kernel may write.
 inline constexpr std::size_t error_size = 1024;
 
@@ -58,7 +61,7 @@ enum class Transfer { done, closed, timed_out, malformed };
 Transfer send_message(int fd, const Json& message, const Deadline& deadline = {});
 
 /// Receives a message. The plugin shares the child's end of the socket, so nothing about the bytes is taken for
-/// granted: `malformed` is one that is too long, no JSON, or not an object.
+/// granted: `malformed` is one that is too long, no JSON, not an object, or nested deeply.
 Transfer receive_message(int fd, Json& message, const Deadline& deadline = {});
 
 }  // namespace attest::judge::protocol

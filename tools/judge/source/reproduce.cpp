@@ -12,25 +12,12 @@
 #include "attest/judge/judge_cases.hpp"
 #include "attest/judge/judge_kernel.hpp"
 #include "attest/judge/judge_regimes.hpp"
-#include "attest/judge/memory.hpp"
 #include "attest/judge/probe.hpp"
 #include "attest/judge/select.hpp"
+#include "attest/judge/situation.hpp"
 
 namespace attest::judge {
 namespace {
-
-/// Properties of the integer inputs that the case draws.
-std::map<std::string, bool> properties_of_case(const golden::Case& name) {
-  const auto& inputs = name.spec->inputs;
-  if (std::none_of(inputs.begin(), inputs.end(),
-                   [](const TensorDeclaration& input) { return input.element == attest::Element::integer; }))
-    return {};
-  std::vector<Problem> problems;
-  if (!name.grid) problems.push_back(golden::draw(name));
-  for (const auto& problem : name.grid ? golden::problems_of(name) : std::vector<golden::Case>{})
-    problems.push_back(golden::draw(problem));
-  return properties_of(*name.spec, problems);
-}
 
 bool does(const Kernel& kernel, const golden::Case& name) {
   if (!kernel.capabilities.allow(*name.spec, situation_of(name)) || !kernel.capabilities.takes(name.with)) return false;
@@ -39,15 +26,6 @@ bool does(const Kernel& kernel, const golden::Case& name) {
 }
 
 }  // namespace
-
-Situation situation_of(const golden::Case& name) {
-  return {name.sizes,
-          name.parameters,
-          name.with,
-          name.grid.value_or(golden::Grid{}),
-          is_contiguous(name.memory),
-          properties_of_case(name)};
-}
 
 Report reproduce(Candidate& candidate, const std::string& query, const CheckOptions& options) {
   const auto [c, profile_name] = golden::parse_query(query);

@@ -17,7 +17,7 @@
 #include "attest/golden/profile.hpp"
 #include "attest/judge/capabilities.hpp"
 #include "attest/judge/glob.hpp"
-#include "attest/judge/reproduce.hpp"
+#include "attest/judge/situation.hpp"
 
 namespace attest::judge {
 namespace {
@@ -120,10 +120,9 @@ bool meets_condition(const Waiver& waiver, const Finding& finding) {
 
 }  // namespace
 
-std::vector<Waiver> read_waivers(const std::filesystem::path& path) {
-  const std::string file = path.string();
+std::vector<Waiver> parse_waivers(std::string_view text, const std::string& file) {
   try {
-    const toml::table root = toml::parse(golden::read_file(path), file);
+    const toml::table root = toml::parse(text, file);
     only(root, {"waiver"}, file);
     std::vector<Waiver> waivers;
     const toml::node* entries = root.get("waiver");
@@ -133,11 +132,17 @@ std::vector<Waiver> read_waivers(const std::filesystem::path& path) {
     return waivers;
   } catch (const toml::parse_error& error) {
     fail(file, error.source(), std::string(error.description()));
-  } catch (const SpecError&) {
-    throw;
-  } catch (const std::runtime_error& error) {  // of the file
+  }
+}
+
+std::vector<Waiver> read_waivers(const std::filesystem::path& path) {
+  std::string text;
+  try {
+    text = golden::read_file(path);
+  } catch (const std::runtime_error& error) {
     throw SpecError(error.what());
   }
+  return parse_waivers(text, path.string());
 }
 
 void check_waivers(const std::vector<Waiver>& waivers, const std::vector<Kernel>& kernels) {

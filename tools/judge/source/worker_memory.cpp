@@ -17,7 +17,7 @@ void* reserve(std::size_t bytes) {
 }  // namespace
 
 ReservedAddresses::ReservedAddresses() {
-  for (; size >= std::size_t{1} << 29; size /= 2) {
+  for (; size >= protocol::least_addresses; size /= 2) {
     begin = reserve(size);
     if (begin != MAP_FAILED) return;
   }

@@ -17,6 +17,8 @@ namespace {
 
 using protocol::Json;
 
+constexpr const char* symbol = "attest_plugin_v1";
+
 std::string quoted(const char* text) {
   if (text == nullptr) return "NULL";
   std::string result = printable(text, 100);
@@ -69,7 +71,7 @@ Json describe(const attest_kernel& kernel, std::size_t number) {
   return {{"equation", printable(kernel.equation)},
           {"form", printable(kernel.form)},
           {"reading", kernel.reading},
-          {"dtype", static_cast<int>(dtype)},
+          {"dtype", name(dtype)},
           {"device", device_of(kernel, where)},
           {"layout", kernel.layout},
           {"capabilities", printable(kernel.capabilities, long_text)}};
@@ -94,15 +96,7 @@ DLDataType dlpack_type(DType dtype) {
   give_up("unknown dtype in a request");
 }
 
-Json load_plugin(const char* library, std::vector<attest_kernel>& kernels) {
-  constexpr const char* symbol = "attest_plugin_v1";
-  void* handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) throw LoadError("cannot be loaded as a shared library: " + printable(::dlerror()));
-  const auto entry = reinterpret_cast<attest_plugin_function>(::dlsym(handle, symbol));
-  if (entry == nullptr)
-    throw LoadError(std::string("has no symbol ") + symbol +
-                    "; a plugin must export \"const attest_plugin* attest_plugin_v1(void)\" with C linkage");
-  const attest_plugin* plugin = entry();
+Json table_of(const attest_plugin* plugin, std::vector<attest_kernel>& kernels) {
   if (plugin == nullptr) throw LoadError(std::string(symbol) + "() returned NULL instead of a table");
   if (plugin->abi_version != ATTEST_ABI_VERSION)
     throw LoadError("has abi_version " + std::to_string(plugin->abi_version) + "; this attest needs abi_version " +
@@ -117,6 +111,16 @@ Json load_plugin(const char* library, std::vector<attest_kernel>& kernels) {
   Json table = Json::array();
   for (std::size_t i = 0; i < kernels.size(); ++i) table.push_back(describe(kernels[i], i));
   return {{"name", printable(plugin->name)}, {"version", printable(plugin->version)}, {"kernels", std::move(table)}};
+}
+
+Json load_plugin(const char* library, std::vector<attest_kernel>& kernels) {
+  void* handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) throw LoadError("cannot be loaded as a shared library: " + printable(::dlerror()));
+  const auto entry = reinterpret_cast<attest_plugin_function>(::dlsym(handle, symbol));
+  if (entry == nullptr)
+    throw LoadError(std::string("has no symbol ") + symbol +
+                    "; a plugin must export \"const attest_plugin* attest_plugin_v1(void)\" with C linkage");
+  return table_of(entry(), kernels);
 }
 
 }  // namespace attest::judge

@@ -18,8 +18,11 @@ struct LoadError : std::runtime_error {
 
 DLDataType dlpack_type(DType dtype);
 
-/// Loads the library and copies its kernels. Returns the name, the version and the kernels as the parent gets them.
+/// Copies the kernels of a plugin's table. Returns the name, the version and the kernels as the parent gets them.
 /// Throws LoadError.
+protocol::Json table_of(const attest_plugin* plugin, std::vector<attest_kernel>& kernels);
+
+/// table_of() the library, which it loads. Throws LoadError.
 protocol::Json load_plugin(const char* library, std::vector<attest_kernel>& kernels);
 
 }  // namespace attest::judge

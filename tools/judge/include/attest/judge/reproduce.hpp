@@ -10,9 +10,6 @@
 
 namespace attest::judge {
 
-/// The call that a case stands for, as far as conditions can be about it.
-Situation situation_of(const golden::Case& name);
-
 /// Judges one case, drawn and certified again from its query: a row for each kernel that does it, by contract, exact
 /// families and bounds. Kernels that are judged by the query's profile come alone where there are such; otherwise all
 /// of its storage format. Throws SpecError where the query is none, golden::Uncertifiable where the case has no value.

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attest/judge/kernel.hpp"
@@ -14,6 +15,7 @@ namespace attest::judge {
 
 /// The waivers of a TOML file: entries [[waiver]] with `kernel` or `equation` (globs), `reason`, `expires` and, where
 /// they are wanted, `profile` and `condition`. Throws SpecError with file, line and what is allowed.
+std::vector<Waiver> parse_waivers(std::string_view text, const std::string& file);
 std::vector<Waiver> read_waivers(const std::filesystem::path& path);
 
 /// Throws SpecError where a waiver matches none of the kernels in any profile that they can be judged by, or has a
