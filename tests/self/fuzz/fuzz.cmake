@@ -1,5 +1,5 @@
-# Fuzz targets: a program for each fuzz/NAME.cpp, with inputs in fuzz/seeds/NAME and words in fuzz/NAME.dict, linked with
-# a main() that runs the inputs and mutants of them. Some of what they read by is private to the judge.
+# Fuzz targets: a program for each fuzz/NAME.cpp, with inputs in fuzz/seeds/NAME and words in fuzz/NAME.dict, linked
+# with a main() that runs the inputs and mutants of them. Some of what they read by is private to the judge.
 file(GLOB targets CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/fuzz fuzz/*.cpp)
 list(TRANSFORM targets REPLACE "\\.cpp$" "")
 set(roots ${CMAKE_CURRENT_SOURCE_DIR}/fuzz ${PROJECT_SOURCE_DIR}/tools ${PROJECT_SOURCE_DIR}/tools/judge/source)
