@@ -18,13 +18,16 @@ namespace attest::cli {
 namespace {
 
 int check(const std::string& name, const std::optional<Part>& part, const judge::CheckOptions& options,
-          const std::vector<judge::Waiver>& waivers, const ReportFiles& files, bool explain) {
-  const auto made = [&] { return part ? part_of(name, *part) : std::make_unique<judge::Candidate>(name); };
+          const std::vector<judge::Waiver>& waivers, const ReportFiles& files, bool explain, Index ranks) {
+  const auto made = [&] {
+    return part ? part_of(name, *part, ranks) : std::make_unique<judge::Candidate>(name, ranks);
+  };
   const auto first = made();
   judge::Candidate& candidate = *first;
-  if (part) print_left_out(*part, name, candidate);
+  if (part) print_left_out(*part, name, candidate, ranks);
   // A part has fewer kernels than the waivers are for.
-  if (!waivers.empty()) judge::check_waivers(waivers, part ? judge::Candidate(name).kernels() : candidate.kernels());
+  if (!waivers.empty())
+    judge::check_waivers(waivers, part ? judge::Candidate(name, ranks).kernels() : candidate.kernels());
   auto report = judge::check(candidate, options, report::progress_bar("checking"), made);
   report.place.file = judge::library_of(name).string();
   judge::apply_waivers(waivers, judge::today(), judge::does_less(options), report);
@@ -38,9 +41,9 @@ int check(const std::string& name, const std::optional<Part>& part, const judge:
   return judge::exit_code(report.status());
 }
 
-int reproduce(const std::string& query, const std::string& name, const judge::CheckOptions& options) {
+int reproduce(const std::string& query, const std::string& name, const judge::CheckOptions& options, Index ranks) {
   golden::parse_query(query);  // a wrong query is a usage error before anything is loaded
-  judge::Candidate candidate(name);
+  judge::Candidate candidate(name, ranks);
   const auto report = judge::reproduce(candidate, query, options);
   if (report.rows.empty()) {
     fmt::print(stderr, "attest: INVALID: no kernel of {} can do this case\n", name);
@@ -57,6 +60,7 @@ struct CheckLine {
   std::optional<double> budget;
   double seconds = 20;
   bool explain = false;
+  Index ranks = judge::kRanks;
 };
 
 int check(CheckLine& line) {
@@ -69,7 +73,7 @@ int check(CheckLine& line) {
     };
   options.time_limit = std::chrono::milliseconds(static_cast<long>(line.seconds * 1000));
   const auto waivers = line.waivers.empty() ? std::vector<judge::Waiver>() : judge::read_waivers(line.waivers);
-  return check(line.candidate, Part::parse_option(line.part), options, waivers, line.files, line.explain);
+  return check(line.candidate, Part::parse_option(line.part), options, waivers, line.files, line.explain, line.ranks);
 }
 
 std::string own_candidates() { return fmt::format("{}", fmt::join(judge::kCandidates, ", ")); }
@@ -126,6 +130,7 @@ void add_check(CLI::App& app, int& status) {
                    "at most so many different sizes and extents of batches in the regimes of a kernel, for those that "
                    "are compiled for each; pairs that they leave out are counted")
       ->check(CLI::Range(1, 1000000));
+  add_ranks(*command, line->ranks);
   command->add_flag("--explain-exclusions", line->explain,
                     "list the combinations of conditions that no regime has, and why");
   command->add_option("--seed", options.seed, "seed of the drawn laws, the fresh cases and the regimes");
@@ -139,12 +144,15 @@ void add_reproduce(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("reproduce", "Judge one case by its query string");
   struct Line {
     std::string query, candidate = "openmp";
+    Index ranks = judge::kRanks;
   };
   const auto line = std::make_shared<Line>();
   command->add_option("QUERY", line->query, "as printed by a failing check")->required();
   command->add_option("CANDIDATE", line->candidate,
                       fmt::format("{}, or the path of a plugin library (default: openmp)", own_candidates()));
-  command->callback([&status, line] { status = reproduce(line->query, line->candidate, default_options()); });
+  add_ranks(*command, line->ranks);
+  command->callback(
+      [&status, line] { status = reproduce(line->query, line->candidate, default_options(), line->ranks); });
 }
 
 }  // namespace attest::cli

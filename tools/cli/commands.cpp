@@ -41,6 +41,15 @@ std::string no_kernel(const std::string& name, const judge::Candidate& candidate
 
 void print(const judge::Report& report) { fmt::print("{}", report::table(report, isatty(STDOUT_FILENO))); }
 
+void add_ranks(CLI::App& command, Index& ranks) {
+  constexpr int most = 1024;
+  command
+      .add_option(
+          "--ranks", ranks,
+          fmt::format("processes that call a kernel together which is one of several MPI ranks (default: {})", ranks))
+      ->check(CLI::Range(1, most));
+}
+
 void ReportFiles::add_options(CLI::App& command) {
   command.add_option("--json", json, "write the report to this file as well");
   command.add_option("--html", html, "write the report as a page for a browser to this file as well");

@@ -36,6 +36,9 @@ std::string no_kernel(const std::string& name, const judge::Candidate& candidate
 /// Prints a report as a table, coloured on a terminal.
 void print(const judge::Report& report);
 
+/// --ranks, of commands that call kernels.
+void add_ranks(CLI::App& command, Index& ranks);
+
 /// Files that a report is written to, where the command line names them.
 struct ReportFiles {
   std::string json, html, junit, sarif;
