@@ -104,8 +104,10 @@ inline void look_ahead(const In& in, const Out& out) {
   with_chunks(in, out, [](Index i, Index j) { return j == i || j == i + 1; });
 }
 
+inline Index last_chunk(const In& in) { return in.chunk == 0 ? 0 : (in.q.extent(0) - 1) / in.chunk; }
+
 inline void wraparound(const In& in, const Out& out) {
-  const Index last = in.chunk == 0 ? 0 : (in.q.extent(0) - 1) / in.chunk;
+  const Index last = last_chunk(in);
   with_sight(in, out, [&](const Rounds& rounds, Index round, Index i, Index j) {
     if (in.chunk == 0) return rounds.sees(round, i, j);
     const Index own = chunk(rounds, round, i), other = chunk(rounds, round, j);
@@ -115,7 +117,7 @@ inline void wraparound(const In& in, const Out& out) {
 }
 
 inline void wraparound_in_bucket(const In& in, const Out& out) {
-  const Index last = in.chunk == 0 ? 0 : (in.q.extent(0) - 1) / in.chunk;
+  const Index last = last_chunk(in);
   with_chunks(in, out, [&](Index i, Index j) { return j == i || j == i - 1 || (i == 0 && j == last); });
 }
 
