@@ -10,5 +10,5 @@ add_test(
 )
 set_tests_properties(
   tidy
-  PROPERTIES LABELS style TIMEOUT 1800 PROCESSORS 2
+  PROPERTIES LABELS style TIMEOUT 1800 PROCESSORS 2 COST ${cost_long}
 )

@@ -13,8 +13,12 @@ add_test(
     ${sweep} $<TARGET_FILE:attest-cli> check cuda-emulated --strength 0 --json
     ${PROJECT_BINARY_DIR}/check_cuda_emulated.json
 )
-set_tests_properties(check_openmp check_cuda_emulated PROPERTIES TIMEOUT 1800 FIXTURES_SETUP reports)
-set_tests_properties(cli/test_coverage PROPERTIES FIXTURES_REQUIRED reports)
+set_tests_properties(
+  check_openmp
+  check_cuda_emulated
+  PROPERTIES TIMEOUT 1800 FIXTURES_SETUP reports COST ${cost_awaited}
+)
+set_tests_properties(cli/test_coverage PROPERTIES FIXTURES_REQUIRED reports COST ${cost_awaited})
 add_test(
   NAME check_reference
   COMMAND attest-cli check reference --strength 0
@@ -26,14 +30,14 @@ add_test(
 )
 set_tests_properties(
   check_cuda_emulated/capability_80
-  PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 ENVIRONMENT ATTEST_CUDA_EMULATED_CAPABILITY=80
+  PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 ENVIRONMENT ATTEST_CUDA_EMULATED_CAPABILITY=80 COST ${cost_long}
 )
 # The mutation score of every equation; the full thousand seeds are for `attest mutants` by hand.
 add_test(
   NAME mutation_score
   COMMAND ${record} ${records}/mutation_score.txt ${sweep} $<TARGET_FILE:attest-cli> mutants --seeds 40 --strength 1
 )
-set_tests_properties(mutation_score PROPERTIES TIMEOUT 900)
+set_tests_properties(mutation_score PROPERTIES TIMEOUT 900 COST ${cost_awaited})
 # Batches of heads; of all CUDA kernels by hand: attest check cuda-emulated.
 add_test(
   NAME check_cuda_emulated/regimes

@@ -3,7 +3,8 @@
 """unseen.py [--only GLOB] [--strength N] [--markdown FILE]: judges kernels whose authors had read neither faults nor
 tests: tools/bench/unseen has their NumPy functions, each wrong in a way that its author chose, or correct in an unusual
 one, with a sentence that says how. Prints verdict and first statement of each, and counts; --markdown writes them
-beside that sentence.
+beside that sentence. A rejection is compared with the PASS of a kernel of the same equation, for what the diagnosis
+takes.
 
 Exit status: 0; 1 when a correct kernel was rejected. Whether a statement is true of a mistake a person decides. Run it
 with a Python that has attest."""
@@ -13,6 +14,7 @@ import fnmatch
 import importlib.util
 import pathlib
 import re
+import statistics
 import sys
 import time
 import warnings
@@ -76,6 +78,7 @@ def main():
     np.seterr(all="ignore")
     rows, accused, passed, named = [], 0, 0, 0
     wrong = 0
+    took = {}  # seconds of the verdicts that reject, and of those that do not, by equation
     for name, equation, function, kind, mistake, profile, how in kernels():
         if not fnmatch.fnmatch(name, options.only):
             continue
@@ -83,6 +86,7 @@ def main():
         report = judged(equation, function, profile, how, options.strength)
         seconds = time.perf_counter() - begun
         said = "" if report.passed else statement(report)
+        took.setdefault((equation, profile), ([], []))[report.passed].append(seconds)
         wrong += kind == "wrong"
         passed += kind == "wrong" and report.passed
         accused += kind == "correct" and not report.passed
@@ -93,6 +97,12 @@ def main():
         f"{len(rows)} kernels: {wrong - passed} of {wrong} wrong ones rejected, {named} with a statement; "
         f"{len(rows) - wrong - accused} of {len(rows) - wrong} correct ones pass"
     )
+    more = [max(slow) - statistics.median(passes) for slow, passes in took.values() if slow and passes]
+    if more:
+        print(
+            f"what a rejection takes longer than a PASS of the same equation and profile: at most {max(more):.1f} s, "
+            f"{len(more)} pairs"
+        )
     if options.markdown:
         table = "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows)
         options.markdown.write_text(

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# Runs in one part of the long tests: 2
 """System calls and allocations that fail, one at a time: the command ends by itself, says what failed, leaves whole
 files, and never reports success with anything missing.
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# Runs in one part of the long tests: 2
 """jax.nn.dot_product_attention, a kernel that this project did not write, judged through files."""
 
 import json

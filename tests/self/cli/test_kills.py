@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# Runs in one part of the long tests: 1
 """SIGKILL before each call that changes files, and at moments drawn by a seed: every file is the old one or the new
 one, no process of a kernel stays, and the next run gives the right bytes.
 

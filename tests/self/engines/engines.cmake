@@ -38,4 +38,7 @@ add_test(
     $<TARGET_OBJECTS:attest_openmp> $<TARGET_OBJECTS:attest_engines>
   COMMAND_EXPAND_LISTS
 )
-set_tests_properties(mutants/openmp PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
+set_tests_properties(
+  mutants/openmp
+  PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 COST ${cost_long}
+)

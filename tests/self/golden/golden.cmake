@@ -9,5 +9,8 @@ if(ATTEST_CLANG)
     NAME golden/same_bytes_from_clang
     COMMAND ${sweep} ${CMAKE_CURRENT_SOURCE_DIR}/golden/regenerate.sh ${PROJECT_BINARY_DIR} clang
   )
-  set_tests_properties(golden/same_bytes_from_clang PROPERTIES TIMEOUT 3000 SKIP_RETURN_CODE 77)
+  set_tests_properties(
+    golden/same_bytes_from_clang
+    PROPERTIES TIMEOUT 3000 SKIP_RETURN_CODE 77 COST ${cost_long}
+  )
 endif()

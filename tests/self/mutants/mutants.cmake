@@ -30,8 +30,13 @@ function(
   # Not WILL_FAIL: a crash proves nothing.
   set_tests_properties(
     mutants/${name}
-    PROPERTIES PASS_REGULAR_EXPRESSION "[1-9] FAILED TEST" SKIP_RETURN_CODE 77 TIMEOUT 300
+    PROPERTIES
+      PASS_REGULAR_EXPRESSION "[1-9] FAILED TEST"
+      SKIP_RETURN_CODE 77
+      TIMEOUT 300
+      FIXTURES_REQUIRED mutants/build
   )
+  set(judge_mutants ${judge_mutants} attest_mutant_${name} PARENT_SCOPE)
 endfunction()
 
 # The comparison of one case.
@@ -313,3 +318,4 @@ attest_mutant(
   "Plan plan = with(std::min(problems, kRows / kFewest));"
   "Plan plan = with(std::min<std::size_t>(problems, 2));"
 )
+attest_builds(mutants/build 3 ${judge_mutants})

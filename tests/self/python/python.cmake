@@ -13,13 +13,19 @@ function(attest_python_environment name)
   )
   set_tests_properties(
     python/${name}
-    PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}"
+    PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}" COST ${cost_of_a_script}
   )
 endfunction()
+# attest_python_test(name [IN_TURN turn] argument...)
 function(attest_python_test name)
+  cmake_parse_arguments(ARG "" "IN_TURN" "" ${ARGN})
+  set(in_turn)
+  if(ARG_IN_TURN)
+    set(in_turn ${rotating} ${ARG_IN_TURN})
+  endif()
   add_test(
     NAME python/${name}
-    COMMAND ${Python3_EXECUTABLE} ${ARGN}
+    COMMAND ${in_turn} ${Python3_EXECUTABLE} ${ARG_UNPARSED_ARGUMENTS}
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/python
   )
   attest_python_environment(${name})
@@ -60,8 +66,10 @@ set_property(
       "NPY_DISABLE_CPU_FEATURES=X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
       GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA
 )
+set(turn 0)
 foreach(library jax torch)
-  attest_python_test(test_frameworks/${library} ${pytest} test_frameworks.py)
+  math(EXPR turn "${turn} + 1")
+  attest_python_test(test_frameworks/${library} IN_TURN ${turn} ${pytest} test_frameworks.py)
   set_property(TEST python/test_frameworks/${library} APPEND PROPERTY ENVIRONMENT "ATTEST_LIBRARY=${library}")
 endforeach()
 file(
@@ -71,7 +79,10 @@ file(
   ${PROJECT_SOURCE_DIR}/tools/python/attest/adapters/*.py
 )
 list(REMOVE_ITEM libraries __init__.py)
+# A third of them in each part
+set(turn 0)
 foreach(library ${libraries})
+  math(EXPR turn "${turn} % 3 + 1")
   get_filename_component(stem ${library} NAME_WE)
-  attest_python_test(adapters/${stem} adapters.py ${stem})
+  attest_python_test(adapters/${stem} IN_TURN ${turn} adapters.py ${stem})
 endforeach()

@@ -65,6 +65,23 @@ TEST_F(ValueSentences, OneValue) {
   EXPECT_EQ(said_of_features(fill(std::nan(""))), (Sentences{"phi: every wrong element is NaN"}));
   EXPECT_EQ(said_of_features(fill(std::numeric_limits<double>::infinity())),
             (Sentences{"phi: every wrong element is infinite"}));
+  EXPECT_EQ(said_of_features(fill(3.25)), (Sentences{"phi: every wrong element is 3.25"}));
+}
+
+TEST_F(ValueSentences, TheSideOfTheError) {
+  const auto one_more = [](double sign) {
+    return [sign](const Problem&, Array& got) {
+      at(got, -1,
+         [&](double x, std::size_t i) { return x + sign * (0.5 + std::abs(std::cos(static_cast<double>(i * i)))); });
+    };
+  };
+  const auto above = said_of_features(one_more(1)), below = said_of_features(one_more(-1));
+  ASSERT_EQ(above.size(), 1u);
+  EXPECT_EQ(above[0].rfind("phi: each of 89 wrong elements is above what is due, by ", 0), 0u) << above[0];
+  ASSERT_EQ(below.size(), 1u);
+  EXPECT_EQ(below[0].rfind("phi: each of 89 wrong elements is below what is due, by ", 0), 0u) << below[0];
+  // Of a few it may be chance
+  EXPECT_EQ(said({"attest:linear.feature_map:f32;n=2;d=2;flag=random;seed=1"}, one_more(1)), Sentences{});
 }
 
 TEST_F(ValueSentences, AnInputAsItIs) {

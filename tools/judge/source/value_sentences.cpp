@@ -21,6 +21,7 @@ constexpr Index kFewest = 3;            // wrong elements from which a pattern i
 constexpr double kSlack = 2;            // bounds that a value may lie beside what a pattern says
 constexpr double kSharpest = 0.1;       // a factor f is known to so much of |f - 1|
 constexpr double kFewestBits = 5;       // of precision that is called one
+constexpr Index kFewestOfASide = 5;     // wrong elements, all of which are too large
 constexpr double kOddsOfALimit = 1e8;   // against a limit that is chance
 constexpr std::size_t kMostPlaces = 4;  // columns in a sentence
 
@@ -77,9 +78,9 @@ public:
     };
     const std::string everywhere = limits(false);
     add(everywhere.empty() ? limits(true) : everywhere);
-    const std::string what =
-        first_of({[&] { return one_value(); }, [&] { return input_as_it_is(); }, [&] { return moved(); },
-                  [&] { return factors(); }, [&] { return constants(); }, [&] { return precision(); }});
+    const std::string what = first_of({[&] { return one_value(); }, [&] { return input_as_it_is(); },
+                                       [&] { return moved(); }, [&] { return factors(); }, [&] { return constants(); },
+                                       [&] { return precision(); }, [&] { return side(); }});
     add(what);
     return texts;
   }
@@ -106,7 +107,15 @@ private:
     if (each_wrong(is_zero)) return "every wrong element is 0";
     if (each_wrong(is_nan)) return "every wrong element is NaN";
     if (each_wrong(is_infinite)) return "every wrong element is infinite";
-    return "";
+    Range given, due{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+    const bool numbers = each_wrong([&](const Output& output, std::size_t i) {
+      const double got = output.got->values[i], slack = kSlack * output.bound[i];
+      given.meet(got - slack, got + slack);
+      due.low = std::min(due.low, output.due->hi[i]), due.high = std::max(due.high, output.due->hi[i]);
+      return output.is_number(i);
+    });
+    const bool one = numbers && !given.is_empty() && given.high - given.low <= kSharpest * (due.high - due.low);
+    return one ? fmt::format("every wrong element is {:.4g}", given.middle()) : "";
   }
 
   /// Elements of an input of the output's shape.
@@ -294,6 +303,24 @@ private:
         "right to about {:.0f} bits: the largest error of {} wrong elements is 2^{:.1f} of the largest "
         "value of its row",
         std::floor(-std::log2(largest)), wrong_, std::log2(largest));
+  }
+
+  /// Whether all are too large, or all too small, and by how much.
+  std::string side() const {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    Range off{infinity, -infinity}, share{infinity, -infinity};
+    const bool numbers = each_wrong([&](const Output& output, std::size_t i) {
+      const double due = output.due->hi[i], error = output.got->values[i] - due;
+      off.low = std::min(off.low, error), off.high = std::max(off.high, error);
+      share.low = std::min(share.low, std::abs(error / due)), share.high = std::max(share.high, std::abs(error / due));
+      return output.is_number(i);
+    });
+    if (!numbers || wrong_ < kFewestOfASide || (off.low < 0 && off.high > 0)) return "";
+    const std::string by = std::isfinite(share.high)
+                               ? fmt::format("{:.2g} to {:.2g} % of it", 100 * share.low, 100 * share.high)
+                               : fmt::format("up to {:.2g}", std::max(-off.low, off.high));
+    return fmt::format("each of {} wrong elements is {} what is due, by {}", wrong_, off.low < 0 ? "below" : "above",
+                       by);
   }
 
   /// An input of the output's shape, a single number, or the value that is due, that tells wrong elements from right.

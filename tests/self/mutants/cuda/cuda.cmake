@@ -54,6 +54,8 @@ target_include_directories(attest_cuda_mutants BEFORE PRIVATE ${schemata}/includ
 target_compile_options(attest_cuda_mutants PRIVATE -O1 -w) # -w: a mutant may leave something unused
 set_target_properties(attest_cuda_mutants PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plugins)
 
+attest_builds(cuda_mutants/build 2 attest_cuda_mutants)
+
 # attest_cuda_mutant_test(name command...)
 function(attest_cuda_mutant_test name)
   add_test(NAME cuda_mutants/${name} COMMAND ${rotating} 2 ${Python3_EXECUTABLE} ${ARGN} WORKING_DIRECTORY ${here})
@@ -67,11 +69,12 @@ function(attest_cuda_mutant_test name)
   )
   set_tests_properties(
     cuda_mutants/${name}
-    PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}"
+    PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}" FIXTURES_REQUIRED cuda_mutants/build
   )
 endfunction()
 attest_cuda_mutant_test(schemata test_mutants.py)
-set_tests_properties(cuda_mutants/schemata PROPERTIES FIXTURES_REQUIRED reports) # the rows of the emulated plugin
+# The rows of the emulated plugin, too
+set_tests_properties(cuda_mutants/schemata PROPERTIES FIXTURES_REQUIRED "cuda_mutants/build;reports")
 foreach(mutant ${mutants})
   get_filename_component(stem ${mutant} NAME_WE)
   attest_cuda_mutant_test(${stem} mutants.py ${stem})
