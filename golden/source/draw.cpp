@@ -53,7 +53,32 @@ struct Recipe {
     if (i >= arguments.size()) throw SpecError(fmt::format("recipe '{}' needs {} argument(s)", name, i + 1));
     return arguments[i];
   }
+  Index whole(std::size_t i) const {
+    const double x = at(i);
+    if (!(std::abs(x) <= 0x1p53) || x != std::floor(x))
+      throw SpecError(fmt::format("recipe '{}': {} is not a whole number of at most 2^53", name, x));
+    return static_cast<Index>(x);
+  }
 };
+
+/// Whole numbers from the first argument to the second.
+struct WholeRange {
+  Index first, last;
+
+  explicit WholeRange(const Recipe& recipe) : first(recipe.whole(0)), last(recipe.whole(1)) {
+    if (last < first) throw SpecError(fmt::format("recipe '{}': {} is less than {}", recipe.name, last, first));
+  }
+  Index draw(Stream& s) const { return first + s.below(last - first + 1); }
+};
+
+/// Throws SpecError where a computer cannot address that many.
+Index elements_of(const std::vector<Index>& shape) {
+  Index product = 1;
+  for (const Index extent : shape)
+    if (__builtin_mul_overflow(product, extent, &product) || product > (Index{1} << 48))
+      throw SpecError(fmt::format("a tensor of shape [{}] has more than 2^48 elements", fmt::join(shape, ", ")));
+  return product;
+}
 
 Recipe parse_recipe(const std::string& text) {
   std::istringstream in(text);
@@ -62,7 +87,8 @@ Recipe parse_recipe(const std::string& text) {
   for (std::string word; in >> word;) {
     char* end = nullptr;
     recipe.arguments.push_back(std::strtod(word.c_str(), &end));
-    if (end == word.c_str() || *end) throw SpecError(fmt::format("recipe '{}': '{}' is not a number", text, word));
+    if (end == word.c_str() || *end || !std::isfinite(recipe.arguments.back()))
+      throw SpecError(fmt::format("recipe '{}': '{}' is not a number", text, word));
   }
   return recipe;
 }
@@ -126,12 +152,8 @@ Fill mask_of(const Recipe& recipe, Index rows, Index columns) {
 
 /// Throws SpecError on an unknown recipe.
 Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
-  const auto row_of = [rows](double number) {
-    return number < 0 ? rows + static_cast<Index>(number) : static_cast<Index>(number);
-  };
-  const auto column_of = [columns](double number) {
-    return number < 0 ? columns + static_cast<Index>(number) : static_cast<Index>(number);
-  };
+  const auto row_of = [rows](Index number) { return number < 0 ? rows + number : number; };
+  const auto column_of = [columns](Index number) { return number < 0 ? columns + number : number; };
   const std::string& name = recipe.name;
   const auto along = [](Index i, Index n, double from, double to) {
     return n < 2 ? from : from + (to - from) * static_cast<double>(i) / static_cast<double>(n - 1);
@@ -143,9 +165,7 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
     return [a = recipe.at(0), b = recipe.at(1)](Stream& s, Index, Index) { return a + (b - a) * s.uniform(); };
   if (name == "positive") return [](Stream& s, Index, Index) { return 2 * s.uniform(); };
   if (name == "integers")
-    return [a = static_cast<Index>(recipe.at(0)), b = static_cast<Index>(recipe.at(1))](Stream& s, Index, Index) {
-      return static_cast<double>(a + s.below(b - a + 1));
-    };
+    return [range = WholeRange(recipe)](Stream& s, Index, Index) { return static_cast<double>(range.draw(s)); };
   if (name == "zeros") return [](Stream&, Index, Index) { return 0.0; };
   if (name == "constant") return [c = recipe.at(0)](Stream&, Index, Index) { return c; };
   if (name == "labels")
@@ -160,19 +180,19 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
   if (name == "axis")
     return [a = recipe.at(0)](Stream& s, Index, Index column) { return column == 0 ? a : kSmall * s.normal(); };
   if (name == "winner")
-    return [winner = row_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index row, Index column) {
+    return [winner = row_of(recipe.whole(0)), g = recipe.at(1)](Stream& s, Index row, Index column) {
       return column == 0 ? (row == winner ? g : 0.0) : kSmall * s.normal();
     };
   if (name == "one_hot")  // row r has its entry in column (r + shift) mod columns
-    return [=, g = recipe.at(0), shift = static_cast<Index>(recipe.at(1))](Stream&, Index row, Index column) {
+    return [=, g = recipe.at(0), shift = recipe.whole(1)](Stream&, Index row, Index column) {
       return column == ((row + shift) % columns + columns) % columns ? g : 0.0;
     };
   if (name == "positive_winner")
-    return [winner = row_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index row, Index) {
+    return [winner = row_of(recipe.whole(0)), g = recipe.at(1)](Stream& s, Index row, Index) {
       return 2 * s.uniform() * (row == winner ? g : 1.0);
     };
   if (name == "winner_entry")
-    return [winner = column_of(recipe.at(0)), g = recipe.at(1)](Stream& s, Index, Index column) {
+    return [winner = column_of(recipe.whole(0)), g = recipe.at(1)](Stream& s, Index, Index column) {
       return column == winner ? g : s.normal();
     };
   if (name == "ramp")
@@ -192,9 +212,8 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
       return start + step * static_cast<double>(row);
     };
   if (name == "consecutive")  // from a start between the two
-    return [a = static_cast<Index>(recipe.at(0)), b = static_cast<Index>(recipe.at(1)), start = Index{0}](
-               Stream& s, Index row, Index column) mutable {
-      if (row == 0 && column == 0) start = a + s.below(b - a + 1);
+    return [range = WholeRange(recipe), start = Index{0}](Stream& s, Index row, Index column) mutable {
+      if (row == 0 && column == 0) start = range.draw(s);
       return static_cast<double>(start + row);
     };
   if (Fill mask = mask_of(recipe, rows, columns)) return mask;
@@ -206,7 +225,7 @@ Fill fill_of(const Recipe& recipe, Index rows, Index columns) {
 Array draw_array(const std::string& text, std::vector<Index> shape, DType exact, std::uint64_t seed,
                  std::string_view stream_name) {
   const Recipe recipe = parse_recipe(bounded(text).recipe);  // the lengths of other axes are not known here
-  const Index total = count(shape);
+  const Index total = elements_of(shape);
   const Index rows = shape.empty() ? 1 : shape[0];
   const Index columns = rows == 0 ? 0 : total / rows;
   Array array{std::move(shape), std::vector<double>(static_cast<std::size_t>(total))};

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The program of `attest bench`: kernels.py --help."""
 
+import os
 import sys
 
 sys.dont_write_bytecode = True  # into the source tree, or into an installed one
@@ -9,4 +10,11 @@ sys.dont_write_bytecode = True  # into the source tree, or into an installed one
 from attest_bench.main import exit_status  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(exit_status())
+    pipe = os.environ.pop("ATTEST_STATUS_PIPE", None)
+    try:
+        status = exit_status()
+    except SystemExit as end:  # of help, or of wrong usage
+        status = end.code or 0
+    if pipe:  # the command that started this takes no other end for one
+        os.write(int(pipe), str(status).encode())
+    sys.exit(status)

@@ -165,6 +165,15 @@ class RefusedATime(unittest.TestCase):
     def test_what_is_wrong_at_the_timed_size_only(self):
         self.refused("FORGETS_LATE", "wrong", "in the last rows", "--tokens", "500", "--dtype", "f32")
 
+    def test_what_answers_from_memory(self):
+        self.refused("REMEMBERS", "wrong", "inputs that changed in place", "--equation", "*.causal", "--quick")
+
+    def test_what_ends_the_process(self):
+        plugin = support.compile_plugin("causal.c", "EXITS")
+        status, out, err = bench(plugin, *TINY, "--quick")
+        self.assertEqual(status, 3, out + err)
+        self.assertIn("CRASH: the kernel ended its process with status 0", err)
+
     def test_what_returns_an_error(self):
         self.refused("FAILS", "failed", "the kernel returned 7: no such tile")
 

@@ -1,9 +1,66 @@
-# Fuzz targets: a program for each fuzz/NAME.cpp, with inputs in fuzz/seeds/NAME and words in fuzz/NAME.dict, linked
-# with a main() that runs the inputs and mutants of them. Some of what they read by is private to the judge.
+# Fuzz targets: a program for each fuzz/NAME.cpp, with inputs in fuzz/seeds/NAME and words in fuzz/NAME.dict. Without
+# ATTEST_FUZZ each is a test, linked with a main() that runs the inputs and mutants of them; with it libFuzzer runs it,
+# which tools/fuzz does. Some of what they read by is private to the judge.
 file(GLOB targets CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/fuzz fuzz/*.cpp)
 list(TRANSFORM targets REPLACE "\\.cpp$" "")
 set(roots ${CMAKE_CURRENT_SOURCE_DIR}/fuzz ${PROJECT_SOURCE_DIR}/tools ${PROJECT_SOURCE_DIR}/tools/judge/source)
 set(readers ${PROJECT_SOURCE_DIR}/tools/cli/written.cpp)
+
+if(ATTEST_FUZZ)
+  # What the targets need of the libraries, without the equations, which are the greater part of a build. What lacks
+  # here is an undefined reference.
+  set(golden ${PROJECT_SOURCE_DIR}/golden)
+  set(judge ${PROJECT_SOURCE_DIR}/tools/judge)
+  set(
+    sources
+    ${golden}/source/agreement.cpp
+    ${golden}/source/case.cpp
+    ${golden}/source/draw.cpp
+    ${golden}/source/files.cpp
+    ${golden}/source/manifest.cpp
+    ${golden}/source/npy.cpp
+    ${golden}/source/profile.cpp
+    ${golden}/source/safetensors.cpp
+    ${judge}/source/candidate.cpp
+    ${judge}/source/capabilities.cpp
+    ${judge}/source/child.cpp
+    ${judge}/source/death.cpp
+    ${judge}/source/glob.cpp
+    ${judge}/source/kernel.cpp
+    ${judge}/source/layout.cpp
+    ${judge}/source/memory.cpp
+    ${judge}/source/messages.cpp
+    ${judge}/source/process.cpp
+    ${judge}/source/protocol.cpp
+    ${judge}/source/regions.cpp
+    ${judge}/source/report.cpp
+    ${judge}/source/shared_memory.cpp
+    ${judge}/source/situation.cpp
+    ${judge}/source/waivers.cpp
+    ${judge}/source/worker_process.cpp
+    ${judge}/source/worker_table.cpp
+  )
+  add_library(attest_readers STATIC EXCLUDE_FROM_ALL ${sources} ${readers})
+  attest_setup(attest_readers)
+  target_include_directories(
+    attest_readers
+    PUBLIC ${golden}/include ${judge}/include ${PROJECT_SOURCE_DIR}/reference/include ${roots}
+  )
+  target_include_directories(attest_readers SYSTEM PUBLIC ${ATTEST_DLPACK_INCLUDE})
+  target_compile_definitions(attest_readers PRIVATE ATTEST_PLUGIN_DIR="")
+  target_link_libraries(
+    attest_readers
+    PUBLIC attest::specs nlohmann_json::nlohmann_json
+    PRIVATE tomlplusplus::tomlplusplus OpenSSL::Crypto Boost::boost
+  )
+  foreach(target ${targets})
+    add_executable(attest_fuzz_${target} EXCLUDE_FROM_ALL fuzz/${target}.cpp)
+    target_link_libraries(attest_fuzz_${target} PRIVATE attest_readers)
+    target_link_options(attest_fuzz_${target} PRIVATE -fsanitize=fuzzer)
+    attest_setup(attest_fuzz_${target})
+  endforeach()
+  return()
+endif()
 
 add_library(attest_fuzz_main OBJECT fuzz_main.cpp ${readers})
 target_include_directories(attest_fuzz_main PRIVATE ${roots})

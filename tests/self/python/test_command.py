@@ -46,6 +46,30 @@ def test_check_passes_and_fails():
     assert status == 1 and "looks like scale_missing" in out, out + err
 
 
+@pytest.mark.parametrize(
+    ("exploit", "expected", "words"),
+    [
+        ("patches_libraries", 1, "got 0, expected"),
+        ("searches_the_interpreter", 1, "times the bound"),
+        ("exits_with_success", 3, "CRASH: the kernel ended its process with status 0; there is no verdict"),
+        ("leaves_with_success", 1, "SystemExit"),
+        ("says_pass", 3, "CRASH: the kernel ended its process with status 1; there is no verdict"),
+    ],
+)
+def test_an_exploit_is_no_pass(exploit, expected, words):
+    status, out, err = attest("check", f"python:exploits:{exploit}", *DECLARED)
+    assert status == expected and words in out + err, out + err
+
+
+def test_a_module_that_leaves_is_no_pass(tmp_path):
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(0)\n")
+    status, out, err = attest("check", f"python:{tmp_path / 'leaves.py'}:kernel", *DECLARED)
+    assert status == 2 and "failed: SystemExit: 0" in err, out + err
+    (tmp_path / "ends.py").write_text("import os\nos._exit(0)\n")
+    status, out, err = attest("check", f"python:{tmp_path / 'ends.py'}:kernel", *DECLARED)
+    assert status == 3 and "there is no verdict" in err, out + err
+
+
 def test_page_for_a_browser(tmp_path):
     page = tmp_path / "report.html"
     status, out, err = attest("check", "python:kernels:scale_missing", *DECLARED, "--html", page)

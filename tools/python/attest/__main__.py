@@ -23,7 +23,10 @@ EXIT = {"PASS": 0, "FAIL": 1, "CRASH": 3, "INVALID": 3}
 
 def main() -> int:
     faulthandler.enable()
-    arguments = parser().parse_args()
+    try:
+        arguments = parser().parse_args()
+    except SystemExit as end:  # of help, or of wrong usage
+        return end.code or 0
     try:
         return arguments.run(arguments)
     except UsageError as error:
@@ -121,7 +124,7 @@ def load(name: str) -> Callable | Conformance:
             spec.loader.exec_module(module)
         else:
             module = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"{name}: importing {module_name} failed: {type(error).__name__}: {error}") from error
     found = module
     for part in path.split("."):

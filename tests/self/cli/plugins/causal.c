@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Causal linear attention and its gradient in float32 and bfloat16, pair by pair, with sums in double. No carried
  * state. FORGETS: a token sees the 64 before it. FORGETS_LATE: those after the 400th forget the first 400. FAILS: an
- * error is returned. NARROW: features of width 32 only. FLAT: one head per call. CRASHES: a write to address 0.
+ * error is returned. REMEMBERS: a call with the inputs of the last one leaves the output as it is. NARROW: features of
+ * width 32 only. FLAT: one head per call. CRASHES: a write to address 0. EXITS: the process ends with status 0.
  * VERSION: of the interface. CAPABILITIES: other ones. */
 #include <attest/attest_kernel.h>
 #include <stdlib.h>
@@ -61,12 +62,26 @@ static int refused(const attest_call* call) {
   strncpy(call->error, "no such tile", call->error_size - 1);
   return 7;
 #endif
+#ifdef EXITS
+  exit(0);
+#endif
 #ifdef CRASHES
   *(volatile int*)0 = 1;
 #endif
   if (attest_parameter_of(call, "chunk")->integer != 64 || attest_parameter_of(call, "eps")->real != 0) return 2;
   return strcmp(attest_parameter_of(call, "zero_denominator")->text, "zero") ||
          call->workspace_size < workspace(call) || call->stream;
+}
+
+static int is_remembered(const DLTensor* q) {
+  static const void* last;
+  const int same = q->data == last;
+  last = q->data;
+#ifdef REMEMBERS
+  return same;
+#else
+  return 0 * same;
+#endif
 }
 
 static int value(const attest_call* call) {
@@ -76,6 +91,7 @@ static int value(const attest_call* call) {
   const int64_t n = q->shape[2], m = v->shape[3];
   const int refusal = refused(call);
   if (refusal) return refusal;
+  if (is_remembered(q)) return 0;
   for (int64_t b = 0; b < q->shape[0]; ++b)
     for (int64_t h = 0; h < q->shape[1]; ++h)
       for (int64_t i = 0; i < n; ++i) {
@@ -99,6 +115,7 @@ static int gradient(const attest_call* call) {
   double *at_q = (double*)call->workspace, *at_k = at_q + n * c, *at_v = at_k + n * c, *o = at_v + n * m;
   const int refusal = refused(call);
   if (refusal) return refusal;
+  if (is_remembered(q)) return 0;
   if (!attest_input(call, "cotangent.S") || !attest_input(call, "cotangent.Z")) return 3;
   for (int64_t b = 0; b < q->shape[0]; ++b)
     for (int64_t h = 0; h < q->shape[1]; ++h) {
