@@ -19,12 +19,14 @@ if(ATTEST_FUZZ)
     ${golden}/source/files.cpp
     ${golden}/source/manifest.cpp
     ${golden}/source/npy.cpp
+    ${golden}/source/out_of_memory.cpp
     ${golden}/source/profile.cpp
     ${golden}/source/safetensors.cpp
     ${judge}/source/candidate.cpp
     ${judge}/source/capabilities.cpp
     ${judge}/source/child.cpp
     ${judge}/source/death.cpp
+    ${judge}/source/element.cpp
     ${judge}/source/glob.cpp
     ${judge}/source/kernel.cpp
     ${judge}/source/layout.cpp
@@ -51,7 +53,7 @@ if(ATTEST_FUZZ)
   target_link_libraries(
     attest_readers
     PUBLIC attest::specs nlohmann_json::nlohmann_json
-    PRIVATE tomlplusplus::tomlplusplus OpenSSL::Crypto Boost::boost
+    PRIVATE tomlplusplus::tomlplusplus OpenSSL::Crypto Boost::boost attest_flint attest_gmp
   )
   foreach(target ${targets})
     add_executable(attest_fuzz_${target} EXCLUDE_FROM_ALL fuzz/${target}.cpp)

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "attest/judge/verdict.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "attest/golden/agreement.hpp"
 
@@ -37,19 +33,6 @@ Element judge(const std::string& name, const CertifiedTensor& tensor, std::size_
 bool within(const Element& element) { return golden::is_within(element.error, element.bound); }
 
 }  // namespace
-
-double Element::ratio() const {
-  if (error == 0) return 0;
-  const double quotient = error / bound;
-  return quotient >= 0 ? quotient : std::numeric_limits<double>::infinity();
-}
-
-std::string Element::text() const {
-  if (!std::isfinite(expected))
-    return fmt::format("{}({}): got {}, expected {}", output, fmt::join(at, ", "), got, expected);
-  return fmt::format("{}({}): got {:.9g}, expected {:.9g}, error {:.3g} is {:.3g} times the bound {:.3g}", output,
-                     fmt::join(at, ", "), got, expected, error, ratio(), bound);
-}
 
 Comparison compare(const Problem& problem, const golden::Certified& certified, const Arrays& got,
                    const golden::Profile& profile, ErrorMaps* maps) {
