@@ -64,4 +64,5 @@ add_dependencies(attest_test_choice attest_openmp)
 # Solvers of another library, which take a minute to optimize; a property that is tried on kernels of the test.
 target_link_libraries(attest_unit_solve PRIVATE Eigen3::Eigen)
 target_compile_options(attest_unit_solve PRIVATE -O0)
+set_source_files_properties(unit/solve.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON) # which are for -O1
 target_include_directories(attest_unit_infty_updates PRIVATE ${PROJECT_SOURCE_DIR}/tests)
