@@ -16,9 +16,12 @@ add_test(
 set_tests_properties(
   check_openmp
   check_cuda_emulated
-  PROPERTIES TIMEOUT 1800 FIXTURES_SETUP reports COST ${cost_awaited}
+  PROPERTIES TIMEOUT 2400 FIXTURES_SETUP reports COST ${cost_awaited}
 )
-set_tests_properties(cli/test_coverage PROPERTIES FIXTURES_REQUIRED reports COST ${cost_awaited})
+set_tests_properties(
+  cli/test_coverage
+  PROPERTIES TIMEOUT 2400 FIXTURES_REQUIRED reports COST ${cost_awaited}
+)
 add_test(
   NAME check_reference
   COMMAND attest-cli check reference --strength 0
@@ -37,7 +40,7 @@ add_test(
   NAME mutation_score
   COMMAND ${record} ${records}/mutation_score.txt ${sweep} $<TARGET_FILE:attest-cli> mutants --seeds 40 --strength 1
 )
-set_tests_properties(mutation_score PROPERTIES TIMEOUT 900 COST ${cost_awaited})
+set_tests_properties(mutation_score PROPERTIES TIMEOUT 2400 COST ${cost_awaited})
 # Batches of heads; of all CUDA kernels by hand: attest check cuda-emulated.
 add_test(
   NAME check_cuda_emulated/regimes

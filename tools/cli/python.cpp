@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Candidates and commands that live in Python: this program starts the interpreter and says how it ended.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,13 +24,10 @@
 namespace attest::cli {
 namespace {
 
-constexpr const char* kStatusPipe = "ATTEST_STATUS_PIPE";
-
-/// The exit status is written to a pipe as well: a kernel that ends the process has not passed.
+/// The exit status is written to a file as well: a kernel that ends the process has not passed.
 constexpr const char* kStart =
     "import os, sys\n"
-    "pipe = int(os.environ.pop('ATTEST_STATUS_PIPE'))\n"
-    "os.set_inheritable(pipe, False)\n"
+    "file = os.environ.pop('ATTEST_STATUS_FILE')\n"
     "try:\n"
     "    from attest.__main__ import main\n"
     "except ImportError as error:\n"
@@ -40,41 +37,29 @@ constexpr const char* kStart =
     "    status = 2\n"
     "else:\n"
     "    status = main()\n"
-    "os.write(pipe, str(status).encode())\n"
+    "with open(file, 'w') as stream:\n"
+    "    stream.write(str(status))\n"
     "sys.exit(status)\n";
 
-/// A pipe whose end for writing a child inherits.
-class StatusPipe {
+/// A file in memory that a child, and what the child starts, can open by its name in ATTEST_STATUS_FILE.
+class StatusFile {
 public:
-  StatusPipe() {
-    if (::pipe2(ends_, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
-    setenv(kStatusPipe, std::to_string(ends_[1]).c_str(), 1);
-    // To the same number: the copy is inherited.
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawn_file_actions_adddup2(&actions_, ends_[1], ends_[1]);
+  StatusFile() : file_(::memfd_create("attest-status", MFD_CLOEXEC)) {
+    if (file_ < 0) throw std::system_error(errno, std::generic_category(), "cannot make a file in memory");
+    setenv("ATTEST_STATUS_FILE", fmt::format("/proc/{}/fd/{}", ::getpid(), file_).c_str(), 1);
   }
-  ~StatusPipe() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::close(ends_[0]);
-    ::close(ends_[1]);
-  }
-  StatusPipe(const StatusPipe&) = delete;
-  StatusPipe& operator=(const StatusPipe&) = delete;
+  ~StatusFile() { ::close(file_); }
+  StatusFile(const StatusFile&) = delete;
+  StatusFile& operator=(const StatusFile&) = delete;
 
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-
-  /// What is in it, which a child of the child may still hold open.
-  std::string written() const {
+  std::string text() const {
     std::string text(64, '\0');
-    ::fcntl(ends_[0], F_SETFL, O_NONBLOCK);
-    const ssize_t size = ::read(ends_[0], text.data(), text.size());
-    text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(::pread(file_, text.data(), text.size(), 0), 0)));
     return text;
   }
 
 private:
-  int ends_[2];
-  posix_spawn_file_actions_t actions_;
+  int file_;
 };
 
 /// The package of a build tree lies beside this program's folder.
@@ -130,10 +115,9 @@ int run_python(int argc, char** argv) {
   std::vector<char*> arguments;
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  const StatusPipe pipe;
+  const StatusFile file;
   pid_t child = 0;
-  if (const int error = ::posix_spawnp(&child, python.c_str(), pipe.actions(), nullptr, arguments.data(), environ);
-      error != 0)
+  if (const int error = ::posix_spawnp(&child, python.c_str(), nullptr, nullptr, arguments.data(), environ); error != 0)
     throw UsageError(
         fmt::format("cannot start {}: {}; name an interpreter by ATTEST_PYTHON", python, std::strerror(error)));
   std::signal(SIGINT, SIG_IGN);  // Ctrl-C is the child's, which writes what it has
@@ -141,7 +125,7 @@ int run_python(int argc, char** argv) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status)) {
-    if (pipe.written() == std::to_string(WEXITSTATUS(status))) return WEXITSTATUS(status);
+    if (file.text() == std::to_string(WEXITSTATUS(status))) return WEXITSTATUS(status);
     fmt::print(stderr, "attest: CRASH: the kernel ended its process with status {}; there is no verdict\n",
                WEXITSTATUS(status));
     return 3;

@@ -13,6 +13,6 @@ foreach(script ${scripts})
   add_test(NAME cli/${stem} COMMAND ${in_turn} ${Python3_EXECUTABLE} ${script} -v)
   set_tests_properties(
     cli/${stem}
-    PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}" COST ${cost_of_a_script}
+    PROPERTIES TIMEOUT 1800 SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}" COST ${cost_of_a_script}
   )
 endforeach()

@@ -13,7 +13,7 @@ function(attest_python_environment name)
   )
   set_tests_properties(
     python/${name}
-    PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}" COST ${cost_of_a_script}
+    PROPERTIES TIMEOUT 1800 SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}" COST ${cost_of_a_script}
   )
 endfunction()
 # attest_python_test(name [IN_TURN turn] argument...)

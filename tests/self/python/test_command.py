@@ -53,7 +53,7 @@ def test_check_passes_and_fails():
         ("searches_the_interpreter", 1, "times the bound"),
         ("exits_with_success", 3, "CRASH: the kernel ended its process with status 0; there is no verdict"),
         ("leaves_with_success", 1, "SystemExit"),
-        ("says_pass", 3, "CRASH: the kernel ended its process with status 1; there is no verdict"),
+        ("says_pass", 1, "got 0, expected"),
     ],
 )
 def test_an_exploit_is_no_pass(exploit, expected, words):

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Dense>
+#include <type_traits>
 
 #include "attest/view.hpp"
 
@@ -27,6 +28,45 @@ Mapped<T> matrix(View<T, 2> x) {
 template <class T>
 MappedColumn<T> vector(View<T, 1> x) {
   return MappedColumn<T>(x.data(), x.extent(0), Eigen::InnerStride<>(x.stride(0)));
+}
+
+/// x y, compiled once for each type (openmp/products.cpp): Eigen's are instantiated for each pair of expressions, which
+/// is most of what a unit takes to compile.
+template <class T>
+RowMajor<T> product(const Mapped<const T>& x, const Mapped<const T>& y);
+template <class T>
+Column<T> product(const Mapped<const T>& x, const MappedColumn<const T>& y);
+
+/// The numbers of an expression where they lie in memory, else evaluated.
+template <class X>
+class Evaluated {
+public:
+  using T = typename X::Scalar;
+  static constexpr bool kInMemory = bool(X::Flags & Eigen::DirectAccessBit);
+
+  explicit Evaluated(const X& x) : x_(x) {}
+  Mapped<const T> matrix() const { return {x_.data(), x_.rows(), x_.cols(), Strides(x_.rowStride(), x_.colStride())}; }
+  MappedColumn<const T> column() const { return {x_.data(), x_.rows(), Eigen::InnerStride<>(x_.rowStride())}; }
+
+private:
+  std::conditional_t<kInMemory, const X&, std::conditional_t<X::ColsAtCompileTime == 1, Column<T>, RowMajor<T>>> x_;
+};
+
+template <class X>
+concept AnyMatrix = std::is_base_of_v<Eigen::MatrixBase<X>, X> && X::RowsAtCompileTime == Eigen::Dynamic &&
+                    X::ColsAtCompileTime == Eigen::Dynamic;
+template <class X>
+concept AnyColumn =
+    std::is_base_of_v<Eigen::MatrixBase<X>, X> && X::RowsAtCompileTime == Eigen::Dynamic && X::ColsAtCompileTime == 1;
+
+/// Kernels say x * y: of two matrices, or a matrix and a column, these are meant.
+template <AnyMatrix X, AnyMatrix Y>
+RowMajor<typename X::Scalar> operator*(const X& x, const Y& y) {
+  return product<typename X::Scalar>(Evaluated<X>(x).matrix(), Evaluated<Y>(y).matrix());
+}
+template <AnyMatrix X, AnyColumn Y>
+Column<typename X::Scalar> operator*(const X& x, const Y& y) {
+  return product<typename X::Scalar>(Evaluated<X>(x).matrix(), Evaluated<Y>(y).column());
 }
 
 /// A matrix, or some rows or columns of one, as a view.
