@@ -94,12 +94,13 @@ std::string text_of_setting(const std::optional<ParameterSetting>& setting) {
   return std::visit([](const auto& value) { return fmt::format("{}", value); }, *setting);
 }
 
-/// A few of many, the first, the last and some between.
+/// A few of many, the first, the last and some between; of one, the first.
 template <class T>
 void thin(std::vector<T>& items, std::size_t most) {
   if (items.size() <= most) return;
   std::vector<T> kept;
-  for (std::size_t i = 0; i < most; ++i) kept.push_back(items[i * (items.size() - 1) / (most - 1)]);
+  for (std::size_t i = 0; i < most; ++i)
+    kept.push_back(items[i * (items.size() - 1) / std::max<std::size_t>(most - 1, 1)]);
   items = std::move(kept);
 }
 
