@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "attest/judge/check.hpp"
+#include "attest/judge/process.hpp"
 
 namespace {
 
@@ -37,6 +38,7 @@ double seconds_of(const std::string& name, const judge::CheckOptions& options, s
 }  // namespace
 
 int main(int argc, char** argv) {
+  judge::serve_if_worker(argc, argv);
   judge::CheckOptions options;
   options.golden = "golden";
   std::string candidate;
