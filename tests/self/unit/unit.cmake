@@ -61,7 +61,7 @@ endforeach()
 target_compile_definitions(attest_unit_choice PRIVATE ATTEST_OPENMP_PLUGIN="$<TARGET_FILE:attest_openmp>")
 add_dependencies(attest_test_choice attest_openmp)
 
-# Solvers of another library, which take a minute to optimize; a property that is tried on kernels of the test.
+# Solvers of another library, which take long to optimize; a property that is tried on kernels of the test.
 target_link_libraries(attest_unit_solve PRIVATE Eigen3::Eigen)
 target_compile_options(attest_unit_solve PRIVATE -O0)
 set_source_files_properties(unit/solve.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON) # which are for -O1

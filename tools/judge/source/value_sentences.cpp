@@ -54,6 +54,8 @@ Output output_of(const Sample& sample, const std::string& name, const golden::Pr
 struct Range {
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
 
+  static Range nothing() { return {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}; }
+  void add(double x) { low = std::min(low, x), high = std::max(high, x); }
   void meet(double a, double b) { low = std::max(low, std::min(a, b)), high = std::min(high, std::max(a, b)); }
   bool is_empty() const { return !(low <= high); }
   double middle() const { return (low + high) / 2; }
@@ -107,11 +109,11 @@ private:
     if (each_wrong(is_zero)) return "every wrong element is 0";
     if (each_wrong(is_nan)) return "every wrong element is NaN";
     if (each_wrong(is_infinite)) return "every wrong element is infinite";
-    Range given, due{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+    Range given, due = Range::nothing();
     const bool numbers = each_wrong([&](const Output& output, std::size_t i) {
       const double got = output.got->values[i], slack = kSlack * output.bound[i];
       given.meet(got - slack, got + slack);
-      due.low = std::min(due.low, output.due->hi[i]), due.high = std::max(due.high, output.due->hi[i]);
+      due.add(output.due->hi[i]);
       return output.is_number(i);
     });
     const bool one = numbers && !given.is_empty() && given.high - given.low <= kSharpest * (due.high - due.low);
@@ -235,7 +237,7 @@ private:
   /// have any; nothing where a part has none, or where too few parts tell.
   std::optional<Range> of_parts(Meet meet, double right,
                                 const std::function<Index(const Output&, std::size_t)>& part) const {
-    Range all{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+    Range all = Range::nothing();
     Index telling = 0;
     for (const Output& output : outputs_) {
       std::map<Index, std::pair<Range, Index>> parts;
@@ -250,7 +252,7 @@ private:
         if (range.is_empty()) return std::nullopt;
         if (count < 2 || !range.is_sharp(right)) continue;
         ++telling;
-        all.low = std::min(all.low, range.middle()), all.high = std::max(all.high, range.middle());
+        all.add(range.middle());
       }
     }
     return telling >= 2 ? std::optional(all) : std::nullopt;
@@ -307,12 +309,10 @@ private:
 
   /// Whether all are too large, or all too small, and by how much.
   std::string side() const {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    Range off{infinity, -infinity}, share{infinity, -infinity};
+    Range off = Range::nothing(), share = Range::nothing();
     const bool numbers = each_wrong([&](const Output& output, std::size_t i) {
       const double due = output.due->hi[i], error = output.got->values[i] - due;
-      off.low = std::min(off.low, error), off.high = std::max(off.high, error);
-      share.low = std::min(share.low, std::abs(error / due)), share.high = std::max(share.high, std::abs(error / due));
+      off.add(error), share.add(std::abs(error / due));
       return output.is_number(i);
     });
     if (!numbers || wrong_ < kFewestOfASide || (off.low < 0 && off.high > 0)) return "";
@@ -349,7 +349,7 @@ private:
   std::string limit_of(const std::string& what,
                        const std::function<std::optional<double>(const Output&, std::size_t)>& value,
                        bool failing_alone) const {
-    Range wrong{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+    Range wrong = Range::nothing();
     std::vector<double> right;
     for (const Output& output : outputs_) {
       if (failing_alone && !output.any_wrong()) continue;
@@ -357,7 +357,7 @@ private:
         const auto x = value(output, i);
         if (!x || std::isnan(*x)) return "";
         if (output.wrong[i])
-          wrong.low = std::min(wrong.low, *x), wrong.high = std::max(wrong.high, *x);
+          wrong.add(*x);
         else
           right.push_back(*x);
       }
