@@ -16,9 +16,9 @@
 namespace attest::cli {
 namespace {
 
-int reproduce(const std::string& query, const std::string& name, const judge::CheckOptions& options) {
+int reproduce(const std::string& query, const std::string& name, const judge::CheckOptions& options, Index ranks) {
   golden::parse_query(query);  // a wrong query is a usage error before anything is loaded
-  judge::Candidate candidate(name);
+  judge::Candidate candidate(name, ranks);
   const auto report = judge::reproduce(candidate, query, options);
   if (report.rows.empty()) {
     fmt::print(stderr, "attest: INVALID: no kernel of {} can do this case\n", name);
@@ -40,11 +40,11 @@ int check(const CheckLine& line, const CLI::App& command) {
   const auto part = Part::parse_option(line.part);
   const auto waivers = line.waivers.empty() ? std::vector<judge::Waiver>() : judge::read_waivers(line.waivers);
   const std::string library = line.claim.empty() ? "" : hash_of_library(line.candidate);
-  const auto candidate = candidate_of(line.candidate, part);
-  if (part) print_left_out(*part, line.candidate, *candidate);
+  const auto candidate = candidate_of(line.candidate, part, line.judging.ranks);
+  if (part) print_left_out(*part, line.candidate, *candidate, line.judging.ranks);
   // A part has fewer kernels than the waivers are for.
   if (!waivers.empty())
-    judge::check_waivers(waivers, part ? judge::Candidate(line.candidate).kernels() : candidate->kernels());
+    judge::check_waivers(waivers, part ? judge::Candidate(line.candidate, line.judging.ranks).kernels() : candidate->kernels());
   auto report = judged(*candidate, part, options);
   judge::apply_waivers(waivers, judge::today(), judge::does_less(options), report);
   print(report);
@@ -58,14 +58,14 @@ std::string own_candidates() { return fmt::format("{}", fmt::join(judge::kCandid
 
 }  // namespace
 
-std::unique_ptr<judge::Candidate> candidate_of(const std::string& name, const std::optional<Part>& part) {
-  return part ? part_of(name, *part) : std::make_unique<judge::Candidate>(name);
+std::unique_ptr<judge::Candidate> candidate_of(const std::string& name, const std::optional<Part>& part, Index ranks) {
+  return part ? part_of(name, *part, ranks) : std::make_unique<judge::Candidate>(name, ranks);
 }
 
 judge::Report judged(judge::Candidate& candidate, const std::optional<Part>& part, const judge::CheckOptions& options) {
   const std::string& name = candidate.name();
-  auto report =
-      judge::check(candidate, options, report::progress_bar("checking"), [&] { return candidate_of(name, part); });
+  auto report = judge::check(candidate, options, report::progress_bar("checking"),
+                             [&] { return candidate_of(name, part, candidate.host().ranks()); });
   if (report.rows.empty()) throw judge::InvalidCandidate(no_kernel(name, candidate, options));
   report.place.file = judge::library_of(name).string();
   return report;
@@ -105,12 +105,15 @@ void add_reproduce(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("reproduce", "Judge one case by its query string");
   struct Line {
     std::string query, candidate = "openmp";
+    Index ranks = judge::kRanks;
   };
   const auto line = std::make_shared<Line>();
   command->add_option("QUERY", line->query, "as printed by a failing check")->required();
   command->add_option("CANDIDATE", line->candidate,
                       fmt::format("{}, or the path of a plugin library (default: openmp)", own_candidates()));
-  command->callback([&status, line] { status = reproduce(line->query, line->candidate, default_options()); });
+  add_ranks(*command, line->ranks);
+  command->callback(
+      [&status, line] { status = reproduce(line->query, line->candidate, default_options(), line->ranks); });
 }
 
 }  // namespace attest::cli

@@ -246,7 +246,7 @@ int run_again(const Claim& claim, const std::string& candidate) {
   }
   const auto part = Part::parse_option(options.part);
   const auto chosen = options.judging.chosen();
-  const auto report = judged(*candidate_of(candidate, part), part, chosen);
+  const auto report = judged(*candidate_of(candidate, part, options.judging.ranks), part, chosen);
   if (const auto status = report.status(); status != judge::Status::pass) {
     print(report);
     fmt::print("{}: {} was claimed\n", candidate, claim.verdict);

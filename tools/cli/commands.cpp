@@ -74,6 +74,7 @@ void Judging::add_options(CLI::App& command) {
   command.add_option("--seed", options.seed, "seed of the drawn laws, the fresh cases and the regimes");
   command.add_option("--laws", options.law_draws, "cases drawn per law; 0 skips the laws")
       ->check(CLI::Range(0, 100000));
+  add_ranks(command, ranks);
   command.add_option("--time-limit", seconds, "seconds per call")->check(CLI::Range(0.01, 3600.0));
 }
 
@@ -93,6 +94,15 @@ judge::CheckOptions Judging::chosen() const {
 void print(const judge::Report& report) {
   const char* no_colour = std::getenv("NO_COLOR");  // no-color.org: any value but the empty one
   fmt::print("{}", report::table(report, isatty(STDOUT_FILENO) && !(no_colour && *no_colour)));
+}
+
+void add_ranks(CLI::App& command, Index& ranks) {
+  constexpr int most = 1024;
+  command
+      .add_option(
+          "--ranks", ranks,
+          fmt::format("processes that call a kernel together which is one of several MPI ranks (default: {})", ranks))
+      ->check(CLI::Range(1, most));
 }
 
 void ReportFiles::add_options(CLI::App& command) {

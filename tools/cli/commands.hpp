@@ -38,6 +38,7 @@ struct Judging {
   std::string profile, sizes = "small";
   std::optional<double> budget;
   double seconds = 20;
+  Index ranks = judge::kRanks;
 
   void add_options(CLI::App& command);
   /// A budget runs from this call on. Throws SpecError where the profile is unknown.
@@ -45,10 +46,13 @@ struct Judging {
 };
 
 /// The candidate of that name, or a part of it. Throws InvalidCandidate.
-std::unique_ptr<judge::Candidate> candidate_of(const std::string& name, const std::optional<Part>& part);
+std::unique_ptr<judge::Candidate> candidate_of(const std::string& name, const std::optional<Part>& part, Index ranks);
 
 /// The report on what candidate_of() gave, which has a row at least: throws InvalidCandidate where no kernel is meant.
 judge::Report judged(judge::Candidate& candidate, const std::optional<Part>& part, const judge::CheckOptions& options);
+
+/// --ranks, of commands that call kernels.
+void add_ranks(CLI::App& command, Index& ranks);
 
 /// Files that a report is written to, where the command line names them.
 struct ReportFiles {

@@ -10,8 +10,8 @@
 namespace attest::cli {
 namespace {
 
-int diagnose(const std::string& name, const judge::CheckOptions& options, const ReportFiles& files) {
-  judge::Candidate candidate(name);
+int diagnose(const std::string& name, const judge::CheckOptions& options, const ReportFiles& files, Index ranks) {
+  judge::Candidate candidate(name, ranks);
   auto report = judge::check(candidate, options, report::progress_bar("diagnosing"));
   if (report.rows.empty()) {
     fmt::print(stderr, "attest: INVALID: {}\n", no_kernel(name, candidate, options));
@@ -36,7 +36,9 @@ void add_diagnose(CLI::App& app, int& status) {
   command->add_option("CANDIDATE", line->candidate, "as for check, or fault:ID.NAME, order:NAME")->required();
   line->judging.add_options(*command);
   line->files.add_options(*command);
-  command->callback([&status, line] { status = diagnose(line->candidate, line->judging.chosen(), line->files); });
+  command->callback([&status, line] { 
+    status = diagnose(line->candidate, line->judging.chosen(), line->files, line->judging.ranks);
+  });
 }
 
 }  // namespace attest::cli

@@ -31,6 +31,7 @@ public:
   std::vector<std::string> settle(std::chrono::milliseconds patience) override {
     return whole_->host().settle(patience);
   }
+  Index ranks() const override { return whole_->host().ranks(); }
   bool places_outputs() const override { return whole_->host().places_outputs(); }
 
 private:
@@ -67,13 +68,13 @@ void print_left_out(const Part& part, std::size_t taken, std::size_t all, const 
   fmt::print("Part {} of {}: {} of {} {}; {} are left out\n\n", part.number, part.of, taken, all, things, all - taken);
 }
 
-void print_left_out(const Part& part, const std::string& candidate, const judge::Candidate& some) {
-  print_left_out(part, some.kernels().size(), judge::Candidate(candidate).kernels().size(),
+void print_left_out(const Part& part, const std::string& candidate, const judge::Candidate& some, Index ranks) {
+  print_left_out(part, some.kernels().size(), judge::Candidate(candidate, ranks).kernels().size(),
                  "kernels, some of each equation, reading and dtype");
 }
 
-std::unique_ptr<judge::Candidate> part_of(const std::string& candidate, const Part& part) {
-  auto whole = std::make_unique<judge::Candidate>(candidate);
+std::unique_ptr<judge::Candidate> part_of(const std::string& candidate, const Part& part, Index ranks) {
+  auto whole = std::make_unique<judge::Candidate>(candidate, ranks);
   std::map<std::tuple<std::string, std::string, DType>, std::vector<std::size_t>> alike;
   for (const auto& kernel : whole->kernels())
     alike[{kernel.info.equation, kernel.info.reading, kernel.info.dtype}].push_back(kernel.index);

@@ -25,12 +25,13 @@ struct Part {
 };
 
 /// A plugin with some of its kernels: of each equation, reading and dtype a part, and never none.
-std::unique_ptr<judge::Candidate> part_of(const std::string& candidate, const Part& part);
+std::unique_ptr<judge::Candidate> part_of(const std::string& candidate, const Part& part, Index ranks = judge::kRanks);
 
 /// Says on standard output what a part leaves out.
 void print_left_out(const Part& part, std::size_t taken, std::size_t all, const std::string& things);
 
 /// The same of the kernels that part_of left to a candidate.
-void print_left_out(const Part& part, const std::string& candidate, const judge::Candidate& some);
+void print_left_out(const Part& part, const std::string& candidate, const judge::Candidate& some,
+                    Index ranks = judge::kRanks);
 
 }  // namespace attest::cli

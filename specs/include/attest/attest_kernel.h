@@ -92,6 +92,17 @@ typedef struct attest_call {
  * Kernels of every layout but nd are judged on batches of differing heads too. A gradient kernel gets as many groups as
  * heads: the gradient of what heads share is a sum over them, which is not judged.
  */
+/* Ranks. A kernel that names `ranks` in its capabilities is called in every process of MPI_COMM_WORLD at the same time.
+ * Each gets its part of the tokens: a tensor has there, along its first axis that counts tokens, the rank's rows alone;
+ * along a second such axis, and without one, it is whole. A part may be empty. Where the parts lie in the sequence says
+ * one more input for each size n that counts tokens: "parts.n", int64 [pieces, 2], the rank of each piece of the
+ * sequence and how many tokens it has, in the order of the sequence. Each rank has one piece, in the order of the
+ * ranks; a kernel that says "zigzag == true" may also get two a rank, the first and the last, the second and the last
+ * but one; they lie one behind the other in its tensors.
+ *
+ * A rank writes its part of each output. An output without tokens is due on every rank, with the same bits. The library
+ * is also loaded by a process that is no rank: call MPI_Init_thread in run(), with MPI_THREAD_SERIALIZED, and leave
+ * MPI_Finalize out. Layouts: nd, bhnd, bnhd. */
 typedef struct attest_kernel {
   const char* equation; /* "attention.scaled_dot_product" */
   const char* form;     /* a form of the equation's page, for reports; "" when it has no name there */
@@ -114,6 +125,8 @@ typedef struct attest_kernel {
    *     any_thread == false      one thread calls it, always the same
    *     hidden_nan == true       elements that a mask hides, or rows of pages that are not used, may hold NaN
    *     page == 64               rows of a page under layout pkv; by default 1, 16 and 64
+   *     ranks >= 1               it is called on several MPI ranks at once, on how many: see below
+   *     zigzag == true           a rank may have two pieces of the sequence
    *     profile == 'tf32'        precision that it is judged by unless the command names one; by default that of its
    *                          dtype */
   const char* capabilities;

@@ -206,7 +206,7 @@ attest_mutant(
 )
 attest_mutant(
   nothing_lies_around_a_tensor_on_a_device
-  tools/judge/source/process.cpp
+  tools/judge/source/endpoint.cpp
   process/OnDevice.writes_outside_of_a_tensor_are_found
   "? 0 : device_slack;"
   "? 0 : 0 * device_slack;"

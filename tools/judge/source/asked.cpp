@@ -19,7 +19,8 @@ namespace attest::judge {
 namespace {
 
 constexpr std::size_t kEnoughValues = 2;  // a second one shows that something varies
-constexpr auto kGiven = "given", kNeverGiven = "never given", kDefault = "default", kMagnitude = "magnitude of inputs";
+constexpr auto kRanksOfCall = "ranks", kGiven = "given", kNeverGiven = "never given", kDefault = "default",
+               kMagnitude = "magnitude of inputs";
 
 /// The same for the same numbers only, but for one in 2^64; NaN is one number.
 std::uint64_t bits_of(const std::vector<Arrays>& outputs) {
@@ -144,6 +145,8 @@ void Asked::note(const Batch& batch, const golden::Case& name) {
     return magnitudes;
   });
   add("memory", [&] { return name.memory.empty() ? "dense" : name.memory; });
+  if (kernel_.capabilities.collective())
+    add(kRanksOfCall, [&] { return fmt::format("{}", candidate_ ? candidate_->host().ranks() : 1); });
   if (!kernel_.batched()) return;
   add("entries of a batch", [&] { return fmt::format("{}", batch.batch); });
   add("heads of a batch", [&] { return fmt::format("{}", batch.heads); });
@@ -190,7 +193,9 @@ Reach Asked::reach() const {
                              : what == kMagnitude ? what
                                                   : fmt::format("{} = {}", what, value);
     reach.never_varied.push_back(text);
-    if ((input && value == kNeverGiven) || (parameter && restricts(spec, *parameter))) reach.restricted.push_back(text);
+    const bool alone = what == kRanksOfCall && value == "1";
+    if (alone || (input && value == kNeverGiven) || (parameter && restricts(spec, *parameter)))
+      reach.restricted.push_back(text);
   }
   return reach;
 }

@@ -111,7 +111,8 @@ std::filesystem::path plugin_folder() {
   return folder ? folder : ATTEST_PLUGIN_DIR;
 }
 
-Candidate::Candidate(const std::string& name) : Candidate(name, std::make_unique<PluginProcess>(library_of(name))) {}
+Candidate::Candidate(const std::string& name, Index ranks)
+    : Candidate(name, std::make_unique<PluginProcess>(library_of(name), ranks)) {}
 
 Candidate::Candidate(const std::string& name, std::unique_ptr<Host> host) : name_(name), host_(std::move(host)) {
   const auto& infos = host_->kernels();
@@ -119,6 +120,9 @@ Candidate::Candidate(const std::string& name, std::unique_ptr<Host> host) : name
   for (std::size_t i = 0; i < infos.size(); ++i) {
     if (is_mutant(name) && !is_meant(name, infos[i])) continue;
     Kernel kernel = matched(i, infos[i], name);
+    if (kernel.capabilities.collective() && !kernel.capabilities.runs_on(host_->ranks()))
+      throw InvalidCandidate(fmt::format("{}: kernel {}: it says '{}', and there are {} ranks", name, i,
+                                         kernel.capabilities.text(), host_->ranks()));
     if (is_mutant(name)) kernel.info.form += multiple_of(name, kernel);
     kernels_.push_back(std::move(kernel));
   }

@@ -208,6 +208,10 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) try : text
       hidden_nan_ = holds_with("hidden_nan", 1);
     } else if (names == std::set<std::string>{"page"}) {
       page_lengths_ = page_lengths_in(spec, condition);
+    } else if (names == std::set<std::string>{"ranks"}) {
+      ranks_ = condition;
+    } else if (names == std::set<std::string>{"zigzag"}) {
+      zigzag_ = holds_with("zigzag", 1);
     } else if (names.count("profile")) {
       profile_ = profile_in(spec, condition);
     } else if (names.size() == 1 && properties.empty() && !spec.size(*names.begin()) &&
@@ -222,16 +226,20 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) try : text
       for (const auto& name : condition.variables())
         if (!spec.size(name) && !spec.parameter(name) && !is_grid_name(name) && !is_optional_input(spec, name) &&
             name != kContiguous)
-          throw SpecError(
-              fmt::format("capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'batch', "
-                          "'heads', 'groups', 'contiguous', "
-                          "'align', 'deterministic', 'any_thread', 'hidden_nan', 'page' nor 'profile'",
-                          spec.id, name));
+          throw SpecError(fmt::format(
+              "capabilities of {}: '{}' is neither a size, a parameter, an optional tensor, 'batch', "
+              "'heads', 'groups', 'contiguous', "
+              "'align', 'deterministic', 'any_thread', 'hidden_nan', 'page', 'ranks', 'zigzag' nor 'profile'",
+              spec.id, name));
       conditions_.push_back(condition);
     }
   }
 } catch (const std::invalid_argument& error) {  // of a condition that cannot be read, or has no value
   throw SpecError(fmt::format("capabilities of {}: {}", spec.id, error.what()));
+}
+
+bool Capabilities::runs_on(Index ranks) const {
+  return ranks_ && ranks_->holds([&](std::string_view) { return std::optional<Value>(static_cast<double>(ranks)); });
 }
 
 bool Capabilities::gives(const std::string& output) const {

@@ -3,6 +3,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -133,6 +134,9 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
   Steps steps(progress, kernels.size());
   const auto equations = by_equation(kernels);
   // Equations side by side, each thread with a candidate of its own; of a single one the true values are computed so.
+  // Kernels of several ranks have the cores to themselves: two jobs at once would wait for each other.
+  const bool collective = std::any_of(kernels.begin(), kernels.end(),
+                                      [](const Kernel* kernel) { return kernel->capabilities.collective(); });
   Own<Checker> checkers;
   const auto judge = [&](std::size_t e) {
     Checker& checker = checkers.here([&] {
@@ -142,7 +146,7 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
     for (std::size_t k = equations[e].first; k < equations[e].second; ++k)
       checker.judge(static_cast<std::size_t>(kernels[k] - candidate.kernels().data()), report.rows[k]);
   };
-  in_parallel(equations.size(), judge, static_cast<bool>(another));
+  in_parallel(equations.size(), judge, another && !collective);
   checkers.each([](Checker& checker) { checker.settle(); });
   steps.finish();
   return report;

@@ -25,22 +25,6 @@ namespace {
 
 constexpr std::chrono::seconds shutdown_limit{1};
 
-/// Environment of the child: variables that a library needs to run, and nothing that could tell it what it is run for.
-/// Its idle threads sleep unless the user says otherwise: between calls they would take the cores from the judge.
-std::vector<std::string> worker_environment() {
-  static constexpr std::array names{
-      "PATH=", "HOME=", "LD_LIBRARY_PATH=", "TMPDIR=", "OMP_", "CUDA_", "ATTEST_CUDA_", "ATTEST_SIMD="};
-  std::vector<std::string> result;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    if (std::any_of(names.begin(), names.end(),
-                    [&](std::string_view name) { return std::string_view(*entry).starts_with(name); }))
-      result.emplace_back(*entry);
-  constexpr std::string_view policy = "OMP_WAIT_POLICY=";
-  if (std::none_of(result.begin(), result.end(), [&](const std::string& entry) { return entry.starts_with(policy); }))
-    result.push_back(std::string(policy) + "passive");
-  return result;
-}
-
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
   for (std::string& string : strings) result.push_back(string.data());
@@ -51,15 +35,14 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 /// File actions and attributes of posix_spawn for a worker.
 class SpawnSettings {
 public:
-  SpawnSettings(int socket, int memory) {
+  explicit SpawnSettings(const Handed& handed) {
     ::posix_spawn_file_actions_init(&files);
     ::posix_spawnattr_init(&attributes);
     ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     const char* output = std::getenv("ATTEST_WORKER_OUTPUT");
     if (output == nullptr || std::string_view(output) != "1")
       for (const int fd : {1, 2}) ::posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_WRONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&files, socket, protocol::socket_fd);
-    ::posix_spawn_file_actions_adddup2(&files, memory, protocol::memory_fd);
+    for (const auto& [ours, theirs] : handed) ::posix_spawn_file_actions_adddup2(&files, ours, theirs);
     // The child must not inherit that this program ignores or blocks a signal.
     sigset_t none, all;
     ::sigemptyset(&none);
@@ -81,6 +64,31 @@ public:
 
 }  // namespace
 
+// Variables that a library needs to run, and nothing that could tell it what it is run for.
+// Its idle threads sleep unless the user says otherwise: between calls they would take the cores from the judge.
+std::vector<std::string> worker_environment() {
+  static constexpr std::array names{
+      "PATH=", "HOME=", "LD_LIBRARY_PATH=", "TMPDIR=", "OMP_", "CUDA_", "ATTEST_CUDA_", "ATTEST_SIMD="};
+  std::vector<std::string> result;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (std::any_of(names.begin(), names.end(),
+                    [&](std::string_view name) { return std::string_view(*entry).starts_with(name); }))
+      result.emplace_back(*entry);
+  constexpr std::string_view policy = "OMP_WAIT_POLICY=";
+  if (std::none_of(result.begin(), result.end(), [&](const std::string& entry) { return entry.starts_with(policy); }))
+    result.emplace_back("OMP_WAIT_POLICY=passive");
+  return result;
+}
+
+pid_t spawn(std::vector<std::string> arguments, std::vector<std::string> environment, const Handed& handed) {
+  pid_t pid = -1;
+  const SpawnSettings settings(handed);
+  const int error = ::posix_spawn(&pid, "/proc/self/exe", &settings.files, &settings.attributes,
+                                  pointers(arguments).data(), pointers(environment).data());
+  if (error != 0) throw std::system_error(error, std::generic_category(), "cannot start a worker process");
+  return pid;
+}
+
 Child::Child(const std::string& library, int memory) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) throw_errno("cannot make a socket");
@@ -88,12 +96,8 @@ Child::Child(const std::string& library, int memory) {
   socket_ = Descriptor(std::max(ends[0], ends[1]));
   const Descriptor theirs(std::min(ends[0], ends[1]));
 
-  std::vector<std::string> arguments{"attest-worker", protocol::worker_argument, std::to_string(::getpid()), library};
-  std::vector<std::string> environment = worker_environment();
-  const SpawnSettings settings(theirs.get(), memory);
-  const int error = ::posix_spawn(&pid_, "/proc/self/exe", &settings.files, &settings.attributes,
-                                  pointers(arguments).data(), pointers(environment).data());
-  if (error != 0) throw std::system_error(error, std::generic_category(), "cannot start a worker process");
+  pid_ = spawn({"attest-worker", protocol::worker_argument, std::to_string(::getpid()), library}, worker_environment(),
+               {{theirs.get(), protocol::socket_fd}, {memory, protocol::memory_fd}});
 }
 
 Child::~Child() {

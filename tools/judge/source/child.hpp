@@ -7,10 +7,21 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "shared_memory.hpp"
 
 namespace attest::judge {
+
+/// Environment of a worker: variables that a library needs to run, and nothing that could tell it what it is run for.
+std::vector<std::string> worker_environment();
+
+/// Descriptors that a process gets, and the numbers that they have there.
+using Handed = std::vector<std::pair<int, int>>;
+
+/// Starts this program once more; returns the process id. Throws std::system_error.
+pid_t spawn(std::vector<std::string> arguments, std::vector<std::string> environment, const Handed& handed);
 
 /// A running worker and the parent's end of its socket. The destructor closes the socket and ends the worker.
 class Child {
@@ -18,6 +29,8 @@ public:
   /// Starts this program once more, as a worker for the library, with the descriptor of the shared memory. Throws
   /// std::system_error.
   Child(const std::string& library, int memory);
+  /// A worker that another process has started: it can be neither waited for nor killed.
+  Child(Descriptor socket, pid_t pid) : pid_(pid), socket_(std::move(socket)) {}
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

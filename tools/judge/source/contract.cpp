@@ -49,7 +49,7 @@ constexpr Call kLastCalls[] = {{"", Placement::end_at_guard, kPoison[0]},
                                {kFromSecondThread, Placement::end_at_guard, kPoison[1], true}};
 
 Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kernel& kernel, const Batch& batch,
-                  const golden::Profile& profile, const CheckOptions& options, const std::string& memory) {
+                  const golden::Profile& profile, const CheckOptions& options, const golden::Case& name) {
   const Request request = assemble(batch, kernel, profile);
   const bool placed = candidate.host().places_outputs();
   Answers answers;
@@ -59,7 +59,9 @@ Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kerne
     if (call.second_thread && !kernel.capabilities.any_thread()) break;
     CallOptions how = call_options(batch, kernel, options, call.placement, call.poison);
     how.second_thread = call.second_thread;
-    how.memory = memory;
+    how.memory = name.memory;
+    how.parts = name.seed;
+    how.undivided = options.undivided;
     const Response response = candidate.call(kernel.index, request, how);
     const auto wrong = [&](Status status, const std::string& what) {
       return Answers{status, (call.second_thread ? call.differs : "") + what, {}};
@@ -83,7 +85,7 @@ Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kerne
 Source each_of(std::span<const Call> calls, Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                const CheckOptions& options) {
   return {[calls, &candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase& first) {
-    return call_each(calls, candidate, kernel, batch, profile, options, first.name.memory);
+    return call_each(calls, candidate, kernel, batch, profile, options, first.name);
   }};
 }
 

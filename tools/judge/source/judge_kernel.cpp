@@ -91,6 +91,32 @@ void ask_again(const Kernel& kernel, const golden::Profile& profile, const Sourc
   }
 }
 
+/// Adds to the diagnosis that failing cases are right where one rank has all tokens.
+void ask_one_rank(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
+                  const CheckOptions& options, const std::vector<Sample>& samples, const FailedProblems& failed,
+                  Row& row) {
+  if (!kernel.capabilities.collective() || candidate.host().ranks() == 1) return;
+  constexpr std::size_t kCases = 4;
+  CheckOptions one_rank = options;
+  one_rank.undivided = true;
+  const Source source = single_calls_of(candidate, kernel, profile, one_rank);
+  std::size_t asked = 0, right = 0;
+  const auto fails = [&](const Sample& sample, const Arrays& got) {
+    return compare(sample.c->problem, sample.c->certified, got, profile).failed > 0;
+  };
+  for (const auto* some : {&samples, &failed.samples})
+    for (const Sample& sample : *some) {
+      if (asked == kCases || !fails(sample, sample.got)) continue;
+      ++asked;
+      const Answers answers = source.answers({{sample.c->problem}, {sample.c->cotangents}, 1, 1, 1}, *sample.c);
+      right += answers.status == Status::pass && !fails(sample, answers.answers[0].outputs[0]);
+    }
+  if (asked > 0 && right == asked)
+    row.diagnosis.where +=
+        fmt::format("; only where tokens are divided over ranks: {} failing case{} right when one rank has all of them",
+                    asked, asked == 1 ? " is" : "s are");
+}
+
 /// The condition under which a kernel fails that failed in golden cases: regimes were not judged.
 void find_condition(const Kernel& kernel, const golden::Profile& profile, const Source& source, Known& known,
                     const CheckOptions& options, FailedProblems& failed, Row& row) {
@@ -158,6 +184,7 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
       ask_again(kernel, profile, source, samples, failed);
       row.diagnosis = diagnose(bank, samples, failed.samples, row.statistics);
     }
+    ask_one_rank(candidate, kernel, profile, options, samples, failed, row);
     if (!row.diagnosis.names_something()) find_condition(kernel, profile, source, known, options, failed, row);
   }
   judge_vacuity(kernel, shown, row);

@@ -39,6 +39,20 @@ bool heads_behind_tokens(const Kernel& kernel, const TensorDeclaration& tensor) 
          !is_tokens(kernel, tensor.shape[1]);
 }
 
+/// The first axis of the call's tensor that counts tokens, which ranks have parts of, and its size; a kernel of one
+/// process has all of each tensor.
+template <class Tensor>
+Tensor shared_out(Tensor tensor, const TensorDeclaration& declared, const Kernel& kernel) {
+  if (!kernel.capabilities.collective()) return tensor;
+  for (std::size_t axis = 0; axis < declared.shape.size() && tensor.token_axis < 0; ++axis)
+    if (is_tokens(kernel, declared.shape[axis])) {
+      const int in_front = !kernel.batched() ? 0 : heads_behind_tokens(kernel, declared) ? 1 : 2;
+      tensor.token_axis = static_cast<int>(axis) + in_front;
+      tensor.tokens = declared.shape[axis];
+    }
+  return tensor;
+}
+
 DType dtype_of(const TensorDeclaration& tensor, const golden::Profile& profile) {
   if (tensor.element == attest::Element::boolean) return DType::boolean;
   if (tensor.element == attest::Element::integer) return DType::i64;
@@ -162,7 +176,7 @@ InputTensor input_tensor(const std::string& name, const TensorDeclaration& decla
   }
   each_element(declared, kernel, batch,
                [&](std::size_t problem, std::size_t i, std::size_t at) { values[at] = given[problem][i]; });
-  return encoded(name, dtype_of(declared, profile), shape, values);
+  return shared_out(encoded(name, dtype_of(declared, profile), shape, values), declared, kernel);
 }
 
 /// Name in the call, and the declaration it is shaped by.
@@ -217,6 +231,9 @@ void check_layout(const Kernel& kernel) {
     throw InvalidCandidate(
         fmt::format("layout '{}' is not known; allowed: {}", kernel.info.layout, fmt::join(kLayouts, ", ")));
   if (!kernel.packed() && !kernel.paged()) return;
+  if (kernel.capabilities.collective())
+    throw InvalidCandidate(
+        fmt::format("a kernel of several ranks has layout nd, bhnd or bnhd, not '{}'", kernel.info.layout));
   if (kernel.paged() && kernel.is_gradient())
     throw InvalidCandidate(fmt::format("{}: gradients have no layout 'pkv'", kernel.spec->id));
   if (const std::string why = not_ragged(kernel); !why.empty())
@@ -237,6 +254,8 @@ Request assemble(const Batch& batch, const Kernel& kernel, const golden::Profile
   Request request;
   request.equation = kernel.info.equation;
   request.form = kernel.info.form;
+  request.collective = kernel.capabilities.collective();
+  request.zigzag = kernel.capabilities.zigzag();
   for (const auto& input : kernel.spec->inputs)
     if (first.inputs.count(input.name))
       request.inputs.push_back(
@@ -266,7 +285,8 @@ Request assemble(const Batch& batch, const Kernel& kernel, const golden::Profile
       request.inputs.push_back(table("lengths." + size, {batch.batch}, lengths));
     }
   for (const auto& [name, declared] : results_of(kernel, first))
-    request.outputs.push_back({name, dtype_of(*declared, profile), shape_in_call(*declared, kernel, batch)});
+    request.outputs.push_back(shared_out(
+        TensorSpec{name, dtype_of(*declared, profile), shape_in_call(*declared, kernel, batch)}, *declared, kernel));
   for (const auto& declared : kernel.spec->parameters)
     request.parameters.push_back(parameter_value(declared.name, setting(first, declared.name)));
   return request;

@@ -1,41 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The parent side of PluginProcess: calls kernels in a child, which it replaces by a fresh one after it died.
+// The parent side of PluginProcess: kernels of one process are called in a child, those of several in the ranks of a
+// job.
 #include "attest/judge/process.hpp"
 
-#include <sys/wait.h>
-
-#include <algorithm>
 #include <bit>
-#include <csignal>
-#include <cstring>
-#include <limits>
-#include <optional>
-#include <stdexcept>
 #include <system_error>
 #include <thread>
-#include <utility>
 
-#include "child.hpp"
-#include "death.hpp"
-#include "messages.hpp"
-#include "protocol.hpp"
-#include "regions.hpp"
-#include "shared_memory.hpp"
+#include "endpoint.hpp"
+#include "team.hpp"
 
 namespace attest::judge {
 namespace {
-
-using protocol::Clock;
-using protocol::Deadline;
-using protocol::Json;
-using protocol::Transfer;
-
-constexpr std::chrono::seconds load_limit{10};
-/// How long a child whose socket is closed gets to finish dying.
-constexpr std::chrono::milliseconds dying_limit{2000};
-constexpr std::size_t device_slack =
-    std::size_t{64} * 1024;  // on either side of a tensor, where there are no guard pages
-constexpr std::size_t workspace_limit = std::size_t{4} << 30;
 
 void check_is_file(const std::filesystem::path& library) {
   std::error_code error;
@@ -46,345 +22,47 @@ void check_is_file(const std::filesystem::path& library) {
     throw InvalidCandidate(library.string() + ": is a directory, not a shared library");
 }
 
-/// Enters the result of a kernel that the child has run into the response. Throws Json::exception for a reply that the
-/// child did not write.
-void read_result(const Json& reply, const std::string& refusal, Response& response) {
-  const int code = reply.at("code").get<int>();
-  const auto thrown = reply.at("thrown").get<std::string>();
-  const auto text = reply.at("error").get<std::string>();
-  if (!refusal.empty()) {
-    response.message = refusal;
-  } else if (!thrown.empty()) {
-    response.message = "the kernel " + thrown;
-  } else if (code != 0) {
-    response.message =
-        "the kernel returned " + std::to_string(code) + (text.empty() ? " without an error text" : ": " + text);
-  }
-  if (!response.message.empty()) response.end = refusal.empty() ? Response::End::refused : Response::End::kernel_error;
-}
-
 }  // namespace
 
 struct PluginProcess::State {
-  explicit State(std::string path) : library_(std::move(path)) {}
+  State(const std::string& library, Index ranks)
+      : alone(
+            library, [library](int memory) { return std::make_unique<Child>(library, memory); }, true),
+        team(library, ranks) {}
 
-  void start();
-  Response call(std::size_t kernel, const Request& request, const CallOptions& options);
-  void report_death_between_calls(Response& response, const char* when);
-
-  std::string name;
-  std::string version;
-  std::vector<KernelInfo> kernels;
-
-private:
-  /// One attempt at a call: its regions, and what came back.
-  struct Attempt {
-    std::vector<Region> regions;
-    Transfer transfer = Transfer::closed;
-    Json reply;
-    std::string refusal;  // of the workspace that the kernel asked for
-  };
-
-  [[noreturn]] void reject(const std::string& problem);
-  Json receive_table();
-  void read_table(Json table);
-  Circumstances circumstances(const std::vector<Region>& regions) const;
-  AddressRange& addresses_of(const CallOptions& options);
-  void poison(const Region& region, unsigned char byte) const;
-  void write_inputs(const std::vector<Region>& regions, const std::vector<View>& inputs,
-                    unsigned char poison_byte) const;
-  Attempt attempt(std::size_t kernel, const Request& request, const std::vector<View>& inputs,
-                  const CallOptions& options, Layout& layout, const std::vector<Region>& tensors);
-  Json grant_workspace(std::size_t size, const CallOptions& options, Layout& layout, Attempt& attempt);
-  bool read_reply(const Attempt& attempt, Response& response);
-  void read_failure(const Attempt& attempt, const CallOptions& options, Response& response);
-  void inspect(const std::vector<Region>& regions, const std::vector<View>& inputs, unsigned char poison_byte,
-               Response& response) const;
-
-  std::string library_;
-  SharedMemory memory_;
-  std::optional<Child> child_;
-  Json table_;           // of the first load; later ones have to agree
-  AddressRange fresh_;   // for calls at addresses that no call had before
-  AddressRange reused_;  // for calls at the same addresses each time
-  std::uint64_t calls_ = 0;
-  std::vector<Region> regions_before_;  // of the last call that this child finished
+  Endpoint alone;
+  Team team;
 };
 
-void PluginProcess::State::reject(const std::string& problem) {
-  child_.reset();
-  throw InvalidCandidate(library_ + ": " + problem);
-}
-
-/// Starts a child that has the plugin loaded.
-void PluginProcess::State::start() {
-  child_.reset();
-  regions_before_.clear();
-  memory_.reset_control();
-  child_.emplace(library_, memory_.fd());
-  read_table(receive_table());
-}
-
-/// The first message of a child: the plugin's table and the addresses that tensors can have.
-Json PluginProcess::State::receive_table() {
-  Json table;
-  const Transfer transfer = protocol::receive_message(child_->socket(), table, Clock::now() + load_limit);
-  if (transfer == Transfer::timed_out) {
-    child_->kill();
-    reject("loading it took longer than " + std::to_string(load_limit.count()) + " s");
-  }
-  if (transfer != Transfer::done) reject(describe_death(child_->wait_or_kill(dying_limit), circumstances({})));
-  if (table.contains("failed")) {
-    child_.reset();
-    throw WorkerFailure("worker process: " + table["failed"].dump());
-  }
-  if (const auto why = table.find("invalid"); why != table.end())
-    reject(why->is_string() ? why->get<std::string>() : why->dump());
-  return table;
-}
-
-void PluginProcess::State::read_table(Json table) {
-  constexpr const char* not_ours = "the library wrote to attest's socket while it was loaded";
-  try {
-    const Json& addresses = table.at("addresses");
-    const auto begin = addresses.at("begin").get<std::uint64_t>(), size = addresses.at("size").get<std::uint64_t>();
-    if (size < protocol::least_addresses || begin > std::numeric_limits<std::uint64_t>::max() - size)
-      throw std::invalid_argument("no addresses that a worker reserves");
-    const std::size_t half = size / 2;
-    fresh_ = {begin, half, 0};
-    reused_ = {fresh_.begin + half, half, 0};
-    table.erase("addresses");
-    if (table_.is_null()) {
-      name = table.at("name").get<std::string>();
-      version = table.at("version").get<std::string>();
-      kernels = kernels_of_table(table);
-      table_ = std::move(table);
-      return;
-    }
-  } catch (const Json::exception&) {
-    reject(not_ours);
-  } catch (const std::invalid_argument&) {
-    reject(not_ours);
-  }
-  if (table != table_) reject("the library's table is not the one that it had at first");
-}
-
-Circumstances PluginProcess::State::circumstances(const std::vector<Region>& regions) const {
-  return {memory_.control(), regions, regions_before_, {fresh_.begin, fresh_.size + reused_.size, 0}};
-}
-
-AddressRange& PluginProcess::State::addresses_of(const CallOptions& options) {
-  return options.placement == Placement::start_at_guard ? reused_ : fresh_;
-}
-
-void PluginProcess::State::poison(const Region& region, unsigned char byte) const {
-  unsigned char* bytes = memory_.at(region.file);
-  std::fill(bytes, bytes + region.mapped, byte);
-}
-
-/// Writes the regions into the shared memory as the kernel is to find them.
-void PluginProcess::State::write_inputs(const std::vector<Region>& regions, const std::vector<View>& inputs,
-                                        unsigned char poison_byte) const {
-  for (std::size_t i = 0; i < regions.size(); ++i) {
-    const Region& region = regions[i];
-    poison(region, poison_byte);
-    if (region.role == Role::input && region.size != 0)
-      std::memcpy(memory_.at(region.file) + region.front, inputs[i].buffer.data(), region.size);
-  }
-}
-
-/// Answers a kernel's request for a workspace: poisons one, or refuses one that is too large.
-Json PluginProcess::State::grant_workspace(std::size_t size, const CallOptions& options, Layout& layout,
-                                           Attempt& attempt) {
-  Json grant{{"refused", false}};
-  if (size > workspace_limit) {
-    attempt.refusal = "the kernel asked for a workspace of " + plural(size, "byte") + "; the limit is " +
-                      std::to_string(workspace_limit);
-    grant["refused"] = true;
-  } else if (size != 0) {
-    Region region = layout.workspace(size);
-    memory_.grow(layout.file_end());
-    poison(region, options.poison);
-    region.address = addresses_of(options).take(region.mapped);
-    grant.update(place_message(region));
-    attempt.regions.push_back(std::move(region));
-  }
-  return grant;
-}
-
-/// Sends the call and receives the reply, granting a workspace in between when the kernel asks for one.
-PluginProcess::State::Attempt PluginProcess::State::attempt(std::size_t kernel, const Request& request,
-                                                            const std::vector<View>& inputs, const CallOptions& options,
-                                                            Layout& layout, const std::vector<Region>& tensors) {
-  ++calls_;
-  reused_.used = 0;
-  Attempt attempt;
-  attempt.regions = tensors;
-  for (Region& region : attempt.regions) region.address = addresses_of(options).take(region.mapped);
-  write_inputs(attempt.regions, inputs, options.poison);
-
-  const Deadline deadline = Clock::now() + options.time_limit;
-  const auto exchange = [&](const Json& message) {
-    attempt.transfer = protocol::send_message(child_->socket(), message, deadline);
-    if (attempt.transfer == Transfer::done)
-      attempt.transfer = protocol::receive_message(child_->socket(), attempt.reply, deadline);
-  };
-  exchange(call_message(calls_, kernel, request, attempt.regions, options.second_thread));
-  const Json& reply = attempt.reply;
-  if (attempt.transfer != Transfer::done || !reply.contains("workspace")) return attempt;
-  const auto call = reply.find("call");
-  if (call == reply.end() || *call != calls_ || !reply["workspace"].is_number_unsigned()) {
-    attempt.transfer = Transfer::malformed;
-    return attempt;
-  }
-  exchange(grant_workspace(reply["workspace"].get<std::size_t>(), options, layout, attempt));
-  return attempt;
-}
-
-/// Enters the child's reply into the response; false when there is none that the child wrote.
-bool PluginProcess::State::read_reply(const Attempt& attempt, Response& response) {
-  const Json& reply = attempt.reply;
-  if (attempt.transfer != Transfer::done || reply.contains("failed")) return false;
-  try {
-    if (reply.at("call").get<std::uint64_t>() != calls_) return false;
-    const bool died = reply.contains("died");
-    if (!died && !reply.contains("unavailable")) {
-      read_result(reply, attempt.refusal, response);
-      return true;
-    }
-    response.end = died ? Response::End::crashed : Response::End::unavailable;
-    response.message = died ? "the kernel died of an error on the device: " + reply["died"].get<std::string>()
-                            : "the kernel needs a CUDA device: " + reply["unavailable"].get<std::string>();
-    // After either of these nothing works on the device in that process.
-    child_->kill();
-    child_.reset();
-    return true;
-  } catch (const Json::exception&) {
-    return false;
-  }
-}
-
-/// Enters into the response why the child gave no reply, and ends it.
-void PluginProcess::State::read_failure(const Attempt& attempt, const CallOptions& options, Response& response) {
-  const std::string who = culprit(memory_.control().phase.load());
-  switch (attempt.transfer) {
-    case Transfer::timed_out:
-      response.end = Response::End::hung;
-      response.message = who + " did not return within " + std::to_string(options.time_limit.count()) + " ms";
-      child_->kill();
-      break;
-    case Transfer::closed:
-      response.end = Response::End::crashed;
-      response.message = describe_death(child_->wait_or_kill(dying_limit), circumstances(attempt.regions));
-      break;
-    case Transfer::done:
-      if (attempt.reply.contains("failed")) {
-        child_.reset();
-        throw WorkerFailure("worker process: " + attempt.reply["failed"].dump());
-      }
-      [[fallthrough]];
-    case Transfer::malformed:
-      response.end = Response::End::crashed;
-      response.message = who + " wrote to attest's socket";
-      child_->kill();
-      break;
-  }
-  child_.reset();
-}
-
-/// Copies the outputs out of the shared memory, and adds a violation for each change of memory that is not the
-/// kernel's own.
-void PluginProcess::State::inspect(const std::vector<Region>& regions, const std::vector<View>& inputs,
-                                   unsigned char poison_byte, Response& response) const {
-  for (std::size_t i = 0; i < regions.size(); ++i) {
-    const Region& region = regions[i];
-    const unsigned char* bytes = memory_.at(region.file);
-    const auto* first = reinterpret_cast<const std::byte*>(bytes) + region.front;
-    if (region.role == Role::output && response.end == Response::End::finished)
-      response.outputs.emplace_back(first, first + region.size);
-    // The page protection already keeps a kernel from this, unless it changes the protection.
-    if (region.role == Role::input && region.size > 0 && std::memcmp(first, inputs[i].buffer.data(), region.size) != 0)
-      response.violations.push_back("changed " + region.text());
-    check_slack(region, bytes, poison_byte, response.violations);
-  }
-}
-
-/// Adds a violation when the child has died although no call runs: a thread of the call before went on. A SIGKILL is
-/// not held against the plugin.
-void PluginProcess::State::report_death_between_calls(Response& response, const char* when) {
-  if (!child_ || !child_->closed_or_sending()) return;
-  const auto status = child_->wait_or_kill(dying_limit);
-  if (memory_.control().recorded.load() != 0 || !status || !WIFSIGNALED(*status) || WTERMSIG(*status) != SIGKILL)
-    response.violations.push_back(when + describe_death(status, circumstances(regions_before_)));
-  child_.reset();
-}
-
-Response PluginProcess::State::call(std::size_t kernel, const Request& request, const CallOptions& options) {
-  Response response;
-  const std::size_t slack = kernels[kernel].device == "cpu" ? 0 : device_slack;
-  Layout layout(options, slack);
-  std::vector<Region> tensors;
-  std::vector<View> inputs;
-  for (const InputTensor& tensor : request.inputs) {
-    inputs.push_back(laid_out(tensor, options.memory, inputs.size(), options.alignment));
-    tensors.push_back(layout.input(tensor, inputs.back()));
-  }
-  for (const TensorSpec& tensor : request.outputs) tensors.push_back(layout.output(tensor));
-  memory_.grow(layout.file_end());
-
-  constexpr const char* between = "between this call and the one before: ";
-  report_death_between_calls(response, between);
-  const auto try_once = [&] {
-    if (!child_) start();
-    Layout with_workspace = layout;
-    return attempt(kernel, request, inputs, options, with_workspace, tensors);
-  };
-  Attempt made;
-  try {
-    made = try_once();
-    // A child that was dead before it began the call gets a successor, once.
-    if (made.transfer == Transfer::closed && memory_.control().call.load() != calls_) {
-      report_death_between_calls(response, between);
-      made = try_once();
-    }
-  } catch (const InvalidCandidate& problem) {
-    response.end = Response::End::crashed;
-    response.message = std::string("a fresh process could not load the library: ") + problem.what();
-    return response;
-  }
-  if (!read_reply(made, response)) read_failure(made, options, response);
-  inspect(made.regions, inputs, options.poison, response);
-  regions_before_ = std::move(made.regions);
-  report_death_between_calls(response, "right after this call: ");
-  return response;
-}
-
-PluginProcess::PluginProcess(const std::filesystem::path& library) {
+PluginProcess::PluginProcess(const std::filesystem::path& library, Index ranks) {
   check_is_file(library);
   // Absolute, because the child has another working directory.
-  state_ = std::make_unique<State>(std::filesystem::absolute(library).string());
-  state_->start();
+  state_ = std::make_unique<State>(std::filesystem::absolute(library).string(), ranks);
+  state_->alone.start();
 }
 
 PluginProcess::~PluginProcess() = default;
 
-const std::string& PluginProcess::name() const { return state_->name; }
-const std::string& PluginProcess::version() const { return state_->version; }
-const std::vector<KernelInfo>& PluginProcess::kernels() const { return state_->kernels; }
+const std::string& PluginProcess::name() const { return state_->alone.name; }
+const std::string& PluginProcess::version() const { return state_->alone.version; }
+const std::vector<KernelInfo>& PluginProcess::kernels() const { return state_->alone.kernels; }
+Index PluginProcess::ranks() const { return state_->team.ranks(); }
 
 Response PluginProcess::call(std::size_t kernel, const Request& request, const CallOptions& options) {
-  if (kernel >= state_->kernels.size())
+  if (kernel >= kernels().size())
     throw std::out_of_range("there is no kernel " + std::to_string(kernel) + "; the plugin has " +
-                            std::to_string(state_->kernels.size()));
+                            std::to_string(kernels().size()));
   if (options.alignment != 0 && (!std::has_single_bit(options.alignment) || options.alignment > page_size()))
     throw std::invalid_argument("alignment must be a power of two up to " + std::to_string(page_size()));
-  return state_->call(kernel, request, options);
+  return request.collective ? state_->team.call(kernel, request, options)
+                            : state_->alone.call(kernel, request, options);
 }
 
 std::vector<std::string> PluginProcess::settle(std::chrono::milliseconds patience) {
   Response response;
   std::this_thread::sleep_for(patience);
-  state_->report_death_between_calls(response, "after the last call: ");
+  state_->alone.report_death_between_calls(response, "after the last call: ");
+  state_->team.report_deaths(response, "after the last call: ");
   return response.violations;
 }
 

@@ -4,7 +4,9 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -79,6 +81,45 @@ Transfer receive_message(int fd, Json& message, const Deadline& deadline) {
   };
   message = Json::parse(body, keep_flat, /*allow_exceptions=*/false);
   return message.is_object() && !deep ? Transfer::done : Transfer::malformed;
+}
+
+namespace {
+
+/// A message of one byte, with room for a descriptor beside it.
+struct Parcel {
+  char byte = 0;
+  iovec content{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
+  msghdr header{};
+
+  Parcel() {
+    header.msg_iov = &content;
+    header.msg_iovlen = 1;
+    header.msg_control = room.data();
+    header.msg_controllen = room.size();
+  }
+};
+
+}  // namespace
+
+bool send_descriptor(int socket, int fd) {
+  Parcel parcel;
+  cmsghdr* beside = CMSG_FIRSTHDR(&parcel.header);
+  beside->cmsg_level = SOL_SOCKET;
+  beside->cmsg_type = SCM_RIGHTS;
+  beside->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(beside), &fd, sizeof fd);
+  return ::sendmsg(socket, &parcel.header, MSG_NOSIGNAL) == 1;
+}
+
+int receive_descriptor(int socket) {
+  Parcel parcel;
+  if (::recvmsg(socket, &parcel.header, 0) != 1) return -1;
+  const cmsghdr* beside = CMSG_FIRSTHDR(&parcel.header);
+  if (beside == nullptr || beside->cmsg_type != SCM_RIGHTS) return -1;
+  int fd = -1;
+  std::memcpy(&fd, CMSG_DATA(beside), sizeof fd);
+  return fd;
 }
 
 }  // namespace attest::judge::protocol

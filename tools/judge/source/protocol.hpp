@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything that the parent (process.cpp) and the child (worker.cpp) of a PluginProcess share. Private to the judge.
+// Everything that the parent (endpoint.cpp) and the child (worker.cpp) of a PluginProcess share. Private to the judge.
 #pragma once
 
 #include <atomic>
@@ -19,6 +19,16 @@ using Deadline = std::optional<Clock::time_point>;
 /// argv of the child: program, worker_argument, process id of the parent, absolute path of the library.
 inline constexpr const char* worker_argument = "--attest-worker";
 inline constexpr int worker_argument_count = 4;
+
+/// argv of a rank: program, rank_argument, its number, path of the parent's socket, absolute path of the library.
+inline constexpr const char* rank_argument = "--attest-rank";
+inline constexpr int rank_argument_count = 5;
+
+/// argv of what becomes the launcher of ranks: program, launch_argument, process id of the parent, command...
+inline constexpr const char* launch_argument = "--attest-launch";
+
+/// How long a library may take to load.
+inline constexpr std::chrono::seconds load_limit{10};
 
 /// The only descriptors of the child besides 0, 1 and 2.
 inline constexpr int socket_fd = 3;
@@ -63,5 +73,10 @@ Transfer send_message(int fd, const Json& message, const Deadline& deadline = {}
 /// Receives a message. The plugin shares the child's end of the socket, so nothing about the bytes is taken for
 /// granted: `malformed` is one that is too long, no JSON, not an object, or nested deeply.
 Transfer receive_message(int fd, Json& message, const Deadline& deadline = {});
+
+/// Hands a descriptor over to the process at the other end of the socket; false when that is closed.
+bool send_descriptor(int socket, int fd);
+/// Receives one; -1 when the socket is closed.
+int receive_descriptor(int socket);
 
 }  // namespace attest::judge::protocol

@@ -155,10 +155,14 @@ Json load(const char* library, const ReservedAddresses& addresses, Plugin& plugi
 }  // namespace
 
 void serve_if_worker(int argc, char** argv) {
-  if (argc != protocol::worker_argument_count || std::strcmp(argv[1], protocol::worker_argument) != 0) return;
-  isolate(argv[2]);
+  const auto is = [&](const char* argument, int count) { return argc >= count && std::strcmp(argv[1], argument) == 0; };
+  if (is(protocol::launch_argument, protocol::worker_argument_count)) launch(argv[2], argv + 3);
+  const bool rank = is(protocol::rank_argument, protocol::rank_argument_count);
+  if (!rank && !is(protocol::worker_argument, protocol::worker_argument_count)) return;
+  if (rank) connect_as_rank(argv[2], argv[3]);
+  isolate(rank ? std::to_string(::getppid()) : argv[2]);
   try {
-    serve(argv[3]);
+    serve(argv[rank ? 4 : 3]);
   } catch (const std::exception& problem) {
     give_up(problem.what());
   }

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -113,9 +115,40 @@ void install_handlers() {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigaction(signal, &action, nullptr);
 }
 
-void isolate(const char* parent) {
+namespace {
+
+void die_with(const std::string& parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (std::to_string(::getppid()) != parent) ::_exit(exit_protocol);  // the parent died before prctl
+}
+
+}  // namespace
+
+void launch(const char* parent, char** command) {
+  die_with(parent);
+  ::execvp(command[0], command);
+  constexpr int not_found = 127;  // as a shell says it
+  ::_exit(errno == ENOENT ? not_found : exit_protocol);
+}
+
+void connect_as_rank(const char* rank, const char* path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path, sizeof address.sun_path - 1);
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  if (socket < 0 || ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      protocol::send_message(socket, {{"rank", std::stoul(rank)}}) != protocol::Transfer::done)
+    ::_exit(exit_protocol);
+  const int memory = protocol::receive_descriptor(socket);
+  // Out of the way of each other before they get their numbers.
+  const int high_socket = ::fcntl(socket, F_DUPFD, protocol::memory_fd + 1),
+            high_memory = ::fcntl(memory, F_DUPFD, protocol::memory_fd + 1);
+  if (::dup2(high_socket, protocol::socket_fd) < 0 || ::dup2(high_memory, protocol::memory_fd) < 0)
+    ::_exit(exit_protocol);
+}
+
+void isolate(const std::string& parent) {
+  die_with(parent);
   if (::close_range(protocol::memory_fd + 1, ~0U, 0) != 0) give_up_on("cannot close descriptors");
   for (const int fd : {protocol::socket_fd, protocol::memory_fd}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   if (::chdir("/") != 0) give_up_on("cannot leave the working directory");

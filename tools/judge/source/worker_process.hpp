@@ -41,6 +41,12 @@ void install_handlers();
 
 /// Leaves the plugin nothing of the parent, whose process id is given: no descriptors, no working directory, no core
 /// files.
-void isolate(const char* parent);
+void isolate(const std::string& parent);
+
+/// Becomes the command, which dies with the parent.
+[[noreturn]] void launch(const char* parent, char** command);
+
+/// Connects to the parent's socket at a path, says which rank this is, and gets the shared memory.
+void connect_as_rank(const char* rank, const char* path);
 
 }  // namespace attest::judge

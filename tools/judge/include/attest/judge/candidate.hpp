@@ -16,7 +16,7 @@ namespace attest::judge {
 std::filesystem::path plugin_folder();
 
 /// The project's own plugins, by the name that `attest check` takes; a build may lack some.
-inline constexpr std::array<const char*, 4> kCandidates{"openmp", "cuda", "cuda-emulated", "reference"};
+inline constexpr std::array<const char*, 5> kCandidates{"openmp", "cuda", "cuda-emulated", "mpi", "reference"};
 
 /// The shared library of a candidate; throws InvalidCandidate where a name stands for none.
 std::filesystem::path library_of(const std::string& name);
@@ -31,8 +31,8 @@ class Candidate {
 public:
   /// One of kCandidates, "fault:ID.NAME" or "order:NAME" (globs; "fault:ID.NAME@X": X times the amplitude of
   /// a fault that has one), or the path of a shared library. Throws InvalidCandidate where there is no such candidate,
-  /// or its table is not one.
-  explicit Candidate(const std::string& name);
+  /// or its table is not one. Kernels of several ranks run on so many.
+  explicit Candidate(const std::string& name, Index ranks = kRanks);
 
   /// Kernels that run elsewhere than in a plugin, by a name for messages; throws InvalidCandidate where their table is
   /// not one.
@@ -40,6 +40,7 @@ public:
 
   const std::string& name() const { return name_; }
   Host& host() { return *host_; }
+  const Host& host() const { return *host_; }
   const std::vector<Kernel>& kernels() const { return kernels_; }
 
   /// The host's call, counted.

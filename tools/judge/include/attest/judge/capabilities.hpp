@@ -88,6 +88,10 @@ public:
   std::optional<bool> hidden_nan() const { return hidden_nan_; }
   /// "page == 64": the lengths of pages that it is given under layout pkv.
   const std::vector<Index>& page_lengths() const { return page_lengths_; }
+  /// "ranks >= 1": it is called by so many processes together, each with its part of the tokens.
+  bool collective() const { return ranks_.has_value(); }
+  bool runs_on(Index ranks) const;
+  bool zigzag() const { return zigzag_; }  // "zigzag == true": a part may be two pieces of the sequence
   /// "profile == 'tf32'": what it is judged by unless told otherwise.
   const std::optional<std::string>& profile() const { return profile_; }
   const std::string& text() const { return text_; }
@@ -100,6 +104,8 @@ private:
   bool any_thread_ = true;
   std::optional<bool> hidden_nan_;
   std::vector<Index> page_lengths_{16, 1, 64};
+  std::optional<Expression> ranks_;
+  bool zigzag_ = false;
   std::optional<std::string> profile_;
   std::string text_;
 };

@@ -30,6 +30,8 @@ struct TensorSpec {
   std::string name;
   DType dtype = DType::f64;
   std::vector<Index> shape;
+  int token_axis = -1;   // along which ranks have parts of it; -1: each has all of it
+  std::string tokens{};  // the equation's size along that axis
 };
 
 struct InputTensor : TensorSpec {
@@ -52,6 +54,8 @@ struct Request {
   std::vector<InputTensor> inputs;
   std::vector<TensorSpec> outputs;
   std::vector<ParameterValue> parameters;
+  bool collective = false;  // every rank is called, with its part of the tokens
+  bool zigzag = false;      // a part may be two pieces of the sequence
 };
 
 /// Where tensors lie against their guard pages. At the end: at addresses that no call had before, so that a thread
@@ -67,6 +71,8 @@ struct CallOptions {
   std::chrono::milliseconds time_limit{20000};
   bool second_thread = false;  // called from another thread than those without, one that is new each time
   std::string memory{};        // how inputs lie, as in golden::Case
+  std::uint64_t parts = 0;     // of a collective call: seed of how tokens are divided over the ranks
+  bool undivided = false;      // the first rank has all tokens
 };
 
 /// Result of one call. There are outputs only when it finished. `refused`: the kernel returned an error, or threw;
@@ -96,6 +102,9 @@ public:
 
   /// Waits so long for threads that outlived the last calls; returns the violations that they have caused.
   virtual std::vector<std::string> settle(std::chrono::milliseconds patience) = 0;
+
+  /// How many processes call a collective kernel together.
+  virtual Index ranks() const { return 1; }
 
   /// Whether outputs are written where the host put them, poisoned and between guard pages; otherwise kernels return
   /// them.

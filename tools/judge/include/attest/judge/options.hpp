@@ -32,6 +32,7 @@ struct CheckOptions {
   int strength = 2;                    // of regimes: how many conditions are brought together; 0: there are none
   SizesJudged sizes = SizesJudged::small;
   std::optional<int> shapes;  // at most so many shapes in the regimes of one kernel
+  bool undivided = false;     // of ranks the first one has all tokens
   int repeat = 1;             // how many times all cases and regimes are called
   bool probes = true;      // whether the weights of a kernel that failed are read, and the precision of one that passed
   std::uint64_t seed = 1;  // of the problems of laws and of the cases that are in no file

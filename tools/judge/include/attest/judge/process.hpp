@@ -22,14 +22,19 @@ public:
   using std::runtime_error::runtime_error;
 };
 
+/// Ranks that a collective kernel is called on unless told otherwise: the fewest of which one is neither the first nor
+/// the last.
+inline constexpr Index kRanks = 3;
+
 /// A plugin loaded into a child process. The child never sees expected values, has no golden files open, shares only
 /// the tensors of the call, and is replaced by a fresh one after it dies. Inputs are mapped read-only and every tensor
 /// (and the workspace) lies between two inaccessible pages. A device has no such pages: there, what lies in front of
 /// and behind a tensor is looked at after the call, and so are the inputs.
 class PluginProcess : public Host {
 public:
-  /// Loads the library in a child; throws InvalidCandidate.
-  explicit PluginProcess(const std::filesystem::path& library);
+  /// Loads the library in a child; throws InvalidCandidate. Kernels that run on several ranks are called by so many
+  /// processes of an MPI job, which the first such call starts.
+  explicit PluginProcess(const std::filesystem::path& library, Index ranks = kRanks);
   ~PluginProcess() override;
   PluginProcess(const PluginProcess&) = delete;
   PluginProcess& operator=(const PluginProcess&) = delete;
@@ -39,6 +44,7 @@ public:
   const std::vector<KernelInfo>& kernels() const override;
   Response call(std::size_t kernel, const Request& request, const CallOptions& options = {}) override;
   std::vector<std::string> settle(std::chrono::milliseconds patience) override;
+  Index ranks() const override;
   bool places_outputs() const override { return true; }
 
 private:

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""Kernels of several MPI ranks: our own pass on 1, 2, 3 and 5; each fault of a stranger is rejected for what it is."""
+
+import os
+import pathlib
+import tempfile
+import time
+import unittest
+
+import support
+
+RANKS_C = pathlib.Path(__file__).resolve().parent / "ranks.c"
+QUICK = ("--strength", "1", "--laws", "1")
+LINEAR, SOFTMAX = "linear.causal", "attention.scaled_dot_product"
+
+
+def check(candidate, *more, **options):
+    return support.report_of("check", candidate, *QUICK, *more, **options)
+
+
+def stranger(*defines):
+    return support.compile_plugin(RANKS_C, *defines)
+
+
+class OwnKernels(unittest.TestCase):
+    def test_pass_on_any_number_of_ranks(self):
+        for ranks in (1, 2, 3, 5):
+            with self.subTest(ranks=ranks):
+                status, text, report = check("mpi", "--ranks", str(ranks))
+                self.assertEqual(status, 0, text)
+                self.assertEqual(
+                    {(row["equation"], row["dtype"]) for row in report["rows"]},
+                    {
+                        (equation, dtype)
+                        for equation in (LINEAR, LINEAR + "_backward", SOFTMAX, SOFTMAX + "_backward")
+                        for dtype in ("f32", "f64")
+                    },
+                )
+                for row in report["rows"]:
+                    self.assertIn(f"ranks = {ranks}", row["reach"]["never_varied"])
+                    self.assertEqual("ranks = 1" in row["restricted"], ranks == 1)
+
+
+class Stranger(unittest.TestCase):
+    def test_correct_one_passes(self):
+        status, text, _ = check(stranger())
+        self.assertEqual(status, 0, text)
+
+    def test_faults_are_rejected_and_show_across_ranks_alone(self):
+        for fault, equation in (
+            ("STATE_NOT_PASSED", LINEAR),
+            ("STATE_PASSED_TWICE", LINEAR),
+            ("OWN_PART_COUNTED_TWICE", LINEAR),
+            ("REMAINDER_LOST", LINEAR),
+            ("CAUSAL_OFFSET_FORGOTTEN", SOFTMAX),
+            ("MERGED_WITHOUT_RESCALING", SOFTMAX),
+        ):
+            with self.subTest(fault):
+                plugin = stranger(fault)
+                status, text, report = check(plugin, "--only", equation, "--max-cases", "30")
+                self.assertEqual(status, 1, text)
+                (row,) = report["rows"]
+                self.assertIn("only where tokens are divided over ranks", row["diagnosis"]["where"], text)
+                other = SOFTMAX if equation == LINEAR else LINEAR
+                status, text, _ = check(plugin, "--only", other, "--strength", "0", "--laws", "0", "--max-cases", "4")
+                self.assertEqual(status, 0, text)
+
+    def test_tokens_are_divided_in_every_way(self):
+        for way in ("EQUAL", "UNEQUAL", "EMPTY"):
+            with self.subTest(way):
+                status, text, report = check(stranger(f"DECLINES_{way}"), "--only", LINEAR, "--strength", "0")
+                self.assertEqual(status, 1, text)
+                (row,) = report["rows"]
+                refused = [failure for failure in row["failures"] if failure["tier"] == "REFUSED"]
+                self.assertEqual(refused, row["failures"])
+                self.assertGreater(len(refused), row["cases"]["judged"] // 20)
+                self.assertLess(len(refused), row["cases"]["judged"])
+        # Two pieces a rank are for those who say so.
+        status, text, _ = check(stranger("DECLINES_ZIGZAG"), "--only", LINEAR, "--strength", "0")
+        self.assertEqual(status, 0, text)
+        zigzag = stranger("DECLINES_ZIGZAG", 'RANKS="ranks >= 1; zigzag == true"')
+        status, text, report = check(zigzag, "--only", LINEAR, "--strength", "0")
+        self.assertEqual(status, 1, text)
+        self.assertIn("REFUSED", {failure["tier"] for failure in report["rows"][0]["failures"]})
+
+    def test_what_has_no_tokens_is_due_on_every_rank(self):
+        status, text, report = check(stranger("STATE_ON_THE_LAST_RANK_ALONE"), "--only", LINEAR, "--strength", "0")
+        self.assertEqual(status, 1, text)
+        self.assertIn("output 'S' is not the same on rank 1 as on rank 0", support.messages_of(report)[0])
+
+    def test_rank_that_dies_is_named(self):
+        status, text, report = check(stranger("DIES_ON_RANK_1"), "--only", LINEAR)
+        self.assertEqual(status, 3, text)
+        self.assertEqual(
+            support.messages_of(report)[0], "rank 1: the kernel died of SIGABRT (Aborted): abort() was called"
+        )
+
+    def test_rank_that_hangs_ends_the_call_and_leaves_nothing_behind(self):
+        folder = support.fresh_folder()
+        began = time.monotonic()
+        status, text, report = check(
+            stranger("HANGS_ON_RANK_1"), "--only", LINEAR, "--time-limit", "1", env={"TMPDIR": str(folder)}
+        )
+        self.assertEqual(status, 3, text)
+        self.assertRegex(support.messages_of(report)[0], "^rank [012]: the kernel did not return within ")
+        self.assertLess(time.monotonic() - began, 120)
+        self.assertEqual(list(folder.iterdir()), [])
+
+    def test_number_of_ranks_that_a_kernel_does_not_run_on_is_invalid(self):
+        status, text, _ = check(stranger('RANKS="ranks in {1, 2}"'), "--ranks", "3")
+        self.assertEqual(status, 3, text)
+        self.assertIn("it says 'ranks in {1, 2}", text)
+        self.assertIn("and there are 3 ranks", text)
+
+
+class WithoutMpi(unittest.TestCase):
+    def test_says_what_is_missing(self):
+        with tempfile.TemporaryDirectory() as empty:
+            status, text, _ = check(stranger(), env={"PATH": empty})
+        self.assertEqual(status, 2, text)
+        self.assertIn("there is no 'mpiexec' in PATH", text)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("CC", "mpicc")
+    unittest.main()
