@@ -44,7 +44,8 @@ int check(const CheckLine& line, const CLI::App& command) {
   if (part) print_left_out(*part, line.candidate, *candidate, line.judging.ranks);
   // A part has fewer kernels than the waivers are for.
   if (!waivers.empty())
-    judge::check_waivers(waivers, part ? judge::Candidate(line.candidate, line.judging.ranks).kernels() : candidate->kernels());
+    judge::check_waivers(waivers,
+                         part ? judge::Candidate(line.candidate, line.judging.ranks).kernels() : candidate->kernels());
   auto report = judged(*candidate, part, options);
   judge::apply_waivers(waivers, judge::today(), judge::does_less(options), report);
   print(report);

@@ -36,7 +36,7 @@ void add_diagnose(CLI::App& app, int& status) {
   command->add_option("CANDIDATE", line->candidate, "as for check, or fault:ID.NAME, order:NAME")->required();
   line->judging.add_options(*command);
   line->files.add_options(*command);
-  command->callback([&status, line] { 
+  command->callback([&status, line] {
     status = diagnose(line->candidate, line->judging.chosen(), line->files, line->judging.ranks);
   });
 }

@@ -80,7 +80,17 @@ install(
 # A library that is put beside the plugins is found there by the plugins, the command, and what they need in turn. That
 # takes DT_RPATH: DT_RUNPATH is not inherited.
 get_target_property(plugins plugins MANUALLY_ADDED_DEPENDENCIES)
-install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attest OPTIONAL) # those that were built
+foreach(plugin ${plugins})
+  # Kernels over MPI go with the MPI of a machine, and not into what runs on any.
+  set(component "Unspecified")
+  if(plugin STREQUAL "attest_mpi")
+    set(component "mpi")
+  endif()
+  install(
+    TARGETS ${plugin}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attest COMPONENT ${component} OPTIONAL # those that were built
+  )
+endforeach()
 function(attest_find_libraries_in folder)
   foreach(target ${ARGN})
     target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)

@@ -61,7 +61,7 @@ Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kerne
     how.second_thread = call.second_thread;
     how.memory = name.memory;
     how.parts = name.seed;
-    how.undivided = options.undivided;
+    how.all_tokens_on = options.all_tokens_on;
     const Response response = candidate.call(kernel.index, request, how);
     const auto wrong = [&](Status status, const std::string& what) {
       return Answers{status, (call.second_thread ? call.differs : "") + what, {}};

@@ -91,30 +91,51 @@ void ask_again(const Kernel& kernel, const golden::Profile& profile, const Sourc
   }
 }
 
-/// Adds to the diagnosis that failing cases are right where one rank has all tokens.
+/// Some failing cases of a kernel of ranks, called again with all tokens on one rank.
+struct OnOneRank {
+  std::size_t asked = 0, right = 0;
+
+  bool all_right() const { return asked > 0 && right == asked; }
+  bool all_wrong() const { return asked > 0 && right == 0; }
+};
+
+OnOneRank ask_on_one_rank(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
+                          CheckOptions options, const std::vector<Sample>& samples, const FailedProblems& failed,
+                          Index rank) {
+  constexpr std::size_t kCases = 4;
+  options.all_tokens_on = rank;
+  const Source source = single_calls_of(candidate, kernel, profile, options);
+  const auto fails = [&](const Sample& sample, const Arrays& got) {
+    return compare(sample.c->problem, sample.c->certified, got, profile).failed > 0;
+  };
+  OnOneRank here;
+  for (const auto* some : {&samples, &failed.samples})
+    for (const Sample& sample : *some) {
+      if (here.asked == kCases || !fails(sample, sample.got)) continue;
+      ++here.asked;
+      const Answers answers = source.answers({{sample.c->problem}, {sample.c->cotangents}, 1, 1, 1}, *sample.c);
+      here.right += answers.status == Status::pass && !fails(sample, answers.answers[0].outputs[0]);
+    }
+  return here;
+}
+
+/// Adds to the diagnosis whether failing cases are right where the first rank has all tokens, or the last.
 void ask_one_rank(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                   const CheckOptions& options, const std::vector<Sample>& samples, const FailedProblems& failed,
                   Row& row) {
   if (!kernel.capabilities.collective() || candidate.host().ranks() == 1) return;
-  constexpr std::size_t kCases = 4;
-  CheckOptions one_rank = options;
-  one_rank.undivided = true;
-  const Source source = single_calls_of(candidate, kernel, profile, one_rank);
-  std::size_t asked = 0, right = 0;
-  const auto fails = [&](const Sample& sample, const Arrays& got) {
-    return compare(sample.c->problem, sample.c->certified, got, profile).failed > 0;
-  };
-  for (const auto* some : {&samples, &failed.samples})
-    for (const Sample& sample : *some) {
-      if (asked == kCases || !fails(sample, sample.got)) continue;
-      ++asked;
-      const Answers answers = source.answers({{sample.c->problem}, {sample.c->cotangents}, 1, 1, 1}, *sample.c);
-      right += answers.status == Status::pass && !fails(sample, answers.answers[0].outputs[0]);
+  bool all_wrong = true;
+  for (const auto& [rank, name] : {std::pair(Index{0}, "first"), std::pair(candidate.host().ranks() - 1, "last")}) {
+    const auto here = ask_on_one_rank(candidate, kernel, profile, options, samples, failed, rank);
+    if (here.all_right()) {
+      row.diagnosis.where +=
+          fmt::format("; only where tokens are divided over ranks: {} failing case{} right when the {} rank has all",
+                      here.asked, here.asked == 1 ? " is" : "s are", name);
+      return;
     }
-  if (asked > 0 && right == asked)
-    row.diagnosis.where +=
-        fmt::format("; only where tokens are divided over ranks: {} failing case{} right when one rank has all of them",
-                    asked, asked == 1 ? " is" : "s are");
+    all_wrong = all_wrong && here.all_wrong();
+  }
+  if (all_wrong) row.diagnosis.where += "; also where one rank has all tokens";
 }
 
 /// The condition under which a kernel fails that failed in golden cases: regimes were not judged.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "parts.hpp"
+#include "attest/judge/parts.hpp"
 
 #include <fmt/format.h>
 
@@ -127,9 +127,9 @@ std::vector<Piece> pieces_of(Index tokens, Index ranks, const Request& request, 
   std::vector<Index> each(static_cast<std::size_t>(ranks));
   std::iota(each.begin(), each.end(), Index{0});
   std::mt19937_64 random(how.parts * 1000003 + static_cast<std::uint64_t>(tokens));
-  if (how.undivided) {
+  if (how.all_tokens_on) {
     std::vector<Piece> pieces;
-    for (const Index rank : each) pieces.push_back({rank, rank == 0 ? tokens : 0});
+    for (const Index rank : each) pieces.push_back({rank, rank == *how.all_tokens_on ? tokens : 0});
     return pieces;
   }
   switch (random() % (request.zigzag ? 4 : 3)) {

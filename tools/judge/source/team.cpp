@@ -4,17 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
 
-#include "parts.hpp"
+#include "attest/judge/parts.hpp"
 
 namespace attest::judge {
 namespace {
 
 using End = Response::End;
+
+/// How much longer the first call of a job may take, in which its ranks begin MPI: that waits for the slowest of them.
+constexpr std::chrono::seconds begin_limit{20};
 
 std::string on_rank(std::size_t rank, const std::string& what) { return fmt::format("rank {}: {}", rank, what); }
 
@@ -72,10 +76,13 @@ std::vector<Response> Team::call_each(std::size_t kernel, const std::vector<Requ
 
 Response Team::call(std::size_t kernel, const Request& request, const CallOptions& options) {
   Response response;
+  CallOptions allowed = options;
   if (job_) report_deaths(response, "between this call and the one before: ");
   try {
-    if (!job_ || !std::all_of(members_.begin(), members_.end(), [](const auto& one) { return one->is_running(); }))
+    if (!job_ || !std::all_of(members_.begin(), members_.end(), [](const auto& one) { return one->is_running(); })) {
       start();
+      allowed.time_limit += begin_limit;
+    }
   } catch (const InvalidCandidate& problem) {
     end();
     response.end = End::crashed;
@@ -83,7 +90,7 @@ Response Team::call(std::size_t kernel, const Request& request, const CallOption
     return response;
   }
   std::vector<std::size_t> ended;
-  std::vector<Response> of_ranks = call_each(kernel, divided(request, ranks(), options), options, ended);
+  std::vector<Response> of_ranks = call_each(kernel, divided(request, ranks(), options), allowed, ended);
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
     for (const auto& violation : of_ranks[rank].violations) response.violations.push_back(on_rank(rank, violation));
   const auto blame = [&](std::size_t rank) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,10 +70,10 @@ struct CallOptions {
   unsigned char poison =
       0xff;  // every byte of outputs, workspace and slack before the call (0xff.. is NaN in all float types)
   std::chrono::milliseconds time_limit{20000};
-  bool second_thread = false;  // called from another thread than those without, one that is new each time
-  std::string memory{};        // how inputs lie, as in golden::Case
-  std::uint64_t parts = 0;     // of a collective call: seed of how tokens are divided over the ranks
-  bool undivided = false;      // the first rank has all tokens
+  bool second_thread = false;            // called from another thread than those without, one that is new each time
+  std::string memory{};                  // how inputs lie, as in golden::Case
+  std::uint64_t parts = 0;               // of a collective call: seed of how tokens are divided over the ranks
+  std::optional<Index> all_tokens_on{};  // the rank that has all of them
 };
 
 /// Result of one call. There are outputs only when it finished. `refused`: the kernel returned an error, or threw;

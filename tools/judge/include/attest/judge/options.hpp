@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "attest/view.hpp"
+
 namespace attest::judge {
 
 /// Whether a run goes on.
@@ -31,9 +33,9 @@ struct CheckOptions {
   int property_draws = 6;              // problems per property
   int strength = 2;                    // of regimes: how many conditions are brought together; 0: there are none
   SizesJudged sizes = SizesJudged::small;
-  std::optional<int> shapes;  // at most so many shapes in the regimes of one kernel
-  bool undivided = false;     // of ranks the first one has all tokens
-  int repeat = 1;             // how many times all cases and regimes are called
+  std::optional<int> shapes;           // at most so many shapes in the regimes of one kernel
+  std::optional<Index> all_tokens_on;  // of ranks the one that has all tokens; by default they are divided
+  int repeat = 1;                      // how many times all cases and regimes are called
   bool probes = true;      // whether the weights of a kernel that failed are read, and the precision of one that passed
   std::uint64_t seed = 1;  // of the problems of laws and of the cases that are in no file
   std::chrono::milliseconds time_limit{20000};               // of one call of a kernel with little to do

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the tokens of a collective call are divided over its ranks. Private to the judge.
+// How the tokens of a collective call are divided over its ranks.
 #pragma once
 
 #include <cstddef>
