@@ -27,17 +27,22 @@ if(ATTEST_FUZZ)
     ${judge}/source/child.cpp
     ${judge}/source/death.cpp
     ${judge}/source/element.cpp
+    ${judge}/source/endpoint.cpp
     ${judge}/source/glob.cpp
+    ${judge}/source/job.cpp
     ${judge}/source/kernel.cpp
     ${judge}/source/layout.cpp
     ${judge}/source/memory.cpp
     ${judge}/source/messages.cpp
+    ${judge}/source/parts.cpp
     ${judge}/source/process.cpp
     ${judge}/source/protocol.cpp
     ${judge}/source/regions.cpp
     ${judge}/source/report.cpp
     ${judge}/source/shared_memory.cpp
     ${judge}/source/situation.cpp
+    ${judge}/source/spawn.cpp
+    ${judge}/source/team.cpp
     ${judge}/source/waivers.cpp
     ${judge}/source/worker_process.cpp
     ${judge}/source/worker_table.cpp

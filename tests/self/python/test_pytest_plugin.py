@@ -124,6 +124,56 @@ def test_report_as_json_and_html(run):
         assert status == 4 and ("must end in .json or .html" in text or "there is no folder" in text)
 
 
+def several(texts):
+    return "".join(text.replace("def ", f"def k{number}_") for number, text in enumerate(texts))
+
+
+@pytest.mark.parametrize("mode", ["load", "loadscope"])
+def test_processes_of_xdist_give_one_report(run, mode):
+    pytest.importorskip("xdist")
+    text = several([GOOD, BAD, GOOD, BAD])
+    text += "\ndef test_beside_them():\n    pass\n"
+    status, alone = run(text, "--attest-report=alone.json")
+    assert status == 1
+    status, output = run(text, "-n", "2", "--dist", mode, "--attest-report=report.json")
+    assert status == 1, output
+    count = re.compile(r"(\d+) failed, (\d+) passed(?:, (\d+) skipped)?")
+    assert count.search(output).groups() == count.search(alone).groups()
+    alone, report = (
+        {one["name"]: one for one in json.loads((run.folder / name).read_text())}
+        for name in ("alone.json", "report.json")
+    )
+    assert sorted(report) == sorted(alone) and len(alone) == 4
+    for name, one in report.items():
+        assert one["verdict"] == alone[name]["verdict"] and one["faults"] == alone[name]["faults"]
+        assert output.count(f"{name} f32: ") == 1
+    assert ("several processes may judge one kernel" in output) == (mode == "load")
+
+
+@pytest.mark.parametrize("mode", ["loadscope", "loadfile"])
+def test_processes_of_xdist_judge_each_kernel_once(run, mode):
+    pytest.importorskip("xdist")
+    counted = GOOD.replace("return kernels", "open('judged', 'a').write('x'); return kernels")
+    status, output = run(several([counted] * 3), "-n", "2", "--dist", mode)
+    assert status == 0, output
+    assert (run.folder / "judged").read_text() == "xxx"
+
+
+def test_xdist_takes_no_page(run):
+    pytest.importorskip("xdist")
+    status, output = run(GOOD, "-n", "2", "--attest-report=report.html")
+    assert status == 4 and "with pytest-xdist the name must end in .json" in output
+
+
+def test_report_of_a_process_of_xdist_that_ends_later_is_kept(run):
+    pytest.importorskip("xdist")
+    text = GOOD + "\ndef test_that_ends_the_process():\n    import os\n    os._exit(1)\n"
+    status, output = run(text, "-n", "1", "--dist", "loadfile", "--attest-report=report.json")
+    assert status == 1 and "worker 'gw0' crashed" in output, output
+    (good,) = json.loads((run.folder / "report.json").read_text())
+    assert good["verdict"] == "PASS"
+
+
 def test_ctrl_c_leaves_the_report_so_far(run):
     text = GOOD + GOOD.replace("good", "stopped").replace("kernels.attention", "kernels.interrupts")
     status, output = run(text, "--attest-report=report.json")

@@ -4,7 +4,8 @@ if(TARGET attest_mpi)
   file(GLOB scripts CONFIGURE_DEPENDS ranks/test_*.py)
   foreach(script ${scripts})
     get_filename_component(stem ${script} NAME_WE)
-    add_test(NAME ranks/${stem} COMMAND ${Python3_EXECUTABLE} ${script} -v)
+    attest_in_turn(in_turn ${script})
+    add_test(NAME ranks/${stem} COMMAND ${in_turn} ${Python3_EXECUTABLE} ${script} -v)
     set_tests_properties(
       ranks/${stem}
       PROPERTIES

@@ -18,6 +18,7 @@
 
 #include "attest/judge/process.hpp"
 #include "protocol.hpp"
+#include "spawn.hpp"
 
 namespace attest::judge {
 namespace {

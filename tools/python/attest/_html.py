@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import json
 import pathlib
+from typing import Any
 
 from attest import native
 from attest._report import Report, write_atomically
 
 
-def write_reports(path: str, reports: list[tuple[str, Report]]) -> None:
-    """Writes (name, report) pairs as the file's suffix says."""
+def write_reports(path: str, reports: list[tuple[str, dict[str, Any], Report]]) -> None:
+    """Writes (name, Report.as_dict(), report) of each kernel as the file's suffix says; the page takes the reports."""
     if pathlib.Path(path).suffix == ".json":
-        write_atomically(
-            path, json.dumps([{"name": name, **report.as_dict()} for name, report in reports], indent=2) + "\n"
-        )
+        write_atomically(path, json.dumps([{"name": name, **data} for name, data, _ in reports], indent=2) + "\n")
     else:
-        write_atomically(path, native.html([report._named(name) for name, report in reports]))
+        write_atomically(path, native.html([report._named(name) for name, _, report in reports]))

@@ -4,16 +4,35 @@
 --attest-report=FILE writes the reports of all kernels to FILE.json or FILE.html. A group whose cases fail is a failed
 test, with the diagnosis and the queries that reproduce it; a group that no case was judged in is skipped, with the
 reason, and so is one whose every failure is waived. --attest-report with another suffix, or in a folder that does not
-exist, is a usage error."""
+exist, is a usage error.
+
+Under pytest-xdist the processes hand their reports to the one that writes them; as data, of which no page can be made.
+With --dist loadscope or loadfile the tests of a kernel run in one process, and it is judged once."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import pathlib
 import sys
+from typing import Any
 
 import pytest
 
-REPORTS = pytest.StashKey[list]()
+
+@dataclasses.dataclass
+class Judged:
+    """A kernel's report: what is printed and written of it. `report` is None where another process judged."""
+
+    name: str
+    profile: str
+    lines: list[str]
+    data: dict[str, Any]
+    report: Any = None
+
+
+REPORTS = pytest.StashKey[dict]()  # (name, profile): Judged
+TO_SEND = pytest.StashKey[list]()  # of a process of pytest-xdist: those that are not under way yet
 SUFFIXES = (".json", ".html")
 
 
@@ -23,12 +42,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[REPORTS] = []
+    config.stash[REPORTS] = {}
+    config.stash[TO_SEND] = []
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Receiver(config), "attest-receiver")
     path = config.getoption("--attest-report")
     if path and pathlib.Path(path).suffix not in SUFFIXES:
         raise pytest.UsageError(f"--attest-report={path}: the name must end in {' or '.join(SUFFIXES)}")
     if path and not pathlib.Path(path).resolve().parent.is_dir():
         raise pytest.UsageError(f"--attest-report={path}: there is no folder {pathlib.Path(path).resolve().parent}")
+    if path and config.getoption("dist", "no") != "no" and pathlib.Path(path).suffix != ".json":
+        raise pytest.UsageError(f"--attest-report={path}: with pytest-xdist the name must end in .json")
 
 
 def pytest_pycollect_makeitem(collector, name: str, obj: object):
@@ -63,15 +87,31 @@ class Kernel(pytest.Collector):
             try:
                 self._outcomes[profile] = self.conformance.run(profile)
             except Interrupted as interrupted:
-                self.config.stash[REPORTS].append((self.nodeid, interrupted.report))
+                self._keep(interrupted.report)
                 raise
             except Exception as error:  # the function that makes the kernel, or how it is to be judged
                 self._outcomes[profile] = error
             else:
-                self.config.stash[REPORTS].append((self.nodeid, self._outcomes[profile]))
+                self._keep(self._outcomes[profile])
         if isinstance(self._outcomes[profile], Exception):
             raise self._outcomes[profile]
         return self._outcomes[profile]
+
+    def _keep(self, report) -> None:
+        judged = Judged(self.nodeid, report.profile, summary(self.nodeid, report), report.as_dict(), report)
+        self.config.stash[REPORTS][judged.name, judged.profile] = judged
+        if hasattr(self.config, "workerinput"):
+            self.config.stash[TO_SEND].append(judged)
+
+
+def summary(name: str, report) -> list[str]:
+    cases = report.cases
+    return [
+        f"{name} {report.profile}: {report.verdict}, {cases['passed']} of {cases['judged']} cases "
+        f"({cases['skipped']} skipped), "
+        f"error/bound {report.worst.ratio:.2g}, {report.bits} bits",
+        *(f"  assumed: {assumed} is {what}" for assumed, what in report.assumed.items()),
+    ]
 
 
 class NotConformant(AssertionError):
@@ -131,13 +171,39 @@ def message(report, failures) -> str:
     return "\n".join(lines)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item):
+    """A process of pytest-xdist hands reports over with the test that made them: it may not live to the end."""
+    test = yield
+    if item.config.stash[TO_SEND]:
+        test.attest = json.dumps([dataclasses.asdict(dataclasses.replace(one, report=None)) for one in sent(item)])
+    return test
+
+
+def sent(item: pytest.Item) -> list[Judged]:
+    reports, item.config.stash[TO_SEND] = item.config.stash[TO_SEND], []
+    return reports
+
+
+class Receiver:
+    """Takes what processes of pytest-xdist hand over."""
+
+    def __init__(self, config: pytest.Config):
+        self.config = config
+
+    def pytest_runtest_logreport(self, report) -> None:
+        for fields in json.loads(getattr(report, "attest", "[]")):
+            judged = Judged(**fields)
+            self.config.stash[REPORTS][judged.name, judged.profile] = judged
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     path = session.config.getoption("--attest-report")
     if not path or hasattr(session.config, "workerinput"):
         return
     from attest._html import write_reports
 
-    write_reports(path, session.config.stash[REPORTS])
+    write_reports(path, [(one.name, one.data, one.report) for one in session.config.stash[REPORTS].values()])
 
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
@@ -145,12 +211,10 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
     if not reports:
         return
     terminalreporter.section("attest")
-    for name, report in reports:
-        cases = report.cases
+    if (dist := config.getoption("dist", "no")) not in ("no", "loadscope", "loadfile"):
         terminalreporter.line(
-            f"{name} {report.profile}: {report.verdict}, {cases['passed']} of {cases['judged']} cases "
-            f"({cases['skipped']} skipped), "
-            f"error/bound {report.worst.ratio:.2g}, {report.bits} bits"
+            f"with --dist {dist} several processes may judge one kernel; --dist loadscope lets one do it"
         )
-        for assumed, what in report.assumed.items():
-            terminalreporter.line(f"  assumed: {assumed} is {what}")
+    for judged in reports.values():
+        for line in judged.lines:
+            terminalreporter.line(line)
