@@ -131,10 +131,11 @@ def several(texts):
 @pytest.mark.parametrize("mode", ["load", "loadscope"])
 def test_processes_of_xdist_give_one_report(run, mode):
     pytest.importorskip("xdist")
-    text = several([GOOD, BAD, GOOD, BAD])
+    text = several([GOOD, BAD, GOOD]).replace("return", "open('judged', 'a').write('x'); return")
     text += "\ndef test_beside_them():\n    pass\n"
     status, alone = run(text, "--attest-report=alone.json")
     assert status == 1
+    (run.folder / "judged").unlink()
     status, output = run(text, "-n", "2", "--dist", mode, "--attest-report=report.json")
     assert status == 1, output
     count = re.compile(r"(\d+) failed, (\d+) passed(?:, (\d+) skipped)?")
@@ -143,20 +144,12 @@ def test_processes_of_xdist_give_one_report(run, mode):
         {one["name"]: one for one in json.loads((run.folder / name).read_text())}
         for name in ("alone.json", "report.json")
     )
-    assert sorted(report) == sorted(alone) and len(alone) == 4
+    assert sorted(report) == sorted(alone) and len(alone) == 3
     for name, one in report.items():
         assert one["verdict"] == alone[name]["verdict"] and one["faults"] == alone[name]["faults"]
         assert output.count(f"{name} f32: ") == 1
     assert ("several processes may judge one kernel" in output) == (mode == "load")
-
-
-@pytest.mark.parametrize("mode", ["loadscope", "loadfile"])
-def test_processes_of_xdist_judge_each_kernel_once(run, mode):
-    pytest.importorskip("xdist")
-    counted = GOOD.replace("return kernels", "open('judged', 'a').write('x'); return kernels")
-    status, output = run(several([counted] * 3), "-n", "2", "--dist", mode)
-    assert status == 0, output
-    assert (run.folder / "judged").read_text() == "xxx"
+    assert mode == "load" or (run.folder / "judged").read_text() == "xxx"
 
 
 def test_xdist_takes_no_page(run):
