@@ -9,7 +9,7 @@ import support
 os.environ.setdefault("CC", "mpicc")
 SOURCE = pathlib.Path(__file__).resolve().parent / "ranks.c"
 QUICK = {"--strength": "1", "--laws": "1"}
-LINEAR, SOFTMAX = "linear.causal", "attention.scaled_dot_product"
+LINEAR, SOFTMAX, MEMORY = "linear.causal", "attention.scaled_dot_product", "infini.memory_update_linear"
 
 
 def check(candidate, *more, **options):
