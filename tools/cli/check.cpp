@@ -41,7 +41,7 @@ int check(const CheckLine& line, const CLI::App& command) {
   const auto waivers = line.waivers.empty() ? std::vector<judge::Waiver>() : judge::read_waivers(line.waivers);
   const std::string library = line.claim.empty() ? "" : hash_of_library(line.candidate);
   const auto candidate = candidate_of(line.candidate, part, line.judging.ranks);
-  if (part) print_left_out(*part, line.candidate, *candidate, line.judging.ranks);
+  if (part) print_left_out(*part, line.candidate, *candidate);
   // A part has fewer kernels than the waivers are for.
   if (!waivers.empty())
     judge::check_waivers(waivers,

@@ -68,8 +68,8 @@ void print_left_out(const Part& part, std::size_t taken, std::size_t all, const 
   fmt::print("Part {} of {}: {} of {} {}; {} are left out\n\n", part.number, part.of, taken, all, things, all - taken);
 }
 
-void print_left_out(const Part& part, const std::string& candidate, const judge::Candidate& some, Index ranks) {
-  print_left_out(part, some.kernels().size(), judge::Candidate(candidate, ranks).kernels().size(),
+void print_left_out(const Part& part, const std::string& candidate, const judge::Candidate& some) {
+  print_left_out(part, some.kernels().size(), judge::Candidate(candidate, some.host().ranks()).kernels().size(),
                  "kernels, some of each equation, reading and dtype");
 }
 

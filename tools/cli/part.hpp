@@ -31,7 +31,6 @@ std::unique_ptr<judge::Candidate> part_of(const std::string& candidate, const Pa
 void print_left_out(const Part& part, std::size_t taken, std::size_t all, const std::string& things);
 
 /// The same of the kernels that part_of left to a candidate.
-void print_left_out(const Part& part, const std::string& candidate, const judge::Candidate& some,
-                    Index ranks = judge::kRanks);
+void print_left_out(const Part& part, const std::string& candidate, const judge::Candidate& some);
 
 }  // namespace attest::cli

@@ -21,37 +21,29 @@ int two_level(const attest_call* call) {
       for (std::size_t h = 0; h < heads.size(); ++h) {
         const auto in = contract::read<T>(heads[h]);
         const auto out = contract::write<T>(heads[h]);
-        f(in, out, states.of(h).columns(0, m), states.of(h).column(m));
+        f(in, out, states.of(h));
       }
     };
-    each([](const auto& in, const auto& out, View<T, 2> S, View<T, 1> z) {
+    each([m](const auto& in, const auto& out, View<T, 2> state) {
       auto total = openmp::linear::recurrence_of<T>(in, out);
       total.q = {}, total.S = {}, total.z = {}, total.o = {};
-      total.S_after = S, total.z_after = z;
+      total.S_after = state.columns(0, m), total.z_after = state.column(m);
       if (in.v.extent(0) > 0) engine::whole(total, engine::Whole::state, 1);
     });
     states.sum_before(world.forward);
-    each([](const auto& in, const auto& out, View<T, 2> S, View<T, 1> z) {
-      for (Index a = 0; a < z.extent(0); ++a) {
-        for (Index b = 0; in.S && b < S.extent(1); ++b) S(a, b) += in.S(a, b);
-        if (in.Z) z(a) += in.Z(a);
-      }
+    each([m](const auto& in, const auto& out, View<T, 2> state) {
+      add_carried<T>(in.S, in.Z, state);
       if (in.v.extent(0) == 0) return;
       auto tokens = openmp::linear::recurrence_of<T>(in, out);
-      tokens.S = S, tokens.z = z;
+      tokens.S = state.columns(0, m), tokens.z = state.column(m);
       engine::causal(tokens, engine::Order::chunked, in.chunk);  // C1, C2
-      for (Index a = 0; a < z.extent(0); ++a) {
-        for (Index b = 0; b < S.extent(1); ++b) S(a, b) = out.S(a, b);
-        z(a) = out.Z(a);
+      for (Index a = 0; a < state.extent(0); ++a) {
+        for (Index b = 0; b < m; ++b) state(a, b) = out.S(a, b);
+        state(a, m) = out.Z(a);
       }
     });
     states.take_from_last(world);
-    each([](const auto&, const auto& out, View<T, 2> S, View<T, 1> z) {
-      for (Index a = 0; a < z.extent(0); ++a) {
-        for (Index b = 0; b < S.extent(1); ++b) out.S(a, b) = S(a, b);
-        out.Z(a) = z(a);
-      }
-    });
+    each([](const auto&, const auto& out, View<T, 2> state) { write_state<T>(state, out.S, out.Z); });
   });
 }
 

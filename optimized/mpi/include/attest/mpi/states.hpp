@@ -56,4 +56,24 @@ private:
   std::vector<T> numbers_;
 };
 
+/// Adds what a call was given of a state [S | z]; what it was not given is 0.
+template <class T>
+void add_carried(View<const T, 2> S, View<const T, 1> z, View<T, 2> state) {
+  const Index m = state.extent(1) - 1;
+  for (Index a = 0; a < state.extent(0); ++a) {
+    for (Index b = 0; S && b < m; ++b) state(a, b) += S(a, b);
+    if (z) state(a, m) += z(a);
+  }
+}
+
+/// Writes a state [S | z] to the outputs of a call.
+template <class T>
+void write_state(View<const T, 2> state, View<T, 2> S, View<T, 1> z) {
+  const Index m = state.extent(1) - 1;
+  for (Index a = 0; a < state.extent(0); ++a) {
+    for (Index b = 0; b < m; ++b) S(a, b) = state(a, b);
+    z(a) = state(a, m);
+  }
+}
+
 }  // namespace attest::mpi
