@@ -60,17 +60,43 @@ inline void unnormalised(const In& in, const Out& out) {
   with_numerators(in, out, [](const Number& x, Index) { return x; });
 }
 
-inline void eps_added(const In& in, const Out& out) {
-  with_numerators(in, out, [&](const Number& x, Index i) {
-    return right::ratio(in, x, denominator(in, i, right::visible(in, i)) + rational(1, 1000000));
+/// The largest exponent of those keys, which exponentials are taken after; 0 where there are none.
+inline Number largest_exponent(const In& in, Index i, const Keys& keys) {
+  if (!right::is_exponential(in) || keys.empty()) return 0;
+  return pivot_max(static_cast<Index>(keys.size()),
+                   [&](Index t) { return right::exponent(in, i, keys[static_cast<std::size_t>(t)]); });
+}
+
+/// e^-m sim(q_i, k_j) over the keys.
+inline Vector shifted(const In& in, Index i, const Keys& keys, const Number& m) {
+  return right::over(keys, [&](Index j) {
+    return right::is_exponential(in) ? exp(right::exponent(in, i, j) - m) : right::similarity(in, i, j);
   });
+}
+
+/// o_i = (sum_j w_j v_j) / z(i, m, w), w = e^-m sim(q_i, k_j). An exponential that overflows would be a mistake of its
+/// own.
+template <class Z>
+void with_denominators(const In& in, const In& of_maximum, const Out& out, Z&& z) {
+  for (Index i = 0; i < in.q.extent(0); ++i) {
+    const Keys keys = right::visible(in, i);
+    const Number m = largest_exponent(in, i, right::visible(of_maximum, i));
+    const auto w = shifted(in, i, keys, m);
+    const right::Rows v(in.v, keys);
+    for (Index c = 0; c < in.v.extent(1); ++c) out.o(i, c) = right::ratio(in, dot(w, v.column(c)), z(i, m, w));
+  }
+}
+
+inline void eps_added(const In& in, const Out& out) {
+  with_denominators(in, in, out,
+                    [](Index, const Number& m, const Vector& w) { return sum(w) + rational(1, 1000000) * exp(-m); });
 }
 
 inline void mask_after_normaliser(const In& in, const Out& out) {
   In all = in;
   all.mask = {};
-  with_numerators(in, out, [&](const Number& x, Index i) {
-    return right::ratio(in, x, denominator(in, i, right::visible(all, i)));
+  with_denominators(in, all, out, [&](Index i, const Number& m, const Vector&) {
+    return sum(shifted(in, i, right::visible(all, i), m));
   });
 }
 

@@ -45,9 +45,14 @@ void normalised_by(const In& in, const Out& out, F&& log_normaliser) {
 inline void wrong_axis(const In& in, const Out& out) {
   right::max_shift(in, out);
   for (Index j = 0; j < in.x.extent(1); ++j) {
-    const Number z = sum(in.x.extent(0), [&](Index r) { return sees(in, r, j) ? exp(in.x(r, j)) : Number(0); });
+    std::vector<Index> rows;
     for (Index r = 0; r < in.x.extent(0); ++r)
-      if (sees(in, r, j)) out.a(r, j) = exp(in.x(r, j)) / z;
+      if (sees(in, r, j)) rows.push_back(r);
+    if (rows.empty()) continue;
+    const auto x = [&](Index t) { return in.x(rows[static_cast<std::size_t>(t)], j); };
+    const auto n = static_cast<Index>(rows.size());
+    const Number m = pivot_max(n, x), z = sum(n, [&](Index t) { return exp(x(t) - m); });
+    for (const Index r : rows) out.a(r, j) = exp(in.x(r, j) - m) / z;
   }
 }
 

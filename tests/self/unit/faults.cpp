@@ -256,6 +256,31 @@ TEST_F(Attention, AnInfinityIsNotTheNanOfAFault) {
   EXPECT_FALSE(is_named(-INFINITY));
 }
 
+/// The names of a kernel that has that fault.
+std::vector<Name> names_of_fault(const char* id, const char* fault, const golden::Profile& profile) {
+  const Spec& spec = find_spec(id);
+  Bank bank(spec, profile);
+  const auto cases = cases_of(spec, profile);
+  std::vector<Sample> samples;
+  for (const auto& c : cases) samples.push_back({&c, bank.outputs_of_fault(c, *spec.fault(fault))});
+  return diagnose(bank, samples, {}, bank.statistics(samples, 1000)).names;
+}
+
+/// Raw keys in the memory alone are not raw keys in memory and z.
+TEST(Fault, WhatGivesEveryOutputIsNamedAndWhatGivesSomeIsNot) {
+  const auto names = names_of_fault("infini.memory_update_linear", "map_missing_in_memory", golden::profile("f32"));
+  ASSERT_EQ(names.size(), 1U);
+  EXPECT_EQ(names[0].fault, "map_missing_in_memory");
+  EXPECT_TRUE(names[0].outputs.empty());
+}
+
+/// In binary16 1e-5 in a denominator shows where 0 / 0 is due alone: a fault that gives NaN there, too, is no name.
+TEST(Fault, WhoseNanIsANumberHereIsNoName) {
+  const auto names = names_of_fault("infini.memory_retrieve", "eps_added", golden::profile("bf16"));
+  ASSERT_EQ(names.size(), 1U);
+  EXPECT_EQ(names[0].fault, "eps_added");
+}
+
 TEST_F(Attention, TheGradeIsThatOfTheArithmetic) {
   const auto grade = [&](const char* profile) {
     return of(

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <tuple>
 
 #include "attest/golden/agreement.hpp"
 #include "attest/judge/value_sentences.hpp"
@@ -80,10 +81,10 @@ bool matches_emulation(Bank& bank, const Sample& sample, const Fault& fault, Dis
     const auto units = bank.profile().units_of(output);
     for (std::size_t i = 0; i < truth.hi.size(); ++i) {
       const double x = got->second.values[i], y = wrong.at(output.name).values[i];
-      if (!std::isfinite(truth.hi[i])) continue;
-      if (!std::isfinite(y)) {
-        if (std::isfinite(x)) return false;
-        ++distance.told_apart;
+      if (std::isfinite(x) != std::isfinite(y)) return false;
+      if (!std::isfinite(truth.hi[i]) || !std::isfinite(y)) {
+        if (std::isfinite(y) && !(std::abs(x - y) <= std::abs(y) / 2)) return false;
+        distance.told_apart += std::isfinite(truth.hi[i]) != std::isfinite(y);
         continue;
       }
       const double bound = golden::bound_of(truth, i, units), off = std::abs(y - truth.hi[i]);
@@ -167,8 +168,8 @@ std::string label(const Sample& sample, const Element& element) {
 
 /// A fault whose equation gives what failed.
 struct Match {
-  const Fault* fault;
-  std::optional<Index> block;
+  const Fault* fault = nullptr;
+  std::optional<Index> block{};
   std::vector<std::string> outputs{};  // that have it, where others are right
   Distance distance{};
   bool whole = false;  // it gives all other cases, too
@@ -234,7 +235,8 @@ std::vector<std::string> wrong_outputs(const Bank& bank, const std::vector<const
   return wrong == all ? std::vector<std::string>() : std::vector<std::string>(wrong.begin(), wrong.end());
 }
 
-/// Faults that give every failing case, those that give every case alone where there are such; the nearest first.
+/// Faults that give every failing case: where some give every case those alone, and of these, where some give every
+/// output, those alone. The nearest first.
 std::vector<Match> matching_faults(Bank& bank, const std::vector<const Sample*>& failing,
                                    const std::vector<const Sample*>& passing) {
   const bool gradients = golden::is_gradient(failing[0]->got.begin()->first);
@@ -265,10 +267,12 @@ std::vector<Match> matching_faults(Bank& bank, const std::vector<const Sample*>&
     for (const Index length : other_lengths(bank, long_failing, fault))
       if (try_match(fault, length)) break;
   }
-  std::sort(matches.begin(), matches.end(),
-            [](const Match& a, const Match& b) { return a.whole != b.whole ? a.whole : a.each() < b.each(); });
-  std::erase_if(matches,
-                [whole = !matches.empty() && matches[0].whole](const Match& one) { return one.whole != whole; });
+  // What gives every output is nearer than what gives some, however near each number is.
+  const auto rank = [](const Match& one) { return std::tuple(!one.whole, !one.outputs.empty(), one.each()); };
+  std::sort(matches.begin(), matches.end(), [&](const Match& a, const Match& b) { return rank(a) < rank(b); });
+  std::erase_if(matches, [&, best = matches.empty() ? Match{} : matches[0]](const Match& one) {
+    return one.whole != best.whole || one.outputs.empty() != best.outputs.empty();
+  });
   return matches;
 }
 

@@ -154,6 +154,7 @@ struct Errors {
   std::vector<std::string> results;
   std::vector<std::size_t> used;    // elements that have an error
   std::vector<std::size_t> beyond;  // elements that the kernel made infinite or NaN
+  std::vector<std::size_t> within;  // elements that are infinite or NaN, and that the kernel made finite
   std::vector<double> got, hi, lo, sigma;
   double squares = 0, fourths = 0, work = 0;
 
@@ -170,7 +171,11 @@ struct Errors {
         hi.push_back(tensor.hi[i]);
         lo.push_back(static_cast<double>(tensor.lo[i]));
         sigma.push_back(sigma_of(tensor, i, units));
-        if (!std::isfinite(hi.back()) || !(sigma.back() > 0)) continue;
+        if (!std::isfinite(hi.back())) {
+          if (std::isfinite(got.back())) within.push_back(at);
+          continue;
+        }
+        if (!(sigma.back() > 0)) continue;
         if (!std::isfinite(got.back())) {
           beyond.push_back(at);
           continue;
@@ -203,10 +208,12 @@ struct Errors {
     for (const std::size_t i : used) sum += std::pow((got[i] - values[i]) / sigma[i], 2);
     return sum;
   }
-  /// Of the squared error, what is left where a kernel gives those values; 2 where it overflows elsewhere.
+  /// Of the squared error, what is left where a kernel gives those values; 2 where others are finite.
   double left(const std::vector<double>& values) const {
     for (const std::size_t i : beyond)
       if (std::isfinite(values[i])) return 2;
+    for (const std::size_t i : within)
+      if (!std::isfinite(values[i])) return 2;
     const double sum = square_beside(values);
     return std::isfinite(sum) ? std::min(2.0, squares > 0 ? sum / squares : 0) : 2;
   }
@@ -214,7 +221,7 @@ struct Errors {
   double noise() const { return squares > 0 ? static_cast<double>(used.size()) / squares : 0; }
   /// Elements that carry the error, as if it were spread evenly.
   double carrying() const {
-    return static_cast<double>(beyond.size()) + (fourths > 0 ? squares * squares / fourths : 0);
+    return static_cast<double>(beyond.size() + within.size()) + (fourths > 0 ? squares * squares / fourths : 0);
   }
 };
 
