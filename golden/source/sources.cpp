@@ -100,8 +100,9 @@ class Followed {
 public:
   explicit Followed(const fs::path& project) : project_(project) {
     for (const char* room : kRooms) {
-      std::error_code none;
-      for (const auto& entry : fs::recursive_directory_iterator(project / room / "source", none))
+      const fs::path sources = project / room / "source";
+      if (!fs::exists(sources)) continue;
+      for (const auto& entry : fs::recursive_directory_iterator(sources))  // a folder that cannot be read is an error
         if (entry.path().extension() == ".cpp") {
           const fs::path file = entry.path().lexically_relative(project);
           // A source implements the header of the project that it includes first.

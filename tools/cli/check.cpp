@@ -12,6 +12,7 @@
 #include "attest/judge/waivers.hpp"
 #include "claim.hpp"
 #include "commands.hpp"
+#include "long_job.hpp"
 
 namespace attest::cli {
 namespace {
@@ -32,11 +33,12 @@ struct CheckLine {
   Judging judging;
   std::string candidate, part, waivers, claim;
   ReportFiles files;
+  LongJob job;
   bool explain = false;
 };
 
 int check(const CheckLine& line, const CLI::App& command) {
-  const judge::CheckOptions options = line.judging.chosen();
+  judge::CheckOptions options = line.judging.chosen();
   const auto part = Part::parse_option(line.part);
   const auto waivers = line.waivers.empty() ? std::vector<judge::Waiver>() : judge::read_waivers(line.waivers);
   const std::string library = line.claim.empty() ? "" : hash_of_library(line.candidate);
@@ -46,6 +48,8 @@ int check(const CheckLine& line, const CLI::App& command) {
   if (!waivers.empty())
     judge::check_waivers(waivers,
                          part ? judge::Candidate(line.candidate, line.judging.ranks).kernels() : candidate->kernels());
+  const auto job = line.job.begin("check", files_of_check(line.candidate));
+  options.job = job.get();
   auto report = judged(*candidate, part, options);
   judge::apply_waivers(waivers, judge::today(), judge::does_less(options), report);
   print(report);
@@ -85,6 +89,7 @@ void add_check(CLI::App& app, int& status) {
       ->required();
   line->judging.add_options(*command);
   line->files.add_options(*command);
+  line->job.add_options(*command);
   command
       ->add_option("--waivers", line->waivers,
                    "TOML file of failures that are known: they are shown and counted, and do not fail the run")

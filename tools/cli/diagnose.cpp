@@ -6,12 +6,16 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "long_job.hpp"
 
 namespace attest::cli {
 namespace {
 
-int diagnose(const std::string& name, const judge::CheckOptions& options, const ReportFiles& files, Index ranks) {
+int diagnose(const std::string& name, judge::CheckOptions options, const ReportFiles& files, Index ranks,
+             const LongJob& long_job) {
   judge::Candidate candidate(name, ranks);
+  const auto job = long_job.begin("diagnose", files_of_check(name));
+  options.job = job.get();
   auto report = judge::check(candidate, options, report::progress_bar("diagnosing"));
   if (report.rows.empty()) {
     fmt::print(stderr, "attest: INVALID: {}\n", no_kernel(name, candidate, options));
@@ -31,13 +35,15 @@ void add_diagnose(CLI::App& app, int& status) {
     Judging judging;
     std::string candidate;
     ReportFiles files;
+    LongJob job;
   };
   const auto line = std::make_shared<Line>();
   command->add_option("CANDIDATE", line->candidate, "as for check, or fault:ID.NAME, order:NAME")->required();
   line->judging.add_options(*command);
   line->files.add_options(*command);
+  line->job.add_options(*command);
   command->callback([&status, line] {
-    status = diagnose(line->candidate, line->judging.chosen(), line->files, line->judging.ranks);
+    status = diagnose(line->candidate, line->judging.chosen(), line->files, line->judging.ranks, line->job);
   });
 }
 

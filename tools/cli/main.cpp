@@ -3,15 +3,20 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <new>
 #include <system_error>
+#include <thread>
 
 #include "attest/golden/out_of_memory.hpp"
+#include "attest/jobs/channel.hpp"
+#include "attest/jobs/job.hpp"
 #include "attest/judge/process.hpp"
 #include "commands.hpp"
+#include "long_job.hpp"
 
 namespace {
 
@@ -29,7 +34,10 @@ void use_installed_folders() {
 /// Parses the command line and runs the command that it names.
 int run(int argc, char** argv) {
   using namespace attest;
-  if (cli::is_for_python(argc, argv)) return cli::run_python(argc, argv);
+  if (cli::is_for_python(argc, argv)) {
+    if (jobs::launched().size > 1) throw cli::UsageError("kernels in Python are judged by one process");
+    return cli::run_python(argc, argv);
+  }
   CLI::App app{"Is this attention kernel right? Certified reference values, hard bounds, laws.", "attest"};
   app.footer(
       "Each command has --help. `attest check ./kernel.so` judges a plugin, `attest list` shows the equations.\n"
@@ -42,12 +50,59 @@ int run(int argc, char** argv) {
         cli::add_reproduce, cli::add_golden, cli::add_new, cli::add_emit, cli::add_judge, cli::add_verify_claim,
         cli::add_handbook, cli::add_bench, cli::add_survey, cli::add_completion})
     add(app, status);
+  app.parse_complete_callback([&] { cli::check_launched(app); });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return (jobs::launched().rank > 0 ? static_cast<int>(error.get_exit_code()) : app.exit(error)) == 0 ? 0 : 2;
   }
   return status;
+}
+
+/// Says on standard error what ended this process, and on which rank of a job that was.
+void say(const std::string& what) {
+  const auto launched = attest::jobs::launched();
+  // What ends all ranks is said by the first: then the launcher ends the others.
+  if (launched.rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  fmt::print(stderr, "attest: {}{}\n", launched.size > 1 ? fmt::format("rank {}: ", launched.rank) : "", what);
+}
+
+/// Runs the command line; says what ended it.
+int status_of(int argc, char** argv) {
+  using namespace attest;
+  try {
+    use_installed_folders();
+    const int status = run(argc, argv);
+    // What lies in the buffer yet may not fit: a verdict that nobody can read is no success.
+    if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write the output");
+    return status;
+  } catch (const jobs::Helped&) {  // the first rank has the verdict
+    return 0;
+  } catch (const cli::UsageError& error) {
+    say(error.what());
+    return 2;
+  } catch (const SpecError& error) {
+    say(error.what());
+    return 2;
+  } catch (const judge::InvalidCandidate& error) {
+    say(fmt::format("INVALID: {}", error.what()));
+    return 3;
+  } catch (const std::bad_alloc&) {
+    say("out of memory");
+    return 2;
+  } catch (const judge::WorkerFailure& error) {
+    say(error.what());
+    return 2;
+  } catch (const jobs::Failed& error) {
+    say(error.what());
+    return 2;
+  } catch (const std::system_error& error) {
+    say(error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    say(error.what());
+    return 1;
+  }
 }
 
 }  // namespace
@@ -57,32 +112,9 @@ int main(int argc, char** argv) {
   golden::end_when_out_of_memory();
   judge::serve_if_worker(argc, argv);
   std::set_new_handler(golden::end_out_of_memory);  // in any thread; kernels handle their own
-  try {
-    use_installed_folders();
-    const int status = run(argc, argv);
-    // What lies in the buffer yet may not fit: a verdict that nobody can read is no success.
-    if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category(), "cannot write the output");
-    return status;
-  } catch (const cli::UsageError& error) {
-    fmt::print(stderr, "attest: {}\n", error.what());
-    return 2;
-  } catch (const SpecError& error) {
-    fmt::print(stderr, "attest: {}\n", error.what());
-    return 2;
-  } catch (const judge::InvalidCandidate& error) {
-    fmt::print(stderr, "attest: INVALID: {}\n", error.what());
-    return 3;
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "attest: out of memory\n");
-    return 2;
-  } catch (const judge::WorkerFailure& error) {
-    fmt::print(stderr, "attest: {}\n", error.what());
-    return 2;
-  } catch (const std::system_error& error) {
-    fmt::print(stderr, "attest: {}\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "attest: {}\n", error.what());
-    return 1;
-  }
+  // What a command prints is printed once.
+  if (jobs::launched().rank > 0 && !std::freopen("/dev/null", "w", stdout)) return 2;
+  const int status = status_of(argc, argv);
+  jobs::end_mpi(status);
+  return status;
 }

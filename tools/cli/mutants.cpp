@@ -13,6 +13,7 @@
 
 #include "attest/golden/files.hpp"
 #include "commands.hpp"
+#include "long_job.hpp"
 
 namespace attest::cli {
 namespace {
@@ -113,7 +114,7 @@ judge::MutantsOptions part_of(judge::MutantsOptions options, const Part& part) {
 }
 
 int mutants(const std::string& only, int seeds, int strength, const std::optional<Part>& part,
-            const std::optional<std::filesystem::path>& json) {
+            const std::optional<std::filesystem::path>& json, const LongJob& long_job) {
   judge::MutantsOptions options;
   options.only = only;
   options.seeds = seeds;
@@ -121,6 +122,8 @@ int mutants(const std::string& only, int seeds, int strength, const std::optiona
   options.golden = project_folder() / "golden";
   options.cache = judge::cache_folder();
   if (part) options = part_of(std::move(options), *part);
+  const auto job = long_job.begin("mutants", files_of_check("fault:*"));
+  options.job = job.get();
   const auto report = judge::mutants(options, report::progress_bar("planting"));
   if (report.mutants.empty()) throw UsageError(fmt::format("--only '{}' matches no fault", only));
   const auto counts = counts_of(report);
@@ -140,6 +143,7 @@ void add_mutants(CLI::App& app, int& status) {
   struct Line {
     std::string only = "*", json, part;
     int seeds = 1000, strength = 2;
+    LongJob job;
   };
   const auto line = std::make_shared<Line>();
   command->add_option("--only", line->only, "glob over EQUATION or EQUATION.FAULT");
@@ -151,9 +155,10 @@ void add_mutants(CLI::App& app, int& status) {
       ->check(CLI::Range(0, 3));
   command->add_option("--json", line->json, "write the report to this file as well");
   command->add_option("--part", line->part, "K/N: a part of the precisions");
+  line->job.add_options(*command);
   command->callback([&status, line] {
-    status =
-        mutants(line->only, line->seeds, line->strength, Part::parse_option(line->part), optional_path(line->json));
+    status = mutants(line->only, line->seeds, line->strength, Part::parse_option(line->part), optional_path(line->json),
+                     line->job);
   });
 }
 

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "attest/judge/check.hpp"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "attest/jobs/job.hpp"
 #include "attest/judge/glob.hpp"
 #include "attest/judge/judge_kernel.hpp"
+#include "attest/judge/packed.hpp"
+#include "attest/judge/work.hpp"
 #include "in_parallel.hpp"
 #include "steps.hpp"
 
@@ -124,6 +129,28 @@ std::vector<std::pair<std::size_t, std::size_t>> by_equation(const std::vector<c
   return runs;
 }
 
+/// The equations as items of a job, whose results are their rows.
+void share(jobs::Job& job, const std::vector<const Kernel*>& kernels,
+           const std::vector<std::pair<std::size_t, std::size_t>>& equations, bool side_by_side,
+           const Progress& progress, const std::function<Checker&(std::size_t)>& judge, std::vector<Row>& rows) {
+  std::vector<jobs::Item> items;
+  for (const auto& [first, end] : equations) {
+    const auto number = static_cast<double>(end - first);
+    items.push_back({fmt::format("{} from kernel {}", kernels[first]->spec->id, first),
+                     number * work_of_cases(*kernels[first]->spec)});
+  }
+  const auto run = [&](std::size_t e) {
+    judge(e).settle();
+    const auto at = [&](std::size_t k) { return rows.begin() + static_cast<std::ptrdiff_t>(k); };
+    return packed(std::vector<Row>(at(equations[e].first), at(equations[e].second)));
+  };
+  const auto results = job.run(items, run, side_by_side, progress);
+  for (std::size_t e = 0; e < equations.size(); ++e) {
+    auto some = unpacked_rows(results[e]);
+    std::move(some.begin(), some.end(), rows.begin() + static_cast<std::ptrdiff_t>(equations[e].first));
+  }
+}
+
 }  // namespace
 
 Report check(Candidate& candidate, const CheckOptions& options, const Progress& progress, const Another& another) {
@@ -131,22 +158,29 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
   double tests = 0;
   for (const Kernel* kernel : kernels) tests += static_cast<double>(kernel->spec->faults.size());
   Report report{candidate.host().name(), candidate.host().version(), std::vector<Row>(kernels.size())};
-  Steps steps(progress, kernels.size());
+  static const Progress none;  // a job tells of its items
+  Steps steps(options.job ? none : progress, kernels.size());
   const auto equations = by_equation(kernels);
   // Equations side by side, each thread with a candidate of its own; of a single one the true values are computed so.
   // Kernels of several ranks have the cores to themselves: two jobs at once would wait for each other.
   const bool collective = std::any_of(kernels.begin(), kernels.end(),
                                       [](const Kernel* kernel) { return kernel->capabilities.collective(); });
+  const bool side_by_side = another && !collective;
   Own<Checker> checkers;
-  const auto judge = [&](std::size_t e) {
+  const auto judge = [&](std::size_t e) -> Checker& {
     Checker& checker = checkers.here([&] {
       return omp_get_thread_num() == 0 ? std::make_unique<Checker>(candidate, options, tests, steps)
                                        : std::make_unique<Checker>(another(), options, tests, steps);
     });
     for (std::size_t k = equations[e].first; k < equations[e].second; ++k)
       checker.judge(static_cast<std::size_t>(kernels[k] - candidate.kernels().data()), report.rows[k]);
+    return checker;
   };
-  in_parallel(equations.size(), judge, another && !collective);
+  if (options.job) {
+    share(*options.job, kernels, equations, side_by_side, progress, judge, report.rows);
+    return report;
+  }
+  in_parallel(equations.size(), judge, side_by_side);
   checkers.each([](Checker& checker) { checker.settle(); });
   steps.finish();
   return report;

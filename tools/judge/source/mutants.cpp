@@ -8,10 +8,13 @@
 #include <optional>
 #include <utility>
 
+#include "attest/jobs/job.hpp"
 #include "attest/judge/glob.hpp"
 #include "attest/judge/judge_kernel.hpp"
+#include "attest/judge/packed.hpp"
 #include "attest/judge/regimes.hpp"
 #include "attest/judge/true_values.hpp"
+#include "attest/judge/work.hpp"
 #include "in_parallel.hpp"
 #include "steps.hpp"
 
@@ -126,8 +129,16 @@ bool is_wanted(const MutantsOptions& options, const Spec& spec, const Fault& fau
   return matches(options.only, spec.id) || matches(options.only, spec.id + "." + fault.name);
 }
 
-/// Judges the mutants of one equation, and correct kernels of it, in every profile.
-MutantsReport judged(const Spec& spec, Candidate& candidate, const MutantsOptions& options, Steps& steps) {
+/// An equation in a profile.
+struct Piece {
+  const Spec* spec;
+  std::string profile;
+};
+
+/// Judges the mutants of an equation in a profile, and correct kernels of it.
+MutantsReport judged(const Piece& piece, Candidate& candidate, const MutantsOptions& options, Steps& steps) {
+  const Spec& spec = *piece.spec;
+  const golden::Profile& profile = golden::profile(piece.profile);
   CheckOptions check_options;
   check_options.strength = 0;
   check_options.probes = false;
@@ -135,27 +146,32 @@ MutantsReport judged(const Spec& spec, Candidate& candidate, const MutantsOption
   MutantsReport report;
   const auto stored = golden::load_golden(spec, options.golden);
   Known known({});  // regimes are judged of few of them
-  for (const auto& name : options.profiles) {
-    const golden::Profile& profile = golden::profile(name);
-    const Selection selection = select(spec, "", {}, profile, stored);
-    std::optional<Selection> with_gradients;
-    Bank bank(spec, profile);
-    for (const Kernel& kernel : candidate.kernels()) {
-      if (kernel.spec != &spec || kernel.info.dtype != profile.storage) continue;
-      const Fault& fault = *spec.fault(kernel.info.form.substr(6));
-      if (!is_wanted(options, spec, fault)) continue;
-      steps.next(fmt::format("{}.{} {}", spec.id, fault.name, name));
-      if (!fault.equivalent.empty()) continue;
-      if (fault.gradient && !with_gradients) with_gradients = select(spec, "", {}, profile, stored, 1, true);
-      report.mutants.push_back(judged(candidate, kernel, fault, profile, fault.gradient ? *with_gradients : selection,
-                                      bank, known, check_options));
-    }
-    steps.next(fmt::format("{} correct kernels {}", spec.id, name));
-    if (options.seeds > 0) report.orders.push_back(accused(spec, profile, options.seeds));
-    if (options.strength > 0 && matches(options.only, spec.id))
-      report.conditions.push_back(off_under_conditions(spec, profile, options.strength, options.cache));
+  const Selection selection = select(spec, "", {}, profile, stored);
+  std::optional<Selection> with_gradients;
+  Bank bank(spec, profile);
+  for (const Kernel& kernel : candidate.kernels()) {
+    if (kernel.spec != &spec || kernel.info.dtype != profile.storage) continue;
+    const Fault& fault = *spec.fault(kernel.info.form.substr(6));
+    if (!is_wanted(options, spec, fault)) continue;
+    steps.next(fmt::format("{}.{} {}", spec.id, fault.name, profile.name));
+    if (!fault.equivalent.empty()) continue;
+    if (fault.gradient && !with_gradients) with_gradients = select(spec, "", {}, profile, stored, 1, true);
+    report.mutants.push_back(judged(candidate, kernel, fault, profile, fault.gradient ? *with_gradients : selection,
+                                    bank, known, check_options));
   }
+  steps.next(fmt::format("{} correct kernels {}", spec.id, profile.name));
+  if (options.seeds > 0) report.orders.push_back(accused(spec, profile, options.seeds));
+  if (options.strength > 0 && matches(options.only, spec.id))
+    report.conditions.push_back(off_under_conditions(spec, profile, options.strength, options.cache));
   return report;
+}
+
+std::vector<jobs::Item> items_of(const std::vector<Piece>& pieces) {
+  std::vector<jobs::Item> items;
+  for (const auto& [spec, profile] : pieces)
+    items.push_back(
+        {fmt::format("{} {}", spec->id, profile), static_cast<double>(spec->faults.size() + 1) * work_of_cases(*spec)});
+  return items;
 }
 
 }  // namespace
@@ -179,24 +195,32 @@ bool MutantsReport::passed() const {
 }
 
 MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
-  std::vector<const Spec*> chosen;
+  std::vector<Piece> pieces;
   std::size_t total = 0;
   for (const auto& [_, spec] : specs()) {
     std::size_t faults = 0;
     for (const Fault& fault : spec.faults) faults += is_wanted(options, spec, fault);
     if (faults == 0) continue;
-    chosen.push_back(&spec);
+    for (const auto& profile : options.profiles) pieces.push_back({&spec, profile});
     total += options.profiles.size() * (faults + 1);
   }
-  if (chosen.empty()) return {};
-  Steps steps(progress, total);
-  // Equations side by side, each thread with a process of its own; of a single one the correct kernels are.
-  std::vector<MutantsReport> parts(chosen.size());
+  if (pieces.empty()) return {};
+  static const Progress none;  // a job tells of its items
+  Steps steps(options.job ? none : progress, total);
+  // Side by side, each thread with a process of its own; of a single one the correct kernels are.
+  std::vector<MutantsReport> parts(pieces.size());
   Own<Candidate> candidates;
-  in_parallel(chosen.size(), [&](std::size_t i) {
+  const auto judge = [&](std::size_t i) {
     Candidate& candidate = candidates.here([] { return std::make_unique<Candidate>("fault:*"); });
-    parts[i] = judged(*chosen[i], candidate, options, steps);
-  });
+    return judged(pieces[i], candidate, options, steps);
+  };
+  if (options.job) {
+    const auto results =
+        options.job->run(items_of(pieces), [&](std::size_t i) { return packed(judge(i)); }, true, progress);
+    std::transform(results.begin(), results.end(), parts.begin(), unpacked_mutants);
+  } else {
+    in_parallel(pieces.size(), [&](std::size_t i) { parts[i] = judge(i); });
+  }
   MutantsReport report;
   for (auto& part : parts) {
     std::move(part.mutants.begin(), part.mutants.end(), std::back_inserter(report.mutants));

@@ -32,6 +32,12 @@ double work_or_pairs(const Spec& spec, const Sizes& sizes, double work) {
 
 }  // namespace
 
+double work_of_cases(const Spec& spec) {
+  double work = 0;
+  for (const auto& c : golden::stored_cases(spec)) work += work_of(spec, c.sizes, c.parameters);
+  return work;
+}
+
 double work_of(const Spec& spec, const Sizes& sizes, const Parameters& parameters) {
   // A length that is left to a default which depends on the sizes is mostly that of the whole sequence.
   const Index longest = longest_of(spec, sizes);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "attest/array.hpp"
@@ -28,6 +29,10 @@ public:
 
   /// Of a bin; nothing where no case has an element.
   std::optional<double> largest(Index row, Index column) const;
+
+  /// All that it holds, for whoever stores it.
+  friend auto members(ErrorMap& map) { return std::tie(map.rows_, map.columns_, map.largest_); }
+  friend auto members(const ErrorMap& map) { return std::tie(map.rows_, map.columns_, map.largest_); }
 
 private:
   Index rows_ = 0, columns_ = 0;

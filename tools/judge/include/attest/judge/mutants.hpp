@@ -50,8 +50,9 @@ struct MutantsOptions {
   std::filesystem::path golden;   // folder of the golden files
   std::filesystem::path cache{};  // folder in which true values are kept from run to run; empty: they are not
   std::vector<std::string> profiles = {"f32", "f64", "bf16", "f16"};
-  int seeds = 1000;  // drawn cases per equation that correct kernels are judged by
-  int strength = 2;  // conditions that meet where a kernel is off
+  int seeds = 1000;          // drawn cases per equation that correct kernels are judged by
+  int strength = 2;          // conditions that meet where a kernel is off
+  jobs::Job* job = nullptr;  // whose items equations in a profile are; none: they are done here, and nothing is kept
 };
 
 /// Judges a mutant of every fault in every profile of the options like any candidate, and asks for its name; then

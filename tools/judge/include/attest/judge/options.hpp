@@ -10,6 +10,10 @@
 
 #include "attest/view.hpp"
 
+namespace attest::jobs {
+class Job;
+}
+
 namespace attest::judge {
 
 /// Whether a run goes on.
@@ -40,6 +44,7 @@ struct CheckOptions {
   std::uint64_t seed = 1;  // of the problems of laws and of the cases that are in no file
   std::chrono::milliseconds time_limit{20000};               // of one call of a kernel with little to do
   std::function<void(const std::string& call)> before_call;  // told of each call that may take seconds
+  jobs::Job* job = nullptr;  // whose items the equations are; none: they are done here, and nothing is kept
 };
 
 /// Told before each kernel (or mutant) how many of all are done, and which is next.

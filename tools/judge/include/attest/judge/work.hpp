@@ -16,6 +16,9 @@ namespace attest::judge {
 /// The largest count among the equation's costs, or of the elements of a tensor.
 double work_of(const Spec& spec, const Sizes& sizes, const Parameters& parameters);
 
+/// work_of all golden cases: what equations cost beside each other, roughly.
+double work_of_cases(const Spec& spec);
+
 /// Whether a problem is of a size at which kernels are shipped, rather than tested: too large to be judged whole.
 bool is_large(const Spec& spec, const Sizes& sizes, const Parameters& parameters);
 

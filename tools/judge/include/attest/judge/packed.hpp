@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attest/judge/mutants.hpp"
+#include "attest/judge/report.hpp"
+
+/// Reports as bytes for another process of the same build: every member, every bit of every number.
+namespace attest::judge {
+
+std::string packed(const std::vector<Row>& rows);
+std::string packed(const MutantsReport& report);
+
+/// Throws std::exception where the bytes are not those of packed().
+std::vector<Row> unpacked_rows(const std::string& bytes);
+MutantsReport unpacked_mutants(const std::string& bytes);
+
+}  // namespace attest::judge

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "attest/judge/packed.hpp"
+
+#include <concepts>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+
+namespace nlohmann {
+
+template <class T>
+struct adl_serializer<std::optional<T>> {
+  static void to_json(json& j, const std::optional<T>& value) {
+    j = json::array();
+    if (value) j.push_back(*value);
+  }
+  static void from_json(const json& j, std::optional<T>& value) {
+    value.reset();
+    if (!j.empty()) value = j.at(0).get<T>();
+  }
+};
+
+}  // namespace nlohmann
+
+namespace attest::judge {
+namespace {
+
+using nlohmann::json;
+
+}  // namespace
+
+// The members of a struct, all of them: a binding of fewer or more names does not compile.
+#define ATTEST_MEMBERS(TYPE, ...)                       \
+  template <class T>                                    \
+    requires std::same_as<std::remove_const_t<T>, TYPE> \
+  auto members(T& value) {                              \
+    auto& [__VA_ARGS__] = value;                        \
+    return std::tie(__VA_ARGS__);                       \
+  }
+
+ATTEST_MEMBERS(Fit, fault, c, error, z, p, explained)
+ATTEST_MEMBERS(Histogram, bins, exact, below, above)
+ATTEST_MEMBERS(Statistics, elements, histogram, rms, claimed_bits, bits, behaves_like, bias, bias_z, fits, joint,
+               rejected)
+ATTEST_MEMBERS(Alarms, judged, raised, largest_z, first, z_squares, scores)
+ATTEST_MEMBERS(StagePrecision, place, format, alike)
+ATTEST_MEMBERS(Precision, form, held, finer, untold)
+ATTEST_MEMBERS(Reach, calls, second_thread, replayed, law_calls, never_varied, restricted)
+ATTEST_MEMBERS(Vacuity, elements, distinct, nan_share, zeros_differ, mean_differs, faults_shown, faults, hidden,
+               too_little)
+ATTEST_MEMBERS(Element, output, flat, at, got, expected, error, bound)
+ATTEST_MEMBERS(WeightMap, input, output, query, head, rows, columns, got, expected, bound, sentences)
+ATTEST_MEMBERS(StageChange, kind, place, format, amount, error, due, size)
+ATTEST_MEMBERS(StageName, changes, form, explained, alike)
+ATTEST_MEMBERS(Name, fault, whole, failing, block, outputs, fit, failing_cases, shown_in_passing)
+ATTEST_MEMBERS(Diagnosis, names, together, stage, first, query, where, values)
+ATTEST_MEMBERS(Finding, status, query, message, tier, group, waiver)
+ATTEST_MEMBERS(Group, judged, passed, skipped)
+ATTEST_MEMBERS(KernelId, equation, form, reading, dtype, profile, layout, capabilities)
+ATTEST_MEMBERS(CaseCounts, judged, passed, stored, drawn, left_out)
+ATTEST_MEMBERS(LawCounts, judged, held, not_applicable)
+ATTEST_MEMBERS(LevelCounts, text, judged, passed)
+ATTEST_MEMBERS(AxisCounts, name, levels)
+ATTEST_MEMBERS(PairCounts, first, second, all, possible, visited)
+ATTEST_MEMBERS(RegimeCounts, strength, judged, passed, visited, possible, excluded, not_visited, left_out, whole,
+               unseen, shown_nowhere, fails_when, condition_calls, axes, pairs)
+ATTEST_MEMBERS(Refusals, cases, regimes, answered, message, query, condition, left, excluded)
+ATTEST_MEMBERS(Errors, elements, worst, worst_query, maps)
+ATTEST_MEMBERS(EarlyEnd, by, not_run)
+ATTEST_MEMBERS(Row, kernel, cases, laws, regimes, real, refusals, errors, early_end, groups, failures, notes,
+               statistics, vacuity, diagnosis, precision, map, reach, status)
+ATTEST_MEMBERS(Mutant, equation, fault, profile, killed, tier, rank, named, shown, hidden)
+ATTEST_MEMBERS(MutantsReport::Orders, equation, profile, kernels, cases, alarms)
+ATTEST_MEMBERS(MutantsReport::Conditions, equation, profile, kernels, killed, survived)
+ATTEST_MEMBERS(MutantsReport, mutants, orders, conditions)
+
+template <class T>
+concept HasMembers = requires(T& value) { members(value); };
+
+template <HasMembers T>
+void to_json(json& j, const T& value) {
+  j = json::array();
+  std::apply([&](const auto&... member) { (j.push_back(json(member)), ...); }, members(value));
+}
+
+template <HasMembers T>
+void from_json(const json& j, T& value) {
+  std::size_t at = 0;
+  std::apply([&](auto&... member) { (j.at(at++).get_to(member), ...); }, members(value));
+}
+
+namespace {
+
+template <class T>
+std::string bytes_of(const T& value) {
+  const auto bytes = json::to_msgpack(json(value));
+  return {bytes.begin(), bytes.end()};
+}
+
+template <class T>
+T value_of(const std::string& bytes) {
+  return json::from_msgpack(bytes.begin(), bytes.end()).get<T>();
+}
+
+}  // namespace
+
+std::string packed(const std::vector<Row>& rows) { return bytes_of(rows); }
+std::string packed(const MutantsReport& report) { return bytes_of(report); }
+std::vector<Row> unpacked_rows(const std::string& bytes) { return value_of<std::vector<Row>>(bytes); }
+MutantsReport unpacked_mutants(const std::string& bytes) { return value_of<MutantsReport>(bytes); }
+
+}  // namespace attest::judge
