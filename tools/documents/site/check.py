@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """check.py SITE: checks that every link of a built site leads to a file and an anchor of it, that an id stands once in
-its page, that nothing is fetched from elsewhere, and that each page can be reached from the first. Exit status: 0; 1 when
-something is wrong; 2 wrong usage."""
+its page, that nothing is fetched from elsewhere, and that each page can be reached from the first.
+
+Exit status: 0; 1 when something is wrong; 2 wrong usage."""
 
 import html.parser
 import os

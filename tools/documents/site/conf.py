@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The documentation site: how Sphinx reads the pages (*.md) where they are. linked.py beside this file adds the rest."""
+"""What tools/site tells Sphinx, which reads the pages (*.md) where they are. linked.py has the rest."""
 
 import pathlib
 import sys
@@ -21,6 +21,7 @@ suppress_warnings = ["myst.header"]  # a record may have headings of level 3 alo
 highlight_language = "text"
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_title = "attest"
 html_static_path = ["style.css"]
 html_css_files = ["style.css"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the site has beyond pages: MathML, navigation by folders, files that pages name, links from equations, faults and
-files wherever they are named, and at each end of a link where it comes from.
+"""What the site has beyond pages: MathML, navigation by folders, pages of files, links wherever an equation, a fault or
+a file is named, and at each end of a link where it comes from.
 
-An equation is a section of a page of the handbook, a fault a row of its table of faults. Both are read from the Markdown
-first, so that a page can link to what Sphinx reads later."""
+An equation is a section of a page of the handbook, a fault a row of its table of faults. Both are read from the
+Markdown first, so that a page can link to what Sphinx reads later."""
 
 import collections
 import functools
@@ -23,10 +23,7 @@ from sphinx.util import logging
 LOG = logging.getLogger(__name__)
 HANDBOOK = "specs/handbook"
 FAULTS = f"{HANDBOOK}/faults"  # a page that is no file: every fault by its name
-ABOUT_FAULTS = (
-    "specs/decisions/0009-faults-are-variants-of-the-reference",
-    "specs/decisions/0024-names-on-evidence",
-)
+ABOUT_FAULTS = ("specs/decisions/0009-faults-are-variants-of-the-reference", "specs/decisions/0024-names-on-evidence")
 WORD = re.compile(r"[a-z]+\.[a-z0-9_]+|[a-z0-9]+(?:_[a-z0-9]+)+|[a-z]+(?:/[\w.-]+)+")
 NOT_LINKED = (nodes.reference, nodes.title, nodes.literal_block, nodes.math_block, nodes.raw, nodes.comment)
 FILES = ("specs", "reference/include/attest/reference", "tests/faults", "tests/properties")
@@ -52,6 +49,9 @@ class Site:
         self.shown = {name for names in self.files.values() for name in names}  # files that have a page
         self.links = collections.defaultdict(set)  # (page or file, anchor): {(page, equation or "")} that link there
         self.navigation = {}  # folder: HTML
+        for equation, files in self.files.items():
+            for path in files:
+                self.links[path, ""].add((self.equations[equation], equation))
         for page in ABOUT_FAULTS:
             self.links[page, ""].add((FAULTS, ""))
 
@@ -118,6 +118,8 @@ def equation_of(app, node):
 def page_was_read(app, doctree):
     page, site = app.env.docname, app.attest
     add_navigation(app, page, doctree)
+    if page == f"{HANDBOOK}/README":
+        doctree[-1].insert(1, nodes.paragraph("", "", link(app, page, (FAULTS, ""), nodes.Text("All faults by name"))))
     if page.startswith(HANDBOOK):
         mark_equations(app, page, doctree)
     for node in list(doctree.findall(addnodes.download_reference)):
@@ -132,18 +134,20 @@ def page_was_read(app, doctree):
         link_words(app, page, node)
 
 
+def index_of(app, page):
+    return pages.index_of(app.attest.project, pathlib.Path(f"{page}.md")).with_suffix("").as_posix()
+
+
 def add_navigation(app, page, doctree):
     """A page is below the README.md of its folder, in the order in which that page links to them."""
     project, path = app.attest.project, pathlib.Path(f"{page}.md")
     if path.name != "README.md":
         return
-    targets = [(project / path).parent / target.split("#")[0] for _, target in pages.links((project / path).read_text())]
-    order = {str(target.resolve()): number for number, target in reversed(list(enumerate(targets)))}
-    below = [
-        name
-        for name in app.attest.pages
-        if name != page and pages.index_of(project, pathlib.Path(f"{name}.md")) in (path, project / path)
+    targets = [
+        (project / path).parent / target.split("#")[0] for _, target in pages.links((project / path).read_text())
     ]
+    order = {str(target.resolve()): number for number, target in reversed(list(enumerate(targets)))}
+    below = [name for name in app.attest.pages if name != page and index_of(app, name) == page]
     below.sort(key=lambda name: order.get(str(project / f"{name}.md"), len(order)))
     if below:
         entries = [(None, name) for name in below]
@@ -174,11 +178,11 @@ def mark_equations(app, page, doctree):
 
 def link_words(app, page, text):
     """Makes links of the equations, faults and files that a text names."""
-    parent = text.parent
-    while parent:
-        if isinstance(parent, NOT_LINKED):
+    above = text.parent
+    while above:
+        if isinstance(above, NOT_LINKED):
             return
-        parent = parent.parent
+        above = above.parent
     equation, end, new = equation_of(app, text), 0, []
     words = [WORD.fullmatch(text)] if isinstance(text.parent, nodes.literal) else WORD.finditer(text)
     for word in filter(None, words):
@@ -192,9 +196,9 @@ def link_words(app, page, text):
 
 
 def sources(app, page, target):
-    """[(title, (page, anchor))] of the other pages and equations that link to a target. An index says nothing."""
-    index = pages.index_of(app.attest.project, pathlib.Path(f"{page}.md")).with_suffix("")
-    index = index.relative_to(app.attest.project).as_posix() if index.is_absolute() else index.as_posix()
+    """[(title, (page, anchor))] of the other pages and equations that link to a target. That the index of a folder links
+    to the folder's pages says nothing."""
+    index = index_of(app, page) if page in app.attest.pages else ""
     found = {source for source in app.attest.links[target] if source[0] not in (page, index)}
     return sorted((equation or title_of(app, source), (source, nodes.make_id(equation))) for source, equation in found)
 
@@ -267,7 +271,9 @@ def faults(app):
             f"{html.escape(done)}</li>"
             for equation, done in of
         )
-        rows.append(f'<dt id="{name}"><code>{name}</code></dt><dd><ul>{what}</ul>{where(app, FAULTS, (FAULTS, name))}</dd>')
+        rows.append(
+            f'<dt id="{name}"><code>{name}</code></dt><dd><ul>{what}</ul>{where(app, FAULTS, (FAULTS, name))}</dd>'
+        )
     about = ", ".join(anchor(app, FAULTS, title_of(app, page), (page, "")) for page in ABOUT_FAULTS)
     return f"<h1>Faults</h1><p>What kernels get wrong, by name. {about}.</p><dl>{''.join(rows)}</dl>"
 
