@@ -178,6 +178,7 @@ class ThisSite(unittest.TestCase):
     def test_it_is_built_and_its_links_lead_somewhere(self):
         site = support.fresh_folder("site")
         self.assertEqual(build(support.PROJECT, site), (0, ""))
+        self.assertTrue(pages_of_git() or not (support.PROJECT / ".git").exists())
         missing = [page for page in pages_of_git() if not (site / page).with_suffix(".html").is_file()]
         self.assertEqual(missing, [])
 

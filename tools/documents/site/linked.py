@@ -196,8 +196,8 @@ def link_words(app, page, text):
 
 
 def sources(app, page, target):
-    """[(title, (page, anchor))] of the other pages and equations that link to a target. That the index of a folder links
-    to the folder's pages says nothing."""
+    """[(title, (page, anchor))] of the other pages and equations that link to a target. The index of a folder is not
+    among them: it links to each page there."""
     index = index_of(app, page) if page in app.attest.pages else ""
     found = {source for source in app.attest.links[target] if source[0] not in (page, index)}
     return sorted((equation or title_of(app, source), (source, nodes.make_id(equation))) for source, equation in found)
