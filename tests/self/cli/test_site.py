@@ -45,6 +45,10 @@ It is no linear.sum.
 }
 
 
+def setUpModule():
+    subprocess.run([support.PROJECT / "tools" / "venv", "site"], check=True, stdout=subprocess.DEVNULL)
+
+
 def build(project, out):
     done = subprocess.run([SITE, "--project", project, out], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
