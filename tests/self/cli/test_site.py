@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# Runs in one part of the long tests: 3
 """tools/site: the site of a small project and what it links, mistakes planted into pages and into a built site, and the
 site of this project."""
 
