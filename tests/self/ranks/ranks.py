@@ -9,7 +9,8 @@ import support
 os.environ.setdefault("CC", "mpicc")
 SOURCE = pathlib.Path(__file__).resolve().parent / "ranks.c"
 QUICK = {"--strength": "1", "--laws": "1"}
-LINEAR, SOFTMAX, MEMORY = "linear.causal", "attention.scaled_dot_product", "infini.memory_update_linear"
+LINEAR, SOFTMAX = "linear.causal", "attention.scaled_dot_product"
+MEMORY, SEGMENTS = "infini.memory_update_linear", "infini.segment_attention"
 
 
 def check(candidate, *more, **options):

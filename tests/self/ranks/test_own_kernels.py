@@ -4,7 +4,7 @@
 import tempfile
 import unittest
 
-from ranks import LINEAR, MEMORY, SOFTMAX, check, stranger
+from ranks import LINEAR, MEMORY, SEGMENTS, SOFTMAX, check, stranger
 
 
 class OwnKernels(unittest.TestCase):
@@ -17,7 +17,7 @@ class OwnKernels(unittest.TestCase):
                     {(row["equation"], row["dtype"]) for row in report["rows"]},
                     {
                         (equation, dtype)
-                        for equation in (LINEAR, LINEAR + "_backward", MEMORY, SOFTMAX, SOFTMAX + "_backward")
+                        for equation in (LINEAR, LINEAR + "_backward", MEMORY, SEGMENTS, SOFTMAX, SOFTMAX + "_backward")
                         for dtype in ("f32", "f64")
                     },
                 )
