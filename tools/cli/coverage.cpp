@@ -13,6 +13,7 @@
 
 #include "attest/golden/files.hpp"
 #include "commands.hpp"
+#include "long_job.hpp"
 #include "written.hpp"
 
 namespace attest::cli {
@@ -63,9 +64,17 @@ void list(const char* title, const std::vector<judge::Coverage>& rows,
 }
 
 int coverage(const std::string& only, const std::vector<std::string>& reports,
-             const std::optional<std::filesystem::path>& json) {
+             const std::optional<std::filesystem::path>& json, const LongJob& long_job) {
   judge::CoverageOptions options{.project = project_folder(), .only = only};
-  for (const auto& report : reports) options.reports.insert(read_report(report));
+  std::vector<std::filesystem::path> files = files_of_check("fault:*");
+  for (const auto& report : reports) {
+    options.reports.insert(read_report(report));
+    files.emplace_back(report.substr(report.find('=') + 1));
+  }
+  for (const judge::Backend& backend : judge::kBackends)
+    if (!options.reports.count(backend.name)) files.push_back(judge::library_of(backend.candidate));
+  const auto job = long_job.begin("coverage", files);
+  options.job = job.get();
   const auto rows = judge::coverage(options, report::progress_bar("covering"));
   if (rows.empty()) throw UsageError(fmt::format("--only '{}' matches no operation", only));
   std::vector<std::string> backends;
@@ -106,13 +115,16 @@ void add_coverage(CLI::App& app, int& status) {
   struct Line {
     std::string only = "*", json;
     std::vector<std::string> reports;
+    LongJob job;
   };
   const auto line = std::make_shared<Line>();
   command->add_option("--only", line->only, "glob over operations");
   command->add_option("--kernels", line->reports,
                       "BACKEND=FILE: a report of `attest check --json`, for kernels that are not to be run again");
   command->add_option("--json", line->json, "write the table to this file as well");
-  command->callback([&status, line] { status = coverage(line->only, line->reports, optional_path(line->json)); });
+  line->job.add_options(*command);
+  command->callback(
+      [&status, line] { status = coverage(line->only, line->reports, optional_path(line->json), line->job); });
 }
 
 }  // namespace attest::cli

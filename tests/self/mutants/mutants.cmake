@@ -133,6 +133,29 @@ attest_mutant(
   ""
 )
 
+# Long jobs.
+attest_mutant(
+  a_damaged_record_is_a_result
+  tools/jobs/source/journal.cpp
+  jobs/Journal.AFileThatIsCutOrDamagedLosesItemsAndNothingElse
+  "if (golden::sha256(head + body) != hash || "
+  "if ("
+)
+attest_mutant(
+  results_are_in_the_order_in_which_they_come
+  tools/jobs/source/job.cpp
+  jobs/Job.ResultsAreInTheOrderOfTheItemsOnAnyNumberOfRanks
+  "results_[finished->item] = std::move(finished->result);"
+  "results_[given_ - 1] = std::move(finished->result);"
+)
+attest_mutant(
+  another_build_helps
+  tools/jobs/source/job.cpp
+  jobs/Job.RanksOfAnotherBuildAreRefused
+  "if (message[\"what\"] != what)"
+  "if (false)"
+)
+
 # From cases and laws to the verdict.
 attest_mutant(
   right_values_excuse_a_broken_contract

@@ -81,6 +81,10 @@ class SameBytes(unittest.TestCase):
             {"attention.softmax", "attention.softmax_one"},
         )
 
+    def test_coverage(self):
+        status, out, files = self.same(["json"], "coverage", "--only", "positional.a*")
+        self.assertEqual(status, 0, out)
+
     def test_golden_regenerate(self):
         reference = contents(support.PROJECT / "golden")
         for ranks in (1, 2, 3):

@@ -14,6 +14,7 @@
 #include "attest/judge/mutants.hpp"
 #include "attest/judge/run_law.hpp"
 #include "in_parallel.hpp"
+#include "items.hpp"
 #include "steps.hpp"
 
 namespace attest::judge {
@@ -388,14 +389,20 @@ std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& p
   std::vector<const Entry*> chosen;
   for (const Entry& entry : catalogue)
     if (matches(options.only, entry.id)) chosen.push_back(&entry);
-  std::vector<Coverage> rows(chosen.size());
-  Steps steps(progress, chosen.size());
+  std::vector<jobs::Item> items;
+  for (const Entry* entry : chosen) {
+    const auto spec = specs().find(entry->id);
+    items.push_back({entry->id, spec == specs().end() ? 0 : work_of_cases(spec->second)});
+  }
+  static const Progress none;  // a job tells of its items
+  Steps steps(options.job ? none : progress, chosen.size());
   // Side by side, each thread with plugins of its own.
   Own<Plugins> plugins;
-  in_parallel(chosen.size(), [&](std::size_t e) {
+  const auto run = [&](std::size_t e) {
     steps.next(chosen[e]->id);
-    rows[e] = coverage_of(*chosen[e], options, plugins.here([] { return std::make_unique<Plugins>(); }), tests);
-  });
+    return coverage_of(*chosen[e], options, plugins.here([] { return std::make_unique<Plugins>(); }), tests);
+  };
+  auto rows = results_of<Coverage>(items, options.job, progress, run, unpacked_coverage);
   steps.finish();
   return rows;
 }

@@ -8,14 +8,13 @@
 #include <optional>
 #include <utility>
 
-#include "attest/jobs/job.hpp"
 #include "attest/judge/glob.hpp"
 #include "attest/judge/judge_kernel.hpp"
-#include "attest/judge/packed.hpp"
 #include "attest/judge/regimes.hpp"
 #include "attest/judge/true_values.hpp"
 #include "attest/judge/work.hpp"
 #include "in_parallel.hpp"
+#include "items.hpp"
 #include "steps.hpp"
 
 namespace attest::judge {
@@ -208,19 +207,12 @@ MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
   static const Progress none;  // a job tells of its items
   Steps steps(options.job ? none : progress, total);
   // Side by side, each thread with a process of its own; of a single one the correct kernels are.
-  std::vector<MutantsReport> parts(pieces.size());
   Own<Candidate> candidates;
-  const auto judge = [&](std::size_t i) {
+  const auto run = [&](std::size_t i) {
     Candidate& candidate = candidates.here([] { return std::make_unique<Candidate>("fault:*"); });
     return judged(pieces[i], candidate, options, steps);
   };
-  if (options.job) {
-    const auto results =
-        options.job->run(items_of(pieces), [&](std::size_t i) { return packed(judge(i)); }, true, progress);
-    std::transform(results.begin(), results.end(), parts.begin(), unpacked_mutants);
-  } else {
-    in_parallel(pieces.size(), [&](std::size_t i) { parts[i] = judge(i); });
-  }
+  auto parts = results_of<MutantsReport>(items_of(pieces), options.job, progress, run, unpacked_mutants);
   MutantsReport report;
   for (auto& part : parts) {
     std::move(part.mutants.begin(), part.mutants.end(), std::back_inserter(report.mutants));

@@ -74,6 +74,9 @@ ATTEST_MEMBERS(Mutant, equation, fault, profile, killed, tier, rank, named, show
 ATTEST_MEMBERS(MutantsReport::Orders, equation, profile, kernels, cases, alarms)
 ATTEST_MEMBERS(MutantsReport::Conditions, equation, profile, kernels, killed, survived)
 ATTEST_MEMBERS(MutantsReport, mutants, orders, conditions)
+ATTEST_MEMBERS(Share, stand, listed, declared)
+ATTEST_MEMBERS(Coverage, id, title, status, forms, laws, faults, errata, claims, golden, gradient, kernels, open,
+               declared, left_out)
 
 template <class T>
 concept HasMembers = requires(T& value) { members(value); };
@@ -107,7 +110,9 @@ T value_of(const std::string& bytes) {
 
 std::string packed(const std::vector<Row>& rows) { return bytes_of(rows); }
 std::string packed(const MutantsReport& report) { return bytes_of(report); }
+std::string packed(const Coverage& row) { return bytes_of(row); }
 std::vector<Row> unpacked_rows(const std::string& bytes) { return value_of<std::vector<Row>>(bytes); }
 MutantsReport unpacked_mutants(const std::string& bytes) { return value_of<MutantsReport>(bytes); }
+Coverage unpacked_coverage(const std::string& bytes) { return value_of<Coverage>(bytes); }
 
 }  // namespace attest::judge

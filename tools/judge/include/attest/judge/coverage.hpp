@@ -50,6 +50,7 @@ struct CoverageOptions {
   std::filesystem::path project;                     // the source tree: specs/catalogue.toml, golden/, tests/self/unit/
   std::filesystem::path programs = test_programs();  // the folder of the unit tests' programs
   std::string only = "*";                            // glob over operations
+  jobs::Job* job = nullptr;                          // whose items the operations are; none: they are done here
   std::map<std::string, nlohmann::json>
       reports{};  // of attest check, by backend: their verdicts stand, and those kernels are not run again
 };

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "attest/judge/coverage.hpp"
 #include "attest/judge/mutants.hpp"
 #include "attest/judge/report.hpp"
 
@@ -12,9 +13,11 @@ namespace attest::judge {
 
 std::string packed(const std::vector<Row>& rows);
 std::string packed(const MutantsReport& report);
+std::string packed(const Coverage& row);
 
 /// Throws std::exception where the bytes are not those of packed().
 std::vector<Row> unpacked_rows(const std::string& bytes);
 MutantsReport unpacked_mutants(const std::string& bytes);
+Coverage unpacked_coverage(const std::string& bytes);
 
 }  // namespace attest::judge
