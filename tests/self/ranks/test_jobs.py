@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# Runs in one part of the long tests: 2
 """Long jobs: the ranks of an MPI job share their items, the results are those of one process, and what a job has
 finished is not done again."""
 
