@@ -81,7 +81,7 @@ install(
 # takes DT_RPATH: DT_RUNPATH is not inherited.
 get_target_property(plugins plugins MANUALLY_ADDED_DEPENDENCIES)
 foreach(plugin ${plugins})
-  # Kernels over MPI go with the MPI of a machine, and not into what runs on any.
+  # What uses MPI goes with the MPI of a machine, and not into what runs on any.
   set(component "Unspecified")
   if(plugin STREQUAL "attest_mpi")
     set(component "mpi")
@@ -91,6 +91,9 @@ foreach(plugin ${plugins})
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attest COMPONENT ${component} OPTIONAL # those that were built
   )
 endforeach()
+if(TARGET attest_ranks)
+  install(TARGETS attest_ranks LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attest COMPONENT mpi OPTIONAL)
+endif()
 function(attest_find_libraries_in folder)
   foreach(target ${ARGN})
     target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
