@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <exception>
 #include <map>
 
 #include "model.hpp"
@@ -47,13 +49,24 @@ std::string WideForm::text() const {
 }
 
 std::vector<WideForm> wide_forms(const Spec& spec) {
+  const auto cases = stored_cases(spec);
+  std::vector<std::vector<Width>> of_case(cases.size());
+  std::exception_ptr failure;
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t i = 0; i < cases.size(); ++i) try {
+      of_case[i] = widths(draw(cases[i]), draw_cotangents(cases[i]));
+    } catch (...) {
+#pragma omp critical(attest_wide_forms)
+      failure = std::current_exception();
+    }
+  if (failure) std::rethrow_exception(failure);
   std::map<std::string, WideForm> of_form;
-  for (const auto& c : stored_cases(spec))
-    for (const auto& width : widths(draw(c), draw_cotangents(c))) {
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    for (const auto& width : of_case[i]) {
       WideForm& form = of_form[width.form];
       ++form.modelled;
       if (width.factor > kWide) ++form.wide;
-      if (width.factor > form.worst.factor) form.worst = width, form.query = golden::query(c, "f32");
+      if (width.factor > form.worst.factor) form.worst = width, form.query = golden::query(cases[i], "f32");
     }
   std::vector<WideForm> wide;
   for (auto& [_, form] : of_form)

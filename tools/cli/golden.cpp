@@ -23,8 +23,15 @@ std::vector<const Spec*> equations(const std::string& only) {
   return chosen;
 }
 
-/// Equations as items of a job; the result of each is the hash of its file.
-void regenerate(jobs::Job& job, const std::vector<const Spec*>& chosen, const std::filesystem::path& folder) {
+/// What a user should know of an equation's bounds, as lines.
+std::string warnings_of(const Spec& spec) {
+  std::string lines;
+  for (const auto& form : golden::wide_forms(spec)) lines += fmt::format("Warning: {}: {}\n", spec.id, form.text());
+  return lines;
+}
+
+/// Equations as items of a job; the result of each is the hash of its file, and warnings. Returns all warnings.
+std::string regenerate(jobs::Job& job, const std::vector<const Spec*>& chosen, const std::filesystem::path& folder) {
   std::vector<jobs::Item> items;
   for (const Spec* spec : chosen) items.push_back({spec->id, judge::work_of_cases(*spec)});
   const auto hash_of = [&](std::size_t i) {
@@ -32,13 +39,18 @@ void regenerate(jobs::Job& job, const std::vector<const Spec*>& chosen, const st
   };
   const auto run = [&](std::size_t i) {
     golden::regenerate({chosen[i]}, project_folder(), folder, {});
-    return hash_of(i);
+    return hash_of(i) + warnings_of(*chosen[i]);
   };
-  const auto hashes = job.run(items, run, false, report::progress_bar("certifying"));
-  for (std::size_t i = 0; i < chosen.size(); ++i)
-    if (hash_of(i) != hashes[i])
+  const auto results = job.run(items, run, false, report::progress_bar("certifying"));
+  std::string warnings;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const std::string hash = hash_of(i);
+    if (!results[i].starts_with(hash))
       throw std::runtime_error(fmt::format("{} is not the file that the journal says was written",
                                            (folder / golden::file_of(*chosen[i])).string()));
+    warnings += results[i].substr(hash.size());
+  }
+  return warnings;
 }
 
 int golden_regenerate(const std::optional<std::filesystem::path>& into, const std::string& only,
@@ -48,13 +60,15 @@ int golden_regenerate(const std::optional<std::filesystem::path>& into, const st
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw std::runtime_error(fmt::format("{}: {}", folder.string(), error.message()));
-  if (const auto job = long_job.begin("regenerate", {}))
-    regenerate(*job, chosen, folder);
-  else
+  std::string warnings;
+  if (const auto job = long_job.begin("regenerate", {})) {
+    warnings = regenerate(*job, chosen, folder);
+  } else {
     golden::regenerate(chosen, project_folder(), folder, report::progress_bar("certifying"));
+    for (const Spec* spec : chosen) warnings += warnings_of(*spec);
+  }
   fmt::print("{} equation{} certified into {}\n", chosen.size(), chosen.size() == 1 ? "" : "s", folder.string());
-  for (const Spec* spec : chosen)
-    for (const auto& form : golden::wide_forms(*spec)) fmt::print(stderr, "Warning: {}: {}\n", spec->id, form.text());
+  fmt::print(stderr, "{}", warnings);
   return 0;
 }
 
