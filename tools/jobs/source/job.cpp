@@ -2,8 +2,6 @@
 #include "attest/jobs/job.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <chrono>

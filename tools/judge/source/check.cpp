@@ -158,8 +158,7 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
   double tests = 0;
   for (const Kernel* kernel : kernels) tests += static_cast<double>(kernel->spec->faults.size());
   Report report{candidate.host().name(), candidate.host().version(), std::vector<Row>(kernels.size())};
-  static const Progress none;  // a job tells of its items
-  Steps steps(options.job ? none : progress, kernels.size());
+  Steps steps(progress, kernels.size(), options.job);
   const auto equations = by_equation(kernels);
   // Equations side by side, each thread with a candidate of its own; of a single one the true values are computed so.
   // Kernels of several ranks have the cores to themselves: two jobs at once would wait for each other.

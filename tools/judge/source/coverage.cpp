@@ -389,20 +389,22 @@ std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& p
   std::vector<const Entry*> chosen;
   for (const Entry& entry : catalogue)
     if (matches(options.only, entry.id)) chosen.push_back(&entry);
-  std::vector<jobs::Item> items;
-  for (const Entry* entry : chosen) {
-    const auto spec = specs().find(entry->id);
-    items.push_back({entry->id, spec == specs().end() ? 0 : work_of_cases(spec->second)});
-  }
-  static const Progress none;  // a job tells of its items
-  Steps steps(options.job ? none : progress, chosen.size());
+  const auto items = [&] {
+    std::vector<jobs::Item> all;
+    for (const Entry* entry : chosen) {
+      const auto spec = specs().find(entry->id);
+      all.push_back({entry->id, spec == specs().end() ? 0 : work_of_cases(spec->second)});
+    }
+    return all;
+  };
+  Steps steps(progress, chosen.size(), options.job);
   // Side by side, each thread with plugins of its own.
   Own<Plugins> plugins;
   const auto run = [&](std::size_t e) {
     steps.next(chosen[e]->id);
     return coverage_of(*chosen[e], options, plugins.here([] { return std::make_unique<Plugins>(); }), tests);
   };
-  auto rows = results_of<Coverage>(items, options.job, progress, run, unpacked_coverage);
+  auto rows = results_of<Coverage>(chosen.size(), options.job, items, progress, run, unpacked_coverage);
   steps.finish();
   return rows;
 }

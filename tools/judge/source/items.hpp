@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -11,17 +12,18 @@
 
 namespace attest::judge {
 
-/// run(0), run(1), ... for all items, in their order: by the job where there is one, whose progress is told then, else
-/// here, on all cores. The results are what packed() takes and `unpacked` gives.
-template <class Result, class F>
-std::vector<Result> results_of(const std::vector<jobs::Item>& items, jobs::Job* job, const Progress& progress, F&& run,
+/// run(0) .. run(count - 1), in their order: by the job where there is one, with what `items` gives and told to
+/// `progress`, else here, on all cores. The results are what packed() takes and `unpacked` gives.
+template <class Result, class Items, class F>
+std::vector<Result> results_of(std::size_t count, jobs::Job* job, Items&& items, const Progress& progress, F&& run,
                                Result unpacked(const std::string&)) {
-  std::vector<Result> results(items.size());
+  std::vector<Result> results(count);
   if (job) {
-    const auto bytes = job->run(items, [&](std::size_t i) { return packed(run(i)); }, true, progress);
-    for (std::size_t i = 0; i < items.size(); ++i) results[i] = unpacked(bytes[i]);
+    const auto packed_run = [&](std::size_t i) { return packed(run(i)); };
+    const auto bytes = job->run(items(), packed_run, true, progress);
+    for (std::size_t i = 0; i < count; ++i) results[i] = unpacked(bytes[i]);
   } else {
-    in_parallel(items.size(), [&](std::size_t i) { results[i] = run(i); });
+    in_parallel(count, [&](std::size_t i) { results[i] = run(i); });
   }
   return results;
 }

@@ -204,15 +204,15 @@ MutantsReport mutants(const MutantsOptions& options, const Progress& progress) {
     total += options.profiles.size() * (faults + 1);
   }
   if (pieces.empty()) return {};
-  static const Progress none;  // a job tells of its items
-  Steps steps(options.job ? none : progress, total);
+  Steps steps(progress, total, options.job);
   // Side by side, each thread with a process of its own; of a single one the correct kernels are.
   Own<Candidate> candidates;
   const auto run = [&](std::size_t i) {
     Candidate& candidate = candidates.here([] { return std::make_unique<Candidate>("fault:*"); });
     return judged(pieces[i], candidate, options, steps);
   };
-  auto parts = results_of<MutantsReport>(items_of(pieces), options.job, progress, run, unpacked_mutants);
+  auto parts = results_of<MutantsReport>(
+      pieces.size(), options.job, [&] { return items_of(pieces); }, progress, run, unpacked_mutants);
   MutantsReport report;
   for (auto& part : parts) {
     std::move(part.mutants.begin(), part.mutants.end(), std::back_inserter(report.mutants));

@@ -9,10 +9,11 @@
 
 namespace attest::judge {
 
-/// Shows how many of all are begun; called from many threads.
+/// Shows how many of all are begun; called from many threads. A job tells of its items itself: then nothing is shown.
 class Steps {
 public:
-  Steps(const Progress& progress, std::size_t total) : progress_(progress), total_(total) {}
+  Steps(const Progress& progress, std::size_t total, const jobs::Job* job = nullptr)
+      : progress_(job ? Progress() : progress), total_(total) {}
 
   void next(const std::string& current) { show(1, current); }
   /// Says more of one that was begun.
@@ -28,7 +29,7 @@ private:
     if (progress_) progress_(done, total_, current);
   }
 
-  const Progress& progress_;
+  const Progress progress_;
   const std::size_t total_;
   std::size_t done_ = 0;
   std::mutex mutex_;
