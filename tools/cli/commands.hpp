@@ -73,6 +73,7 @@ AddCommand add_bench, add_survey;
 /// Whether a command line names a candidate python:MODULE:FUNCTION, the survey or the benchmark: all that runs in
 /// Python.
 bool is_for_python(int argc, char** argv);
+bool is_survey(int argc, char** argv);
 
 /// Runs the command line in Python, in a process of its own; its exit status, or 3 when a kernel ended it.
 int run_python(int argc, char** argv);

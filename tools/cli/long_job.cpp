@@ -95,7 +95,7 @@ void check_launched(const CLI::App& app) {
   if (command->get_option_no_throw(kJournal)) return;
   throw UsageError(
       fmt::format("{} is done by one process, and this is one of {} that were started together; check, diagnose, "
-                  "mutants, coverage and golden regenerate share their work",
+                  "mutants, coverage, golden regenerate and survey share their work",
                   name, launched.size));
 }
 

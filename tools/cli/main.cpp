@@ -35,7 +35,8 @@ void use_installed_folders() {
 int run(int argc, char** argv) {
   using namespace attest;
   if (cli::is_for_python(argc, argv)) {
-    if (jobs::launched().size > 1) throw cli::UsageError("kernels in Python are judged by one process");
+    if (jobs::launched().size > 1 && !cli::is_survey(argc, argv))
+      throw cli::UsageError("kernels in Python are judged by one process");
     return cli::run_python(argc, argv);
   }
   CLI::App app{"Is this attention kernel right? Certified reference values, hard bounds, laws.", "attest"};

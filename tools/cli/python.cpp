@@ -89,8 +89,10 @@ std::string benchmark() {
 
 }  // namespace
 
+bool is_survey(int argc, char** argv) { return argc > 1 && std::strcmp(argv[1], "survey") == 0; }
+
 bool is_for_python(int argc, char** argv) {
-  if (argc > 1 && (std::strcmp(argv[1], "survey") == 0 || std::strcmp(argv[1], "bench") == 0)) return true;
+  if (is_survey(argc, argv) || (argc > 1 && std::strcmp(argv[1], "bench") == 0)) return true;
   for (int i = 2; i < argc; ++i)
     if (std::string_view(argv[i]).starts_with("python:")) return true;
   return false;

@@ -17,6 +17,8 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "attest/jobs/channel.hpp"
+#include "attest/jobs/job.hpp"
 #include "attest/judge/check.hpp"
 #include "attest/judge/json.hpp"
 #include "attest/judge/memory.hpp"
@@ -272,6 +274,31 @@ nb::dict run(const Job& job, nb::callable call, nb::callable settle) {
   }
 }
 
+/// Does the items with those keys, shared by the ranks where a launcher has started several, and keeps what is finished
+/// in the folder `journal`, where it is not empty. Returns what run(i) gives for each of them, a text; nothing on a
+/// rank other than the first.
+std::optional<std::vector<std::string>> run_items(const std::string& identity, const std::string& journal, bool resume,
+                                                  const std::vector<std::string>& keys, const nb::callable& run) {
+  std::vector<jobs::Item> items;
+  for (const auto& key : keys) items.push_back({key});
+  const nb::gil_scoped_release no_gil;
+  try {
+    jobs::JobOptions options{.identity = identity, .journal = journal, .resume = resume};
+    if (jobs::launched().size > 1) options.channel = &jobs::begin_mpi(judge::plugin_folder() / "attest_ranks.so");
+    return jobs::Job(options).run(
+        items,
+        [&](std::size_t i) {
+          const nb::gil_scoped_acquire gil;
+          return nb::cast<std::string>(run(i));
+        },
+        false);
+  } catch (const jobs::Helped&) {
+    return std::nullopt;
+  } catch (const std::runtime_error& error) {
+    throw SpecError(error.what());
+  }
+}
+
 nb::dict certified_of(const golden::CertifiedTensors& tensors) {
   nb::dict all;
   for (const auto& [name, tensor] : tensors) {
@@ -409,4 +436,7 @@ NB_MODULE(native, m) {
       .def_rw("budget", &python::Job::budget, nb::arg().none())
       .def_rw("waivers", &python::Job::waivers);
   m.def("run", python::run, nb::arg("job"), nb::arg("call"), nb::arg("settle"));
+  m.def("run_items", python::run_items, nb::arg("identity"), nb::arg("journal"), nb::arg("resume"), nb::arg("keys"),
+        nb::arg("run"));
+  m.def("end_ranks", jobs::end_mpi, nb::arg("status"));
 }

@@ -27,7 +27,7 @@ set(package ${PROJECT_BINARY_DIR}/python/attest)
 nanobind_add_module(attest_python STABLE_ABI NB_STATIC NB_SUPPRESS_WARNINGS python/native.cpp)
 set_target_properties(attest_python PROPERTIES OUTPUT_NAME native LIBRARY_OUTPUT_DIRECTORY ${package})
 target_compile_definitions(attest_python PRIVATE ATTEST_VERSION="${PROJECT_VERSION}")
-target_link_libraries(attest_python PRIVATE attest::report)
+target_link_libraries(attest_python PRIVATE attest::jobs attest::report)
 # The module shows its init function alone and brings its own C++ library: librapidcheck.a is position-independent for
 # programs only, so that nothing it uses may come from another library.
 target_link_options(

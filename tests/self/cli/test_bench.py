@@ -168,6 +168,13 @@ class RefusedATime(unittest.TestCase):
     def test_what_answers_from_memory(self):
         self.refused("REMEMBERS", "wrong", "inputs that changed in place", "--equation", "*.causal", "--quick")
 
+    def test_what_does_nothing_in_timed_calls(self):
+        # One call of the small problem, one of the timed one, three to warm up, three rounds.
+        self.refused("RESTS", "wrong", "of a timed call", "--equation", "*.causal", "--quick", "--dtype", "f32")
+
+    def test_what_answers_after_its_time(self):
+        self.refused("LATER", "wrong", "of a timed call", "--equation", "*.causal", "--quick", "--dtype", "f32")
+
     def test_what_ends_the_process(self):
         plugin = support.compile_plugin("causal.c", "EXITS")
         status, out, err = bench(plugin, *TINY, "--quick")

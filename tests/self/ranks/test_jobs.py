@@ -28,6 +28,38 @@ CHECK = ["check", "openmp", "--only", "positional.*", "--strength", "1", "--laws
 MUTANTS = ["mutants", "--only", "attention.softmax*", "--seeds", "40", "--strength", "1"]
 
 
+SURVEY = ["survey", "--strength", "0"]
+# Python reads this file where it starts: the survey finds two adapters alone, of functions that are quick.
+ADAPTERS = """\
+import attest._survey, numpy as np
+from attest.adapters import adapter
+
+def softmax(x, mask):
+    with np.errstate(all="ignore"):
+        x = x if mask is None else np.where(mask, x, -np.inf)
+        p = np.exp(x - x.max(-1, keepdims=True))
+        return np.nan_to_num(p / p.sum(-1, keepdims=True))
+
+options = dict(library="numpy", profiles=("f64", "f32"), conventions={"empty_row": "zero", "lse": False})
+
+@adapter("attention.softmax", **options)
+def normalised(x, *, mask=None):
+    return softmax(x, mask)
+
+@adapter("attention.softmax", **options)
+def twice(x, *, mask=None):
+    return 2 * softmax(x, mask)
+
+attest._survey.adapters = lambda only: [normalised, twice]
+"""
+
+
+def of_survey():
+    folder = support.fresh_folder("site")
+    (folder / "sitecustomize.py").write_text(ADAPTERS)
+    return {"PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"}
+
+
 def command_of(ranks, *words):
     launcher = ["mpiexec", "-n", str(ranks)] if ranks else []
     return [*launcher, support.CLI, *map(str, words)]
@@ -51,12 +83,13 @@ def contents(folder):
 
 
 class SameBytes(unittest.TestCase):
-    def same(self, files, *words):
+    def same(self, files, *words, env=None):
         """The exit status, what is printed, and the files."""
         of_ranks = {}
         for ranks in (0, 1, 2, 3):
             folder = support.fresh_folder("job")
-            status, out, _ = run(ranks, *words, *(word for file in files for word in (f"--{file}", folder / file)))
+            more = [word for file in files for word in (f"--{file}", folder / file)]
+            status, out, _ = run(ranks, *words, *more, env=env)
             of_ranks[ranks] = (status, out, contents(folder))
         for ranks in (1, 2, 3):
             self.assertEqual(of_ranks[ranks], of_ranks[0], f"{ranks} ranks")
@@ -85,6 +118,13 @@ class SameBytes(unittest.TestCase):
     def test_coverage(self):
         status, out, files = self.same(["json"], "coverage", "--only", "positional.a*")
         self.assertEqual(status, 0, out)
+
+    def test_survey(self):
+        status, out, files = self.same(["json", "markdown"], *SURVEY, env=of_survey())
+        self.assertEqual(status, 0, out)
+        rows = json.loads(files[pathlib.Path("json")])["rows"]
+        self.assertEqual([row["kernel"] for row in rows], ["numpy:normalised"] * 2 + ["numpy:twice"] * 2)
+        self.assertEqual([row["verdict"] for row in rows], ["PASS"] * 2 + ["FAIL"] * 2)
 
     def test_golden_regenerate(self):
         reference = contents(support.PROJECT / "golden")
@@ -138,6 +178,20 @@ class Ended(unittest.TestCase):
         status, out, err = run(0, *words, "--resume", folder / "journal")
         self.assertIn(f"attest: {items} of {items} items are in the journal", err)
         self.assertEqual((status, out), (0, expected))
+
+    def test_a_survey_goes_on_from_its_journal(self):
+        folder = support.fresh_folder("survey")
+        words, env = [*SURVEY, "--json", folder / "json"], of_survey()
+        status, expected, _ = run(0, *words, "--journal", folder / "journal", env=env)
+        self.assertEqual(status, 0)
+        status, out, err = run(2, *words, "--resume", folder / "journal", env=env)
+        self.assertEqual((status, out), (0, expected))
+        items = re.search(r"attest: (\d+) of (\d+) items are in the journal", err).groups()
+        self.assertEqual(items[0], items[1])
+        self.assertNotIn("PASS", err)  # nothing was judged again
+        status, out, err = run(2, *words, "--seed", "2", "--resume", folder / "journal", env=env)
+        self.assertEqual(status, 2, out)
+        self.assertIn("is of another job", err)
 
     @staticmethod
     def is_rank(process, rank, word):

@@ -48,7 +48,7 @@ class Gpu:
         )
 
     def numbers(self, x):
-        return x.detach().double()
+        return x.detach().to(self.xp.float64, copy=True)
 
     def torch(self, x):
         return x

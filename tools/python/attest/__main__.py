@@ -23,6 +23,12 @@ EXIT = {"PASS": 0, "FAIL": 1, "CRASH": 3, "INVALID": 3}
 
 def main() -> int:
     faulthandler.enable()
+    status = run()
+    native.end_ranks(status)
+    return status
+
+
+def run() -> int:
     try:
         arguments = parser().parse_args()
     except SystemExit as end:  # of help, or of wrong usage
@@ -94,6 +100,14 @@ def parser() -> argparse.ArgumentParser:
     libraries.add_argument("--seed", type=int, default=1)
     libraries.add_argument("--budget", type=float, help="seconds after which a judgement begins no further case or law")
     libraries.add_argument("--strength", type=int, default=2, help=STRENGTH)
+    kept = libraries.add_mutually_exclusive_group()
+    kept.add_argument(
+        "--journal",
+        metavar="DIR",
+        help="keep the judgements that are finished in this folder, so that --resume goes on from there; the folder is "
+        "new, or empty",
+    )
+    kept.add_argument("--resume", metavar="DIR", help="go on from the journal in this folder")
     libraries.add_argument("--json", metavar="FILE", help="write the record to this file")
     libraries.add_argument("--markdown", metavar="FILE", help="write the record as a page to this file")
     return top
@@ -208,7 +222,12 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
 def run_survey(arguments: argparse.Namespace) -> int:
     from attest._survey import markdown, survey
 
-    record = survey(arguments.only, arguments.seed, arguments.budget, arguments.strength)
+    journal = arguments.journal or arguments.resume or ""
+    record = survey(
+        arguments.only, arguments.seed, arguments.budget, arguments.strength, journal, resume=bool(arguments.resume)
+    )
+    if record is None:  # the first rank has it
+        return 0
     if not record["rows"] and not record["absent"]:
         raise UsageError(f"--only '{arguments.only}' matches no adapter")
     text = markdown(record)

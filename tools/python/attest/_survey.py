@@ -4,17 +4,32 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
+import importlib.metadata
+import json
+import pathlib
 import platform
 import sys
 from typing import Any
 
+from attest import native
 from attest._report import ORDER, Interrupted, Report, rounded
 from attest.adapters import Absent, Adapter, adapters
 from attest.native import __version__
 
 
-def survey(only: str = "*", seed: int = 1, budget: float | None = None, strength: int = 2) -> dict[str, Any]:
-    """Runs the adapters that match; the record as data. Ctrl-C ends it with what was found until then."""
+def survey(
+    only: str = "*",
+    seed: int = 1,
+    budget: float | None = None,
+    strength: int = 2,
+    journal: str = "",
+    resume: bool = False,
+) -> dict[str, Any] | None:
+    """Runs the adapters that match; the record as data. Ctrl-C ends it with what was found until then.
+
+    The ranks of an MPI job share the judgements; None on each but the first. `journal` is a folder that keeps those
+    that are finished, and with `resume` has them already."""
     record: dict[str, Any] = {
         "attest": __version__,
         "date": datetime.date.today().isoformat(),
@@ -26,17 +41,38 @@ def survey(only: str = "*", seed: int = 1, budget: float | None = None, strength
         "rows": [],
         "absent": [],
     }
+    found = list(adapters(only))
+    for one in found:
+        if isinstance(one, Absent):
+            record["absent"].append({"adapters": one.module, "reason": one.reason})
+    judgements = [(one, profile) for one in found if isinstance(one, Adapter) for profile in one.profiles]
+    done: dict[int, str] = {}
+
+    def judge(number: int) -> str:
+        result = row(*judgements[number], seed, budget, strength)
+        print(line(result), file=sys.stderr, flush=True)
+        done[number] = json.dumps(result)
+        return done[number]
+
+    keys = [f"{one.name} {one.equation} {profile}" for one, profile in judgements]
     try:
-        for one in adapters(only):
-            if isinstance(one, Absent):
-                record["absent"].append({"adapters": one.module, "reason": one.reason})
-                continue
-            for profile in one.profiles:
-                record["rows"].append(row(one, profile, seed, budget, strength))
-                print(line(record["rows"][-1]), file=sys.stderr, flush=True)
+        rows = native.run_items(identity(record), journal, resume, keys, judge)
     except KeyboardInterrupt:
         record["interrupted"] = True
+        rows = [done[number] for number in sorted(done)]
+    if rows is None:
+        return None
+    record["rows"] = [json.loads(one) for one in rows]
     return record
+
+
+def identity(record: dict[str, Any]) -> str:
+    """What the rows depend on: the options, this package, and the libraries."""
+    files = sorted(pathlib.Path(__file__).parent.rglob("*.py")) + [pathlib.Path(native.__file__)]
+    code = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    libraries = sorted({f"{one.name} {one.version}" for one in importlib.metadata.distributions()})
+    options = ", ".join(f"{key} {record[key]}" for key in ("seed", "budget", "strength", "python"))
+    return f"attest survey, {options}; {hashlib.sha256(f'{code} {libraries}'.encode()).hexdigest()}"
 
 
 def verdict_of(report: Report) -> str:
