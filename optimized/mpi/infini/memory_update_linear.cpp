@@ -24,18 +24,9 @@ int scan(const attest_call* call) {
       own.S_after = sums.of(h).columns(0, m), own.z_after = sums.of(h).column(m);
       if (in.k.extent(0) > 0) engine::whole(own, engine::Whole::state, 1);
     }
-    States<T> before = sums;
-    before.sum_before(world.forward);
-    for (std::size_t h = 0; h < heads.size(); ++h) {
-      const auto in = contract::read<T>(heads[h]);
-      add_carried<T>(before.of(h).columns(0, m), before.of(h).column(m), sums.of(h));
-      add_carried<T>(in.memory, in.z, sums.of(h));
-    }
-    sums.take_from_last(world);
-    for (std::size_t h = 0; h < heads.size(); ++h) {
-      const auto out = contract::write<T>(heads[h]);
-      write_state<T>(sums.of(h), out.memory, out.z);
-    }
+    write_total(
+        sums, heads.size(), world, [&](std::size_t h) { return contract::read<T>(heads[h]); },
+        [&](std::size_t h) { return contract::write<T>(heads[h]); });
   });
 }
 

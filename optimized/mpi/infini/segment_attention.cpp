@@ -15,6 +15,8 @@ namespace attest::mpi::infini::segment_attention {
 
 namespace contract = attest::spec::infini::segment_attention;
 namespace engine = openmp::engine;
+using openmp::Column;
+using openmp::RowMajor;
 
 /// The segments of a sequence, which end where they end, whatever ranks have its tokens.
 struct Segments {
@@ -55,6 +57,52 @@ private:
         b[half + i] = b[each - 1] != 0 ? b[half + i] : open + b[half + i];
       }
       b[each - 1] = std::max(a[each - 1], b[each - 1]);
+    }
+  }
+
+  Index d_, m_, each_;
+  std::vector<T> numbers_;
+};
+
+/// What the delta updates of the segments that end among a rank's tokens make of the memory M before them, for each
+/// head: M + G M + B.
+template <class T>
+class SegmentMaps {
+public:
+  SegmentMaps(std::size_t heads, Index d, Index m)
+      : d_(d), m_(m), each_(1 + d * (d + m)), numbers_(heads * static_cast<std::size_t>(each_)) {
+    for (std::size_t head = 0; head < heads; ++head) at(head)[0] = static_cast<T>(d);
+  }
+
+  /// M after the segments.
+  RowMajor<T> of(std::size_t head, const RowMajor<T>& memory) { return memory + G(head) * memory + B(head); }
+  /// One more segment, behind the others: M becomes A M + B.
+  void add(std::size_t head, const openmp::infini::Affine<T>& map) {
+    const RowMajor<T> more = map.A - RowMajor<T>::Identity(d_, d_);
+    join(G(head), B(head), more, map.B, G(head), B(head));
+  }
+  /// Those of all tokens before this rank's.
+  void join_before(MPI_Comm ranks) { numbers_ = joined_before(numbers_, static_cast<int>(each_), join_states, ranks); }
+
+private:
+  using Part = Eigen::Map<RowMajor<T>>;
+  T* at(std::size_t head) { return numbers_.data() + head * static_cast<std::size_t>(each_); }
+  Part G(std::size_t head) { return {at(head) + 1, d_, d_}; }
+  Part B(std::size_t head) { return {at(head) + 1 + d_ * d_, d_, m_}; }
+
+  template <class X, class Y>
+  static void join(const Part& G1, const Part& B1, const X& G2, const Y& B2, Part G, Part B) {
+    const RowMajor<T> both_G = G1 + G2 + G2 * G1, both_B = B1 + G2 * B1 + B2;
+    G = both_G, B = both_B;
+  }
+  /// The first number of a state is d: an operation of MPI knows how many numbers there are, and nothing else.
+  static void join_states(void* before, void* behind, int* count, MPI_Datatype* type) {
+    const auto [numbers, each] = numbers_of<T>(*count, *type);
+    for (std::size_t state = 0; state < numbers; state += each) {
+      T *a = static_cast<T*>(before) + state, *b = static_cast<T*>(behind) + state;
+      const Index d = static_cast<Index>(b[0]), m = (static_cast<Index>(each) - 1) / d - d;
+      const Part G(b + 1, d, d), B(b + 1 + d * d, d, m);
+      join(Part(a + 1, d, d), Part(a + 1 + d * d, d, m), G, B, G, B);
     }
   }
 
@@ -121,37 +169,54 @@ std::vector<T> begun_before(const std::vector<Head<T>>& heads, const World& worl
   return ordered;
 }
 
-/// The outputs of a rank's tokens: those of the segment that its first token is in, begun with the tokens `before` of
-/// other ranks [k | v], and of all behind it. `state` is [memory | z] before that segment.
+/// The rows of ranks before, then this rank's.
 template <class T>
-void answer(const contract::In<T>& in, View<const T, 2> before, View<const T, 2> state, Index segment, View<T, 2> o) {
+RowMajor<T> stacked(View<const T, 2> before, View<const T, 2> own) {
+  RowMajor<T> all(before.extent(0) + own.extent(0), own.extent(1));
+  all.topRows(before.extent(0)) = openmp::matrix(before);
+  all.bottomRows(own.extent(0)) = openmp::matrix(own);
+  return all;
+}
+
+/// The outputs of a rank's tokens: those of the segment that its first token is in, begun with the tokens `before` of
+/// other ranks [k | v], and of all behind it. `state` is that before that segment.
+template <class T>
+void answer(const contract::In<T>& in, View<const T, 2> before, const openmp::infini::State<T>& state, Index segment,
+            View<T, 2> o) {
   const Index n = in.q.extent(0), d = in.q.extent(1), m = in.v.extent(1), more = before.extent(0);
-  const auto tensor = [](Index rows, Index columns) {
-    return std::vector<T>(static_cast<std::size_t>(rows * columns));
-  };
-  auto q = tensor(more + n, d), k = tensor(more + n, d), v = tensor(more + n, m), all = tensor(more + n, m);
-  auto memory = tensor(d, m), z = tensor(d, 1);
-  const auto rows = [](std::vector<T>& numbers, Index width, Index first, Index count) {
-    return View<T, 2>(numbers.data() + first * width, {count, width});
-  };
-  copy<T>(before.columns(0, d), rows(k, d, 0, more));
-  copy<T>(before.columns(d, m), rows(v, m, 0, more));
-  copy<T>(in.q, rows(q, d, more, n));
-  copy<T>(in.k, rows(k, d, more, n));
-  copy<T>(in.v, rows(v, m, more, n));
-  copy<T>(state.columns(0, m), rows(memory, m, 0, d));
-  copy<T>(state.columns(m, 1), rows(z, 1, 0, d));
+  const auto k = stacked<T>(before.columns(0, d), in.k), v = stacked<T>(before.columns(d, m), in.v);
+  const auto q = stacked<T>(before.columns(0, d), in.q);  // what those of other ranks answer is not asked
+  RowMajor<T> all(more + n, m);
   contract::In<T> here = in;
-  here.q = rows(q, d, 0, more + n), here.k = rows(k, d, 0, more + n), here.v = rows(v, m, 0, more + n);
-  here.memory = rows(memory, m, 0, d), here.z = View<const T, 1>(z.data(), {d});
+  here.q = openmp::view(q), here.k = openmp::view(k), here.v = openmp::view(v);
+  here.memory = openmp::view(state.memory), here.z = View<const T, 1>(state.z.data(), {d});
   here.segment = segment;
-  openmp::infini::segment_attention::loop<T>(here, {.o = rows(all, m, 0, more + n), .memory = {}, .z = {}});
-  copy<T>(rows(all, m, more, n), o);
+  openmp::infini::segment_attention::loop<T>(here, {.o = openmp::view(all), .memory = {}, .z = {}});
+  openmp::matrix(o) = all.bottomRows(n);
+}
+
+/// The maps of the segments that end among a rank's tokens, the first begun with the tokens `before` of other ranks
+/// [k | v], z being that before it; the last segment of the sequence ends with it. `first` is the first token of the
+/// first segment.
+template <class T>
+void add_maps(const contract::In<T>& in, View<const T, 2> before, Column<T> z, const Segments& segments, Index first,
+              Index total, std::size_t head, SegmentMaps<T>& maps) {
+  const Index d = in.k.extent(1);
+  const auto k = stacked<T>(before.columns(0, d), in.k);
+  const auto v = stacked<T>(before.columns(d, in.v.extent(1)), in.v);
+  const RowMajor<T> phi = openmp::features(in.feature_map, openmp::view(k));
+  for (Index at = 0, end = 0; at < k.rows(); at = end) {
+    end = std::min(at + segments.length, k.rows());
+    if (end - at < segments.length && first + end < total) break;  // it ends on another rank
+    const auto own = phi.middleRows(at, end - at);
+    maps.add(head, openmp::infini::segment_map(own, v.middleRows(at, end - at), z, T(0), in.zero_denominator));
+    z += own.colwise().sum().transpose();
+  }
 }
 
 /// Each rank reads the memory as it was before its first segment, which may have begun on ranks before it.
-template <class T>
-int parallel_linear(const attest_call* call) {
+template <class T, contract::Update update>
+int segments_of_ranks(const attest_call* call) {
   return on_all_heads<T>(call, [&](const std::vector<Head<T>>& heads, const World& world) {
     const Parts parts(*call, "n", world.size);
     const auto first = contract::read<T>(heads[0]);
@@ -171,16 +236,34 @@ int parallel_linear(const attest_call* call) {
     before.join_before(world.forward);
     const auto begun = begun_before<T>(heads, world, parts, segments);
     const Index more = n > 0 ? begin - segments.begin_of(begin) : 0;
+    const auto begun_of = [&](std::size_t h) {
+      return View<const T, 2>(begun.data() + static_cast<Index>(h) * more * (d + m), {more, d + m});
+    };
+    // Linear sums, which z is in either case; then the maps of delta updates, which take it.
+    for (std::size_t h = 0; h < heads.size(); ++h) {
+      const auto in = contract::read<T>(heads[h]);
+      add_carried<T>(in.memory, in.z, before.closed(h));
+    }
+    SegmentMaps<T> maps(heads.size(), d, m);
+    if constexpr (update == contract::Update::delta)
+      for (std::size_t h = 0; h < heads.size() && n > 0; ++h)
+        add_maps<T>(contract::read<T>(heads[h]), begun_of(h), openmp::vector(before.closed(h).column(m)), segments,
+                    begin - more, parts.total(), h, maps);
+    SegmentMaps<T> maps_before = maps;
+    if constexpr (update == contract::Update::delta) maps_before.join_before(world.forward);
     States<T> last(heads.size(), d, m + 1);
     for (std::size_t h = 0; h < heads.size(); ++h) {
       const auto in = contract::read<T>(heads[h]);
       const auto out = contract::write<T>(heads[h]);
-      add_carried<T>(in.memory, in.z, before.closed(h));
-      if (n > 0)
-        answer<T>(in, {begun.data() + static_cast<Index>(h) * more * (d + m), {more, d + m}}, before.closed(h),
-                  segments.length, out.o);
+      const auto linear = before.closed(h);
+      openmp::infini::State<T> state{openmp::matrix(linear.columns(0, m)), openmp::vector(linear.column(m))};
+      if constexpr (update == contract::Update::delta)
+        state.memory = maps_before.of(h, openmp::infini::carried(in.memory, {}, d, m).memory);
+      if (n > 0) answer<T>(in, begun_of(h), state, segments.length, out.o);
       for (auto some : {before.closed(h), before.open(h), own.closed(h), own.open(h)})
         add_carried<T>(some.columns(0, m), some.column(m), last.of(h));
+      if constexpr (update == contract::Update::delta)
+        openmp::matrix(last.of(h).columns(0, m)) = maps.of(h, state.memory);
     }
     last.take_from_last(world);
     for (std::size_t h = 0; h < heads.size(); ++h) {
@@ -191,10 +274,13 @@ int parallel_linear(const attest_call* call) {
 }
 
 std::vector<attest_kernel> kernels() {
-  constexpr const char *equation = contract::id.data(), *form = "parallel_linear",
-                       *can = "ranks >= 1; update == 'linear'";
-  return {kernel<float>(equation, form, can, parallel_linear<float>),
-          kernel<double>(equation, form, can, parallel_linear<double>)};
+  constexpr const char *equation = contract::id.data(), *linear = "parallel_linear", *delta = "parallel_delta";
+  constexpr const char *can_linear = "ranks >= 1; update == 'linear'", *can_delta = "ranks >= 1; update == 'delta'";
+  using contract::Update;
+  return {kernel<float>(equation, linear, can_linear, segments_of_ranks<float, Update::linear>),
+          kernel<double>(equation, linear, can_linear, segments_of_ranks<double, Update::linear>),
+          kernel<float>(equation, delta, can_delta, segments_of_ranks<float, Update::delta>),
+          kernel<double>(equation, delta, can_delta, segments_of_ranks<double, Update::delta>)};
 }
 
 }  // namespace attest::mpi::infini::segment_attention

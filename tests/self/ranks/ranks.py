@@ -10,7 +10,8 @@ os.environ.setdefault("CC", "mpicc")
 SOURCE = pathlib.Path(__file__).resolve().parent / "ranks.c"
 QUICK = {"--strength": "1", "--laws": "1"}
 LINEAR, SOFTMAX = "linear.causal", "attention.scaled_dot_product"
-MEMORY, SEGMENTS = "infini.memory_update_linear", "infini.segment_attention"
+MEMORY = ["infini.memory_update_linear", "infini.memory_update_delta"]
+SEGMENTS = "infini.segment_attention"
 
 
 def check(candidate, *more, **options):

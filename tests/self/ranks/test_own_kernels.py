@@ -7,6 +7,9 @@ import unittest
 from ranks import LINEAR, MEMORY, SEGMENTS, SOFTMAX, check, stranger
 
 
+EQUATIONS = [LINEAR, SOFTMAX, LINEAR + "_backward", SOFTMAX + "_backward", *MEMORY, SEGMENTS]
+
+
 class OwnKernels(unittest.TestCase):
     def test_pass_on_any_number_of_ranks(self):
         for ranks in (1, 2, 3, 5):
@@ -15,11 +18,7 @@ class OwnKernels(unittest.TestCase):
                 self.assertEqual(status, 0, text)
                 self.assertEqual(
                     {(row["equation"], row["dtype"]) for row in report["rows"]},
-                    {
-                        (equation, dtype)
-                        for equation in (LINEAR, LINEAR + "_backward", MEMORY, SEGMENTS, SOFTMAX, SOFTMAX + "_backward")
-                        for dtype in ("f32", "f64")
-                    },
+                    {(equation, dtype) for equation in EQUATIONS for dtype in ("f32", "f64")},
                 )
                 for row in report["rows"]:
                     self.assertIn(f"ranks = {ranks}", row["reach"]["never_varied"])

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Causal linear attention and its gradient in float32 and bfloat16, pair by pair, with sums in double. No carried
- * state. FORGETS: a token sees the 64 before it. FORGETS_LATE: those after the 400th forget the first 400. FAILS: an
- * error is returned. REMEMBERS: a call with the inputs of the last one leaves the output as it is. RESTS: so do the sixth
- * to eighth call. LATER: from the sixth on a call returns at once, and a thread does its work 1 ms later. NARROW:
- * features of width 32 only. FLAT: one head per call. CRASHES: a write to address 0. EXITS: the process ends with status 0.
- * VERSION: of the interface. CAPABILITIES: other ones. */
+ * state. FORGETS: a token sees the 64 before it. FORGETS_LATE: those after the 400th forget the first 400. FAILS:
+ * an error is returned. REMEMBERS: a call with the inputs of the last one leaves the output as it is. RESTS: so
+ * do the sixth to eighth call. LATER: from the sixth on a call returns at once, and a thread does its work 1 ms
+ * later. NARROW: features of width 32 only. FLAT: one head per call. CRASHES: a write to address 0. EXITS: the
+ * process ends with status 0. VERSION: of the interface. CAPABILITIES: other ones. */
 #define _DEFAULT_SOURCE
 #include <attest/attest_kernel.h>
 #include <pthread.h>
