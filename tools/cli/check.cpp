@@ -12,6 +12,7 @@
 #include "attest/judge/waivers.hpp"
 #include "claim.hpp"
 #include "commands.hpp"
+#include "ctrl_c.hpp"
 #include "long_job.hpp"
 
 namespace attest::cli {
@@ -50,13 +51,14 @@ int check(const CheckLine& line, const CLI::App& command) {
                          part ? judge::Candidate(line.candidate, line.judging.ranks).kernels() : candidate->kernels());
   const auto job = line.job.begin("check", files_of_check(line.candidate));
   options.job = job.get();
+  const CtrlC ctrl_c(options);
   auto report = judged(*candidate, part, options);
   judge::apply_waivers(waivers, judge::today(), judge::does_less(options), report);
   print(report);
   if (line.explain) fmt::print("{}", report::exclusions(report));
   line.files.write(report);
   if (!line.claim.empty()) write_claim(line.claim, report, line.candidate, library, options.seed, command);
-  return judge::exit_code(report.status());
+  return ctrl_c.status(judge::exit_code(report.status()));
 }
 
 std::string own_candidates() { return fmt::format("{}", fmt::join(judge::kCandidates, ", ")); }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "commands.hpp"
+#include "ctrl_c.hpp"
 #include "long_job.hpp"
 
 namespace attest::cli {
@@ -16,6 +17,7 @@ int diagnose(const std::string& name, judge::CheckOptions options, const ReportF
   judge::Candidate candidate(name, ranks);
   const auto job = long_job.begin("diagnose", files_of_check(name));
   options.job = job.get();
+  const CtrlC ctrl_c(options);
   auto report = judge::check(candidate, options, report::progress_bar("diagnosing"));
   if (report.rows.empty()) {
     fmt::print(stderr, "attest: INVALID: {}\n", no_kernel(name, candidate, options));
@@ -24,7 +26,7 @@ int diagnose(const std::string& name, judge::CheckOptions options, const ReportF
   report.place.file = judge::library_of(name).string();
   for (const auto& row : report.rows) fmt::print("{}", report::diagnosis(row));
   files.write(report);
-  return judge::exit_code(report.status());
+  return ctrl_c.status(judge::exit_code(report.status()));
 }
 
 }  // namespace

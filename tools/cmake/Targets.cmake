@@ -12,6 +12,13 @@ function(attest_setup target)
   endif()
 endfunction()
 
+# What is declared and defined nowhere is an error of the linker, not of who loads a plugin. A sanitizer's runtime is in
+# the program that loads it.
+set(ATTEST_ALL_DEFINED -Wl,-z,defs)
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+  set(ATTEST_ALL_DEFINED)
+endif()
+
 # GCC 12 warns without reason of the bounds of copies inside std::string, and in a precompiled header it does not know
 # any more that the place is the library's.
 set(false_warnings -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)

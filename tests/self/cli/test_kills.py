@@ -6,7 +6,6 @@ one, no process of a kernel stays, and the next run gives the right bytes.
 ATTEST_KILLS is how many moments are drawn for each command."""
 
 import os
-import pathlib
 import random
 import sys
 import time
@@ -17,19 +16,6 @@ import support
 
 KILLS = int(os.environ.get("ATTEST_KILLS", "20"))
 CHANGES = ("open_to_write", "write", "fsync", "close", "rename", "mkdir")
-
-
-def workers_of(pid):
-    """Processes of kernels that this process started: their command line names it."""
-    found = []
-    for page in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = page.read_bytes().split(b"\0")
-        except OSError:  # it has ended
-            continue
-        if words[0] == b"attest-worker" and str(pid).encode() in words[1:]:
-            found.append(int(page.parent.name))
-    return found
 
 
 class Kills(unittest.TestCase):
@@ -78,7 +64,7 @@ class Kills(unittest.TestCase):
                     process.kill()
                     process.communicate()
                 end = time.monotonic() + 10
-                while (left := workers_of(process.pid)) and time.monotonic() < end:
+                while (left := support.workers_of(process.pid)) and time.monotonic() < end:
                     time.sleep(0.01)
                 self.assertEqual(left, [], "a process of the kernel lives on")
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -104,6 +105,29 @@ TEST(Again, RareFailuresAreSeenInAsManyCallsAsTheReportSays) {
   }
   EXPECT_GT(row_of(never, quick("correct")).reach.unseen_rate(), 1.0 / 300);
   EXPECT_LT(row_of(never, quick("correct", 10)).reach.unseen_rate(), 1.0 / 300);
+}
+
+TEST(Again, RegimesAreCalledInEveryRound) {
+  CheckOptions options = quick("correct");
+  options.strength = 1;
+  const auto calls_in = [&](int rounds) {
+    options.repeat = rounds;
+    const Row row = row_of(never, options);
+    EXPECT_EQ(row.status, Status::pass) << first_message(row);
+    return row.reach.calls;
+  };
+  const auto once = calls_in(1), round = calls_in(2) - once;
+  EXPECT_GT(round, row_of(never, quick("correct", 2)).reach.calls - row_of(never, quick("correct")).reach.calls);
+  EXPECT_EQ(calls_in(5), once + 4 * round);
+}
+
+TEST(Again, MoreCallsThanCanBeCountedAreNotRunEither) {
+  CheckOptions options = quick("correct", 1000000000);
+  const auto calls = row_of(never, quick("correct")).reach.calls;
+  options.stop = [&, asked = 0]() mutable { return ++asked > 3 * calls ? Stop::budget : Stop::no; };
+  const Row row = row_of(never, options);
+  EXPECT_EQ(row.early_end.by, "budget");
+  EXPECT_EQ(row.early_end.not_run, std::numeric_limits<int>::max());
 }
 
 TEST(Again, AnAnswerOfOtherBitsIsAnotherAnswer) {

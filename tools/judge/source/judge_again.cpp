@@ -2,6 +2,8 @@
 #include "attest/judge/judge_again.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <random>
 #include <utility>
 
@@ -38,6 +40,7 @@ public:
 
   void regimes(const Source& source, Known& known, Shown& shown) {
     FailedProblems failed;
+    row_.regimes = row_.real = {};  // each round has its own
     judge_regimes(kernel_, profile_, source, known, options_, shown, failed, row_);
   }
 
@@ -49,7 +52,7 @@ public:
   bool goes_on() { return !ended(options_, row_) && !gives_up(row_); }
 
   /// Adds what was found to the row, and how many of the cases to be asked were not, because time is up.
-  void report(int due, Row& row) const {
+  void report(std::int64_t due, Row& row) const {
     row.failures.insert(row.failures.end(), row_.failures.begin(), row_.failures.end());
     for (const Finding& changed : asked_.changed()) {
       const bool known = std::any_of(row.failures.begin(), row.failures.end(),
@@ -62,7 +65,8 @@ public:
     }
     if (failures() >= kEnough || row_.early_end.by.empty()) return;
     row.early_end.by = row_.early_end.by;
-    row.early_end.not_run += due - asked_.replayed();
+    row.early_end.not_run += static_cast<int>(
+        std::min<std::int64_t>(due - asked_.replayed(), std::numeric_limits<int>::max() - row.early_end.not_run));
   }
 
 private:
@@ -94,8 +98,8 @@ void judge_again(Candidate& candidate, const Kernel& kernel, const golden::Profi
   Later later(kernel, profile, asked, candidate.host().places_outputs(), options);
   const auto regimes = some_of(asked.grids(), kLastRegimes, options.seed);
   const std::size_t last_cases = std::min(kLastCases, selection.cases.size());
-  const auto due = (options.repeat - 1) * static_cast<int>(selection.cases.size() + asked.grids().size()) +
-                   static_cast<int>(last_cases + regimes.size());
+  const auto due = (options.repeat - 1) * static_cast<std::int64_t>(selection.cases.size() + asked.grids().size()) +
+                   static_cast<std::int64_t>(last_cases + regimes.size());
   const Source calls = asked.again(calls_of(candidate, kernel, profile, options));
   for (int round = 1; round < options.repeat && later.goes_on(); ++round) {
     later.cases(selection, calls);
