@@ -382,9 +382,9 @@ std::filesystem::path test_programs() { return ATTEST_TEST_PROGRAMS; }
 
 std::vector<Coverage> coverage(const CoverageOptions& options, const Progress& progress) {
   const auto catalogue = read_catalogue(options.project / "specs/catalogue.toml");
-  for (const auto& [id, spec] : specs())
-    if (std::none_of(catalogue.begin(), catalogue.end(), [&](const Entry& entry) { return entry.id == id; }))
-      throw SpecError(fmt::format("specs/catalogue.toml: there is a spec of {} but no entry", id));
+  for (const auto& spec : specs())
+    if (std::none_of(catalogue.begin(), catalogue.end(), [&](const Entry& entry) { return entry.id == spec.first; }))
+      throw SpecError(fmt::format("specs/catalogue.toml: there is a spec of {} but no entry", spec.first));
   const auto tests = unit_tests(options.project / "tests/self/unit");
   std::vector<const Entry*> chosen;
   for (const Entry& entry : catalogue)

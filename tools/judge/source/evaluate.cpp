@@ -21,8 +21,10 @@ namespace {
 std::string fingerprint(const Problem& problem, const golden::Profile& profile) {
   std::string content = profile.name;
   for (const auto& [name, size] : problem.sizes) content += fmt::format(";{}={}", name, size);
-  for (const auto& [name, setting] : problem.parameters)
-    std::visit([&](const auto& value) { content += fmt::format(";{}={}", name, value); }, setting);
+  for (const auto& [name, setting] : problem.parameters) {
+    content += fmt::format(";{}=", name);
+    std::visit([&](const auto& value) { content += fmt::format("{}", value); }, setting);
+  }
   for (const auto& [name, array] : problem.inputs) {
     content += fmt::format(";{} {}:", name, fmt::join(array.shape, " "));
     content.append(reinterpret_cast<const char*>(array.values.data()), array.values.size() * sizeof(double));

@@ -28,8 +28,9 @@ bool does(const Kernel& kernel, const golden::Case& name) {
 }  // namespace
 
 Report reproduce(Candidate& candidate, const std::string& query, const CheckOptions& options) {
-  const auto [c, profile_name] = golden::parse_query(query);
-  const golden::Profile& profile = golden::profile(profile_name);
+  const auto parsed = golden::parse_query(query);
+  const golden::Case& c = parsed.first;
+  const golden::Profile& profile = golden::profile(parsed.second);
   std::optional<golden::GoldenCase> certified;
   if (!c.grid) certified = judged_by(golden::certify_case(c), profile);
   Known known({});  // certified again

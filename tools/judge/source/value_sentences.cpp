@@ -122,7 +122,8 @@ private:
 
   /// Elements of an input of the output's shape.
   std::string input_as_it_is() const {
-    for (const auto& [name, array] : outputs_[0].sample->c->problem.inputs) {
+    for (const auto& of_first : outputs_[0].sample->c->problem.inputs) {
+      const std::string& name = of_first.first;
       const auto holds = [&](const Output& output, std::size_t i) {
         const auto& inputs = output.sample->c->problem.inputs;
         const auto input = inputs.find(name);
