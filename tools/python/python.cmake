@@ -24,7 +24,7 @@ elseif(NOT nanobind_FOUND)
 endif()
 
 set(package ${PROJECT_BINARY_DIR}/python/attest)
-nanobind_add_module(attest_python STABLE_ABI NB_STATIC NB_SUPPRESS_WARNINGS python/native.cpp)
+nanobind_add_module(attest_python STABLE_ABI NB_STATIC NB_SUPPRESS_WARNINGS python/native.cpp python/arc4random.c)
 set_target_properties(attest_python PROPERTIES OUTPUT_NAME native LIBRARY_OUTPUT_DIRECTORY ${package})
 target_compile_definitions(attest_python PRIVATE ATTEST_VERSION="${PROJECT_VERSION}")
 target_link_libraries(attest_python PRIVATE attest::jobs attest::report)

@@ -140,7 +140,9 @@ void add_bounds_to(golden::CertifiedTensor& sum, const golden::CertifiedTensor& 
   for (std::size_t i = 0; i < sum.hi.size(); ++i) {
     for (std::size_t channel = 0; channel < sum.bound.size(); ++channel) {
       sum.bound[channel][i] += one.bound[channel][i];
-      sum.rms[channel][i] = std::hypot(sum.rms[channel][i], one.rms[channel][i]);
+      // As std::hypot of floats, whose symbol is of glibc 2.35, does it.
+      const double x = sum.rms[channel][i], y = one.rms[channel][i];
+      sum.rms[channel][i] = static_cast<float>(std::sqrt(x * x + y * y));
     }
     // Each term meets at most so many additions.
     sum.bound[reference::kAccumulate][i] += static_cast<float>(additions * std::abs(one.hi[i]));
