@@ -59,8 +59,9 @@ public:
 // Variables that a library needs to run, and nothing that could tell it what it is run for.
 // Its idle threads sleep unless the user says otherwise: between calls they would take the cores from the judge.
 std::vector<std::string> worker_environment() {
-  static constexpr std::array names{
-      "PATH=", "HOME=", "LD_LIBRARY_PATH=", "TMPDIR=", "OMP_", "CUDA_", "ATTEST_CUDA_", "ATTEST_SIMD="};
+  static constexpr std::array names{"PATH=",         "HOME=",          "LD_LIBRARY_PATH=", "TMPDIR=",
+                                    "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "TSAN_OPTIONS=",    "OMP_",
+                                    "CUDA_",         "ATTEST_CUDA_",   "ATTEST_SIMD="};
   std::vector<std::string> result;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
     if (std::any_of(names.begin(), names.end(),
