@@ -9,5 +9,5 @@ if(TARGET attest_mpi)
     OMPI_CC=${CMAKE_C_COMPILER}
     PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/cli
   )
-  attest_scripts(ranks environment_of_ranks TIMEOUT 900 PROCESSORS 2)
+  attest_scripts(ranks environment_of_ranks TIMEOUT 900)
 endif()

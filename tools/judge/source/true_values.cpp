@@ -186,7 +186,7 @@ template <class T>
 std::vector<T> numbers(const json& values) {
   const auto& bytes = values.get_binary();
   std::vector<T> read(bytes.size() / sizeof(T));
-  std::memcpy(read.data(), bytes.data(), read.size() * sizeof(T));
+  if (!read.empty()) std::memcpy(read.data(), bytes.data(), read.size() * sizeof(T));
   return read;
 }
 
