@@ -108,11 +108,12 @@ void thin(std::vector<T>& items, std::size_t most) {
 
 std::vector<std::string> probed_inputs(const Spec& spec) {
   std::vector<std::string> probed;
-  for (const auto& claim : spec.laws)
+  for (const auto& claim : spec.laws) {
+    if (!is_linear(claim)) continue;  // others are of parameters and properties, too
     for (const auto& name : claim.of)
-      if (const auto& shape = spec.input(name)->shape;
-          is_linear(claim) && shape.size() == 2 && spec.size(shape[0])->tokens)
+      if (const auto& shape = spec.input(name)->shape; shape.size() == 2 && spec.size(shape[0])->tokens)
         probed.push_back(name);
+  }
   return probed;
 }
 
