@@ -316,6 +316,25 @@ TEST(Isolation, environment) {
   EXPECT_CONTAINS(response.message, "cwd=/ fds=5 silent=1 secret=none threads=3 stdin=0");
 }
 
+TEST(Isolation, RanksOfAMachineTakeItsGpusInTurn) {
+  const auto environment = [](const char* local_rank) {
+    ::setenv("OMPI_COMM_WORLD_LOCAL_RANK", local_rank, 1);
+    PluginProcess process(plugin("environment"));
+    return process.call(0, copy_request({1})).message;
+  };
+  ::setenv("CUDA_VISIBLE_DEVICES", "2,GPU-5", 1);
+  EXPECT_CONTAINS(environment("1"), "gpu=2,GPU-5");  // no rank of a job
+  ::setenv("OMPI_COMM_WORLD_RANK", "6", 1);
+  ::setenv("OMPI_COMM_WORLD_SIZE", "8", 1);
+  EXPECT_CONTAINS(environment("0"), "gpu=2");
+  EXPECT_EQ(environment("0").find("GPU-5"), std::string::npos);
+  EXPECT_CONTAINS(environment("1"), "gpu=GPU-5");
+  EXPECT_EQ(environment("2"), environment("0"));
+  for (const char* name :
+       {"CUDA_VISIBLE_DEVICES", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"})
+    ::unsetenv(name);
+}
+
 TEST(Isolation, output_on_request) {
   ::setenv("ATTEST_WORKER_OUTPUT", "1", 1);
   PluginProcess process(plugin("environment"));

@@ -74,13 +74,16 @@ std::pair<int, std::string> receive(Channel& channel) {
 
 Launched launched() {
   // Open MPI; MPICH and its kin; Slurm, within a step.
-  static constexpr std::array<std::pair<const char*, const char*>, 3> variables{
-      {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-       {"PMI_RANK", "PMI_SIZE"},
-       {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}}};
-  for (const auto& [rank, size] : variables) {
+  struct Variables {
+    const char *rank, *size, *local;
+  };
+  static constexpr std::array<Variables, 3> variables{
+      {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+       {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+       {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}}};
+  for (const auto& [rank, size, local] : variables) {
     const auto r = number_of(rank), s = number_of(size);
-    if (r && s && *r < *s) return {*r, *s};
+    if (r && s && *r < *s) return {*r, *s, number_of(local).value_or(*r)};
   }
   return {};
 }

@@ -9,8 +9,12 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <sstream>
 #include <string_view>
 #include <system_error>
+
+#include "attest/jobs/channel.hpp"
 
 namespace attest::judge {
 namespace {
@@ -54,6 +58,24 @@ public:
   posix_spawnattr_t attributes{};
 };
 
+constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES=";
+
+/// Of a rank of a job: one of the GPUs that are visible, which the ranks of a machine take in turn. Empty where there
+/// is none.
+std::string gpu_of_rank() {
+  const auto launched = jobs::launched();
+  std::vector<std::string> gpus;
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    std::istringstream names(visible);
+    for (std::string name; std::getline(names, name, ',');) gpus.push_back(name);
+  } else {
+    for (int gpu = 0; std::filesystem::exists("/dev/nvidia" + std::to_string(gpu)); ++gpu)
+      gpus.push_back(std::to_string(gpu));
+  }
+  if (launched.size == 1 || gpus.empty()) return "";
+  return std::string(kVisible) + gpus[static_cast<std::size_t>(launched.local) % gpus.size()];
+}
+
 }  // namespace
 
 // Variables that a library needs to run, and nothing that could tell it what it is run for.
@@ -70,6 +92,10 @@ std::vector<std::string> worker_environment() {
   constexpr std::string_view policy = "OMP_WAIT_POLICY=";
   if (std::none_of(result.begin(), result.end(), [&](const std::string& entry) { return entry.starts_with(policy); }))
     result.emplace_back("OMP_WAIT_POLICY=passive");
+  if (const std::string gpu = gpu_of_rank(); !gpu.empty()) {
+    std::erase_if(result, [](const std::string& entry) { return entry.starts_with(kVisible); });
+    result.push_back(gpu);
+  }
   return result;
 }
 

@@ -17,10 +17,12 @@ static int run(const attest_call* call) {
   const int silent = fstat(1, &output) == 0 && stat("/dev/null", &null) == 0 && output.st_rdev == null.st_rdev;
   const char* secret = getenv("ATTEST_TEST_SECRET");
   const char* threads = getenv("OMP_NUM_THREADS");
+  const char* gpu = getenv("CUDA_VISIBLE_DEVICES");
   char byte;
-  snprintf(call->error, call->error_size, "cwd=%s fds=%d silent=%d secret=%s threads=%s stdin=%d",
+  snprintf(call->error, call->error_size, "cwd=%s fds=%d silent=%d secret=%s threads=%s stdin=%d gpu=%s",
            getcwd(directory, sizeof directory) != NULL ? directory : "?", open_descriptors, silent,
-           secret != NULL ? secret : "none", threads != NULL ? threads : "none", (int)read(0, &byte, 1));
+           secret != NULL ? secret : "none", threads != NULL ? threads : "none", (int)read(0, &byte, 1),
+           gpu != NULL ? gpu : "none");
   return 1;
 }
 

@@ -30,6 +30,7 @@ std::pair<int, std::string> receive(Channel& channel);
 /// This process among those that a launcher (mpirun, mpiexec, srun) has started.
 struct Launched {
   int rank = 0, size = 1;
+  int local = 0;  // the rank among those on this machine
 };
 
 /// As the launcher's environment says; rank 0 of 1 where there is none.
