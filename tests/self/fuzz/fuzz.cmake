@@ -91,9 +91,9 @@ endforeach()
 # libFuzzer, under the address and undefined-behaviour sanitizers: one part in nine, for what its build takes.
 add_test(
   NAME fuzz/sanitized
-  COMMAND ${rotating} --small 5 ${PROJECT_SOURCE_DIR}/tools/fuzz --runs 20000
+  COMMAND ${rotating} --small 5 ${PROJECT_SOURCE_DIR}/tools/fuzz --runs 10000
 )
 set_tests_properties(
   fuzz/sanitized
-  PROPERTIES TIMEOUT 2400 SKIP_RETURN_CODE 77 PROCESSORS 2 COST ${cost_awaited}
+  PROPERTIES TIMEOUT 2400 SKIP_RETURN_CODE 77 COST ${cost_awaited}
 )
