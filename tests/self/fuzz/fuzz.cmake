@@ -11,6 +11,7 @@ if(ATTEST_FUZZ)
   # here is an undefined reference.
   set(golden ${PROJECT_SOURCE_DIR}/golden)
   set(judge ${PROJECT_SOURCE_DIR}/tools/judge)
+  set(jobs ${PROJECT_SOURCE_DIR}/tools/jobs)
   set(
     sources
     ${golden}/source/agreement.cpp
@@ -46,12 +47,13 @@ if(ATTEST_FUZZ)
     ${judge}/source/waivers.cpp
     ${judge}/source/worker_process.cpp
     ${judge}/source/worker_table.cpp
+    ${jobs}/source/channel.cpp
   )
   add_library(attest_readers STATIC EXCLUDE_FROM_ALL ${sources} ${readers})
   attest_setup(attest_readers)
   target_include_directories(
     attest_readers
-    PUBLIC ${golden}/include ${judge}/include ${PROJECT_SOURCE_DIR}/reference/include ${roots}
+    PUBLIC ${golden}/include ${judge}/include ${jobs}/include ${PROJECT_SOURCE_DIR}/reference/include ${roots}
   )
   target_include_directories(attest_readers SYSTEM PUBLIC ${ATTEST_DLPACK_INCLUDE})
   target_compile_definitions(attest_readers PRIVATE ATTEST_PLUGIN_DIR="")
