@@ -64,6 +64,7 @@ constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES=";
 /// is none.
 std::string gpu_of_rank() {
   const auto launched = jobs::launched();
+  if (launched.size == 1) return "";
   std::vector<std::string> gpus;
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
     std::istringstream names(visible);
@@ -72,7 +73,7 @@ std::string gpu_of_rank() {
     for (int gpu = 0; std::filesystem::exists("/dev/nvidia" + std::to_string(gpu)); ++gpu)
       gpus.push_back(std::to_string(gpu));
   }
-  if (launched.size == 1 || gpus.empty()) return "";
+  if (gpus.empty()) return "";
   return std::string(kVisible) + gpus[static_cast<std::size_t>(launched.local) % gpus.size()];
 }
 

@@ -93,24 +93,4 @@ void write_state(View<const T, 2> state, View<T, 2> S, View<T, 1> z) {
   }
 }
 
-/// Writes the memory and z of a sequence, [memory | z]: the sums of all ranks' tokens and what was carried, both the
-/// last rank's, on every rank. `in_of` and `out_of` give the inputs and outputs of a head.
-template <class T, class In, class Out>
-void write_total(States<T>& sums, std::size_t heads, const World& world, const In& in_of, const Out& out_of) {
-  States<T> before = sums;
-  before.sum_before(world.forward);
-  for (std::size_t h = 0; h < heads; ++h) {
-    const auto in = in_of(h);
-    const View<T, 2> others = before.of(h);
-    const Index m = others.extent(1) - 1;
-    add_carried<T>(others.columns(0, m), others.column(m), sums.of(h));
-    add_carried<T>(in.memory, in.z, sums.of(h));
-  }
-  sums.take_from_last(world);
-  for (std::size_t h = 0; h < heads; ++h) {
-    const auto out = out_of(h);
-    write_state<T>(sums.of(h), out.memory, out.z);
-  }
-}
-
 }  // namespace attest::mpi
