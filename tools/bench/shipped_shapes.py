@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""shipped_shapes.py [--only PART] [--strength N]: verdicts on PyTorch's scaled_dot_product_attention as kernels are
+"""shipped_shapes.py [--only PART] [--strength N] [--device NAME]: verdicts on PyTorch's scaled_dot_product_attention as kernels are
 shipped, bfloat16 at fixed shapes, right and with one mistake planted each. Ends with status 1 where a verdict is not
 what it should be. Run it with a Python that has attest and torch."""
 
@@ -62,7 +62,7 @@ def paged(mistake=""):
 MISTAKES = {dense: ["last key lost", "mask of entry 0 for all", "head 5 as head 0"], paged: ["page table off by one"]}
 
 
-def judged(shape, make, mistake, strength):
+def judged(shape, make, mistake, strength, device):
     options = dict(SHAPES[shape], layout="bhnd")
     if make is paged:
         # sequences have lengths of their own: n is no longer s
@@ -76,6 +76,7 @@ def judged(shape, make, mistake, strength):
         make(mistake),
         profile="bf16",
         like="torch",
+        device=device,
         conventions={"empty_row": "zero"},
         strength=strength,
         **options,
@@ -97,13 +98,15 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--only", default="", help="part of a shape's name or a mistake's")
     arguments.add_argument("--strength", type=int, default=2)
+    arguments.add_argument("--device", help="as in cuda (default: the CPU)")
     given = arguments.parse_args()
+    torch.set_default_device(given.device)
     all_right = True
     for shape in SHAPES:
         for make, mistakes in MISTAKES.items():
             for mistake in ["", *mistakes]:
                 if given.only in f"{shape}, {make.__name__}, {mistake or 'right'}":
-                    all_right &= judged(shape, make, mistake, given.strength)
+                    all_right &= judged(shape, make, mistake, given.strength, given.device)
     return 0 if all_right else 1
 
 

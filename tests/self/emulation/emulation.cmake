@@ -30,11 +30,18 @@ foreach(stem ${sizes})
   add_executable(${target} emulation/${stem}.cpp)
   target_compile_definitions(${target} PRIVATE ATTEST_CUDA_EMULATED="$<TARGET_FILE:attest_cuda_emulated>")
   target_include_directories(${target} SYSTEM PRIVATE ${ATTEST_DLPACK_INCLUDE})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tools/judge/source) # cuda_driver.hpp
   target_link_libraries(${target} PRIVATE attest::contract GTest::gtest GTest::gtest_main ${CMAKE_DL_LIBS})
   add_dependencies(${target} attest_cuda_emulated)
   attest_setup(${target})
   gtest_discover_tests(${target} TEST_PREFIX "emulation/${stem}/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endforeach()
+
+# What compares a GPU's tensor cores with the emulation: here with itself.
+add_executable(attest_test_emulation_tensor_core_sums emulation/tensor_core_sums.cu)
+attest_cuda_emulated(attest_test_emulation_tensor_core_sums)
+attest_setup(attest_test_emulation_tensor_core_sums)
+add_test(NAME emulation/tensor_core_sums COMMAND attest_test_emulation_tensor_core_sums 30)
 
 # States of sequences for which these devices have no shared memory.
 foreach(capability 86 89)

@@ -17,8 +17,10 @@
 #include <vector>
 
 #include "attest/attest_kernel.h"
+#include "cuda_driver.hpp"
 
 /// Calls of the emulated CUDA plugin's kernels, on tensors with the strides and alignment that a test chooses.
+/// ATTEST_CUDA_PLUGIN names another plugin; tensors of kernels for a GPU are copied to its memory and back.
 
 namespace attest::sizes {
 
@@ -92,9 +94,9 @@ struct Tensor {
       std::memcpy(reinterpret_cast<char*>(&value) + 2, at(index), 2);
     return value;
   }
-  attest_tensor described() {
+  attest_tensor described(void* data, DLDeviceType device) {
     return {name.c_str(),
-            {data(), {kDLCPU, 0}, static_cast<int>(shape.size()), dtype, shape.data(), strides.data(), 0}};
+            {data, {device, 0}, static_cast<int>(shape.size()), dtype, shape.data(), strides.data(), 0}};
   }
 };
 using Tensors = std::map<std::string, Tensor>;
@@ -143,31 +145,81 @@ struct Offsets {
   std::vector<Index> begins;
 };
 
+/// Memory of the host and, for kernels of a GPU, its copy there, which has the same alignment to 64 bytes.
+class Copies {
+public:
+  explicit Copies(DLDeviceType device) : device_(device) {
+    if (device == kDLCUDA) driver();
+  }
+  ~Copies() {
+    for (const Copy& copy : copies_) driver().free(copy.allocated);
+  }
+  Copies(const Copies&) = delete;
+  Copies& operator=(const Copies&) = delete;
+
+  void* stream() const { return device_ == kDLCUDA ? driver().stream() : nullptr; }
+  /// Where a kernel finds the byte `at` of that memory.
+  void* sent(void* at, std::byte* begin, std::size_t size) {
+    if (device_ != kDLCUDA) return at;
+    const std::uint64_t allocated = driver().allocate(size + 64);
+    const std::uint64_t there = allocated + (std::bit_cast<std::uintptr_t>(begin) - allocated) % 64;
+    driver().upload(there, begin, size);
+    copies_.push_back({allocated, there, begin, size});
+    return std::bit_cast<void*>(static_cast<std::uintptr_t>(there) +
+                                static_cast<std::uintptr_t>(static_cast<std::byte*>(at) - begin));
+  }
+  void fetch() const {
+    if (device_ == kDLCUDA) driver().wait();
+    for (const Copy& copy : copies_) driver().download(copy.begin, copy.there, copy.size);
+  }
+
+private:
+  struct Copy {
+    std::uint64_t allocated, there;
+    std::byte* begin;
+    std::size_t size;
+  };
+  static const judge::CudaDriver& driver() {
+    static const judge::CudaDriver found;
+    return found;
+  }
+
+  DLDeviceType device_;
+  std::vector<Copy> copies_;
+};
+
 /// Runs a kernel in a workspace of the size that it requests, less `missing` bytes; returns its error. Nothing after
 /// the workspace may change. `first` is the equation's first output: it has as many heads as the call.
 inline std::string call(const attest_kernel& kernel, Tensors& inputs, Tensors& outputs, std::string_view first,
                         const std::vector<attest_parameter>& parameters, std::vector<Offsets> packed = {},
                         std::size_t missing = 0) {
   std::vector<attest_tensor> in, out;
-  for (auto& [_, tensor] : inputs) in.push_back(tensor.described());
-  for (auto& [_, tensor] : outputs) out.push_back(tensor.described());
+  Copies copies(kernel.device);
+  const auto described = [&](Tensor& tensor) {
+    return tensor.described(copies.sent(tensor.data(), tensor.bytes->data(), tensor.bytes->size()), kernel.device);
+  };
+  for (auto& [_, tensor] : inputs) in.push_back(described(tensor));
+  for (auto& [_, tensor] : outputs) out.push_back(described(tensor));
   std::stable_partition(out.begin(), out.end(), [&](const attest_tensor& t) { return t.name == first; });
   std::vector<Index> extents, one{1};
   for (const Offsets& offsets : packed) extents.push_back(static_cast<Index>(offsets.begins.size()));
-  for (std::size_t i = 0; i < packed.size(); ++i)
-    in.push_back({packed[i].name.c_str(),
-                  {packed[i].begins.data(), {kDLCPU, 0}, 1, {kDLInt, 64, 1}, &extents[i], one.data(), 0}});
+  for (std::size_t i = 0; i < packed.size(); ++i) {
+    auto* begins = reinterpret_cast<std::byte*>(packed[i].begins.data());
+    void* there = copies.sent(begins, begins, packed[i].begins.size() * sizeof(Index));
+    in.push_back({packed[i].name.c_str(), {there, {kernel.device, 0}, 1, {kDLInt, 64, 1}, &extents[i], one.data(), 0}});
+  }
   char error[512] = "";
-  attest_call described{
+  attest_call request{
       sizeof(attest_call), kernel.equation,   kernel.form, in.data(), in.size(), out.data(), out.size(),
-      parameters.data(),   parameters.size(), nullptr,     0,         nullptr,   error,      sizeof error};
-  const std::size_t size = kernel.workspace(&described);
+      parameters.data(),   parameters.size(), nullptr,     0,         copies.stream(), error, sizeof error};
+  const std::size_t size = kernel.workspace(&request);
   if (missing > size) throw std::logic_error("the workspace has " + std::to_string(size) + " bytes");
   std::vector<std::byte> memory(size + kGuards + 64, kGuard);
   std::byte* workspace = memory.data() + (64 - std::bit_cast<std::uintptr_t>(memory.data()) % 64) % 64;
-  described.workspace_size = size - missing;
-  described.workspace = size == 0 ? nullptr : workspace;
-  if (kernel.run(&described) != 0) return error[0] ? error : "no reason given";
+  request.workspace_size = size - missing;
+  request.workspace = size == 0 ? nullptr : copies.sent(workspace, memory.data(), memory.size());
+  if (kernel.run(&request) != 0) return error[0] ? error : "no reason given";
+  copies.fetch();
   for (std::size_t i = 0; i < kGuards; ++i)
     if (workspace[size + i] != kGuard)
       return "byte " + std::to_string(i) + " after the workspace of " + std::to_string(size) + " was written";

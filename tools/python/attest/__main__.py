@@ -100,6 +100,7 @@ def parser() -> argparse.ArgumentParser:
     libraries.add_argument("--seed", type=int, default=1)
     libraries.add_argument("--budget", type=float, help="seconds after which a judgement begins no further case or law")
     libraries.add_argument("--strength", type=int, default=2, help=STRENGTH)
+    libraries.add_argument("--device", help="judge the kernels of PyTorch and JAX alone, on this device, as in cuda")
     kept = libraries.add_mutually_exclusive_group()
     kept.add_argument(
         "--journal",
@@ -224,7 +225,13 @@ def run_survey(arguments: argparse.Namespace) -> int:
 
     journal = arguments.journal or arguments.resume or ""
     record = survey(
-        arguments.only, arguments.seed, arguments.budget, arguments.strength, journal, resume=bool(arguments.resume)
+        arguments.only,
+        arguments.seed,
+        arguments.budget,
+        arguments.strength,
+        journal,
+        resume=bool(arguments.resume),
+        device=arguments.device,
     )
     if record is None:  # the first rank has it
         return 0

@@ -25,19 +25,23 @@ def survey(
     strength: int = 2,
     journal: str = "",
     resume: bool = False,
+    device: str | None = None,
 ) -> dict[str, Any] | None:
     """Runs the adapters that match; the record as data. Ctrl-C ends it with what was found until then.
+
+    With a device, as in "cuda", those of PyTorch and JAX alone, on it; adapters that name one have that one.
 
     The ranks of an MPI job share the judgements; None on each but the first. `journal` is a folder that keeps those
     that are finished, and with `resume` has them already."""
     record: dict[str, Any] = {
         "attest": __version__,
         "date": datetime.date.today().isoformat(),
-        "machine": f"{platform.machine()}, CPU",
+        "machine": "",
         "python": platform.python_version(),
         "seed": seed,
         "budget": budget,
         "strength": strength,
+        "device": device,
         "rows": [],
         "absent": [],
     }
@@ -45,11 +49,16 @@ def survey(
     for one in found:
         if isinstance(one, Absent):
             record["absent"].append({"adapters": one.module, "reason": one.reason})
-    judgements = [(one, profile) for one in found if isinstance(one, Adapter) for profile in one.profiles]
+    judged = [one for one in found if isinstance(one, Adapter)]
+    if device:
+        judged = [one for one in judged if one.options.get("like") in ("torch", "jax")]
+    devices = sorted({name_of(one.options.get("device") or device) for one in judged})
+    record["machine"] = ", ".join([platform.machine(), *devices])
+    judgements = [(one, profile) for one in judged for profile in one.profiles]
     done: dict[int, str] = {}
 
     def judge(number: int) -> str:
-        result = row(*judgements[number], seed, budget, strength)
+        result = row(*judgements[number], seed, budget, strength, device)
         print(line(result), file=sys.stderr, flush=True)
         done[number] = json.dumps(result)
         return done[number]
@@ -71,7 +80,7 @@ def identity(record: dict[str, Any]) -> str:
     files = sorted(pathlib.Path(__file__).parent.rglob("*.py")) + [pathlib.Path(native.__file__)]
     code = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     libraries = sorted({f"{one.name} {one.version}" for one in importlib.metadata.distributions()})
-    options = ", ".join(f"{key} {record[key]}" for key in ("seed", "budget", "strength", "python"))
+    options = ", ".join(f"{key} {record[key]}" for key in ("seed", "budget", "strength", "device", "python"))
     return f"attest survey, {options}; {hashlib.sha256(f'{code} {libraries}'.encode()).hexdigest()}"
 
 
@@ -92,7 +101,20 @@ def diagnosis_of(report: Report) -> str:
     return "; ".join(filter(None, [f"looks like {faults[0].name}" if fits else "", report.first_error]))
 
 
-def row(one: Adapter, profile: str, seed: int, budget: float | None, strength: int) -> dict[str, Any]:
+def name_of(device: str | None) -> str:
+    """What a record calls a device: the GPU's name, or what PyTorch or JAX call it."""
+    torch = sys.modules.get("torch")
+    if device and torch and device.split(":")[0] == "cuda" and torch.cuda.is_available():
+        return torch.cuda.get_device_name(device)
+    return device or "CPU"
+
+
+def row(
+    one: Adapter, profile: str, seed: int, budget: float | None, strength: int, device: str | None
+) -> dict[str, Any]:
+    options = {"device": device} if device and not one.options.get("device") else {}
+    # A cause was found on the device that the adapter names; elsewhere it is another kernel.
+    explained = "" if options else one.explains.get(profile, "")
     result = {
         "library": one.library,
         "version": one.version,
@@ -106,7 +128,7 @@ def row(one: Adapter, profile: str, seed: int, budget: float | None, strength: i
         },
     }
     try:
-        report = one.check(profile, seed=seed, budget=budget, strength=strength)
+        report = one.check(profile, seed=seed, budget=budget, strength=strength, **options)
     except Interrupted:
         raise
     except Exception as error:
@@ -118,7 +140,7 @@ def row(one: Adapter, profile: str, seed: int, budget: float | None, strength: i
             "worst": None,
             "diagnosis": f"{type(error).__name__}: {error}",
             "repro": "",
-            "explained": one.explains.get(profile, ""),
+            "explained": explained,
         }
 
     def of_laws(key: str) -> int:
@@ -136,7 +158,7 @@ def row(one: Adapter, profile: str, seed: int, budget: float | None, strength: i
         "worst": report.worst.ratio,
         "diagnosis": diagnosis_of(report),
         "repro": report.repro,
-        "explained": one.explains.get(profile, ""),
+        "explained": explained,
     }
 
 

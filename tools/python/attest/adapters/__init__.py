@@ -40,22 +40,27 @@ class Adapter:
         return importlib.metadata.version(self.library)
 
     def check(self, profile: str, **options: Any) -> Report:
-        """Judges the kernel with the adapter's options. Further options and errors are those of attest.check()."""
+        """Judges the kernel with the adapter's options. Further options and errors are those of attest.check(); a
+        device is the default one of its library while the kernel is judged."""
         function = self.function
-        if self.jit and self.options.get("like") == "jax":
+        options = {**self.options, **options}
+        if self.jit and options.get("like") == "jax":
             import jax
 
             signature = Signature(function, describe(self.equation))
             function = jax.jit(
                 function, static_argnames=[name for name in signature.parameters if signature.takes(name)]
             )
-        gradients = self.options.get("gradients", False)
-        if not isinstance(gradients, bool):
-            options = {"gradients": profile in gradients, **options}
-        with (
-            _double_precision() if self.options.get("like") == "jax" and profile == "f64" else contextlib.nullcontext()
-        ):
-            return check(self.equation, function, profile=profile, **{**self.options, **options})
+        if not isinstance(options.get("gradients", False), bool):
+            options["gradients"] = profile in options["gradients"]
+        with contextlib.ExitStack() as settings:
+            if options.get("like") == "jax" and profile == "f64":
+                settings.enter_context(_double_precision())
+            if options.get("like") == "torch" and options.get("device"):
+                import torch
+
+                settings.enter_context(torch.device(options["device"]))
+            return check(self.equation, function, profile=profile, **options)
 
 
 @contextlib.contextmanager

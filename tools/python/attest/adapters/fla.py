@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""flash-linear-attention: its naive references, and its Triton kernels in Triton's interpreter.
+"""flash-linear-attention: its naive references, and its Triton kernels, on a GPU where PyTorch finds one and otherwise
+in Triton's interpreter.
 
-The kernels are not tuned, which needs a GPU: the first configuration of each is taken. Triton's interpreter counts
+There the kernels are not tuned: the first configuration of each is taken. Triton's interpreter counts
 loops with plain integers, and a kernel that writes `i.to(tl.int64)` finds no such method; the loops of the kernels get
 integers that have it. The interpreter truncates what it stores as bfloat16 and multiplies bfloat16 as if it were
 integers, and the kernels compute in float32 throughout: they are judged in float32 and binary16, the PyTorch code in
 everything."""
 
+import functools
 import os
 import sys
 
-os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-
 import torch
-from triton.runtime.autotuner import Autotuner
 
-Autotuner._bench = lambda self, *args, config, **meta: [0.0, 0.0, 0.0]
+INTERPRETED = not torch.cuda.is_available()
+if INTERPRETED:
+    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
+    from triton.runtime.autotuner import Autotuner
+
+    Autotuner._bench = lambda self, *args, config, **meta: [0.0, 0.0, 0.0]
 
 from fla.modules.activations import ops as activations
 from fla.modules.norm import layernorm
@@ -31,7 +35,11 @@ from fla.ops.rebased.naive import naive_parallel_rebased as rebased
 from fla.ops.utils.softmax import softmax_fwd
 
 from attest._torch import for_every_head
-from attest.adapters import adapter
+from attest.adapters import adapter as adapter_on
+
+adapter = functools.partial(
+    adapter_on, library="flash-linear-attention", like="torch", device=None if INTERPRETED else "cuda"
+)
 
 
 class _Index(int):
@@ -39,12 +47,12 @@ class _Index(int):
         return self
 
 
-for _name, _module in list(sys.modules.items()):
+for _name, _module in list(sys.modules.items()) if INTERPRETED else ():
     if _name.startswith("fla.ops."):
         _module.range = lambda *bounds: map(_Index, range(*bounds))
 
 ALL = ("f64", "f32", "bf16", "f16")
-KERNEL = ("f32", "f16")
+KERNEL = ("f32", "f16") if INTERPRETED else ("f32", "bf16", "f16")
 WIDE = ("f64", "f32")
 KEY_SUM = (
     "the sum of the keys is stored in the keys' 16 bits, and so is the numerator before it is divided; 1e-10 is 0 "
@@ -76,7 +84,7 @@ def _causal(kernel, phi_q, phi_k, v, S, Z):
     return o.transpose(1, 2).to(v.dtype), state[0].to(wide), state[1][:, 0].to(wide)
 
 
-LINEAR = dict(library="flash-linear-attention", like="torch", layout="bhnd", conventions={"eps": 1e-10}, gradients=WIDE)
+LINEAR = dict(layout="bhnd", conventions={"eps": 1e-10}, gradients=WIDE)
 
 
 @adapter(
@@ -116,7 +124,7 @@ def _attend(kernel, q, k, v, **options):
     return (o[0] if isinstance(o, tuple) else o).transpose(1, 2)
 
 
-SOFTMAX = dict(library="flash-linear-attention", like="torch", layout="bhnd")
+SOFTMAX = dict(layout="bhnd")
 
 
 @adapter(
@@ -150,8 +158,6 @@ def attn_decoding_one_step(q, k, v, *, scale=None, causal=False):
 
 @adapter(
     "attention.softmax_one",
-    library="flash-linear-attention",
-    like="torch",
     layout="nd",
     profiles=ALL,
     gradients=WIDE,
@@ -164,7 +170,7 @@ def attention_sink(x):
     return naive_attn(x[None, :, None], identity, identity, scale=1.0, causal=False, sink_bias=sink)[0][0, :, 0]
 
 
-@adapter("attention.softmax_one", library="flash-linear-attention", like="torch", layout="nd", profiles=KERNEL)
+@adapter("attention.softmax_one", layout="nd", profiles=KERNEL)
 def attn_decoding_one_step_sink(x):
     """attn_decoding_one_step with sink_bias = 0 in the same way: a sequence for each row."""
     r, s = x.shape
@@ -177,8 +183,6 @@ def attn_decoding_one_step_sink(x):
 
 @adapter(
     "attention.generalized",
-    library="flash-linear-attention",
-    like="torch",
     layout="bhnd",
     profiles=("f64", "f32", "bf16"),
     conventions={"sim": "polynomial", "power": 2, "offset": 0.0},
@@ -195,8 +199,6 @@ def naive_parallel_rebased(q, k, v, *, causal=True):
 
 @adapter(
     "attention.softmax",
-    library="flash-linear-attention",
-    like="torch",
     layout="nd",
     profiles=KERNEL,
     conventions={"lse": False},
@@ -207,7 +209,7 @@ def softmax(x):
 
 
 @adapter(
-    "attention.layer_norm", library="flash-linear-attention", like="torch", layout="nd", profiles=KERNEL, gradients=WIDE
+    "attention.layer_norm", layout="nd", profiles=KERNEL, gradients=WIDE
 )
 def layer_norm(x, gamma=None, beta=None, *, eps=1e-5):
     """fla.modules.norm.layernorm.layer_norm."""
@@ -216,8 +218,6 @@ def layer_norm(x, gamma=None, beta=None, *, eps=1e-5):
 
 @adapter(
     "linear.feature_map",
-    library="flash-linear-attention",
-    like="torch",
     layout="nd",
     profiles=ALL,
     conventions={"kind": "elu_plus_one"},
@@ -240,7 +240,7 @@ def _turned(rotate, x, positions, base, pairing):
 
 
 @adapter(
-    "positional.rotary", library="flash-linear-attention", like="torch", layout="nd", profiles=KERNEL, gradients=WIDE
+    "positional.rotary", layout="nd", profiles=KERNEL, gradients=WIDE
 )
 def rotary_embedding(x, positions, *, base=10000.0, pairing="interleaved"):
     """fla.modules.rotary.rotary_embedding with the table of its RotaryEmbedding."""
@@ -249,8 +249,6 @@ def rotary_embedding(x, positions, *, base=10000.0, pairing="interleaved"):
 
 @adapter(
     "positional.rotary",
-    library="flash-linear-attention",
-    like="torch",
     layout="nd",
     profiles=ALL,
     gradients=WIDE,

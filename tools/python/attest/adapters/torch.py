@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch: its attention kernels on a CPU, its softmax and norm, and the modules that are made of them."""
+"""PyTorch: its attention kernels, its softmax and norm, and the modules that are made of them. Causes are those of a
+CPU."""
 
 import functools
 
@@ -129,7 +130,7 @@ def flex_attention(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
         return score + bias[b, h, i, j]
 
     block_mask = (
-        create_block_mask(visible, q.shape[0], q.shape[1], n, s, device="cpu") if causal or mask is not None else None
+        create_block_mask(visible, q.shape[0], q.shape[1], n, s, device=q.device) if causal or mask is not None else None
     )
     score_mod = None if bias is None else biased
     return flex(q, k, v, score_mod=score_mod, block_mask=block_mask, scale=scale, enable_gqa=q.shape[1] != k.shape[1])

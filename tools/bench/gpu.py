@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""gpu.py [--attest PATH] [--into DIR] [--seconds N] [STEP...]: what a machine with a GPU is to show of the CUDA kernels.
+
+It needs Python, the driver, the attest command and, for some steps, programs beside it. Each step
+ends in under N seconds (540): what is left then is interrupted, and says what it had found. What a step printed is in
+DIR/STEP.txt, its report in DIR/STEP.json; DIR/gpu.json has device, commands, exit statuses and seconds. A step with a
+tool that is not on the machine says so and counts as `absent`.
+
+Steps, all of them in this order unless some are named:
+  launch      one golden case per kernel: whether each loads, launches and is right there
+  products    matrix products of the tensor cores, bit by bit beside the emulation's model of their sums
+  attention_sizes, linear_sizes
+              softmax and linear attention at every length and width around their tiles
+  golden      all golden cases and laws
+  regimes     every pair of conditions
+  real        the sizes at which kernels are shipped
+  memcheck, racecheck, synccheck, initcheck
+              compute-sanitizer over golden cases of kernels of every engine
+  bench       times, beside those of PyTorch, cuDNN, FlashAttention and flash-linear-attention, where they are installed
+
+Exit status: 0; 1 where a step failed or was interrupted; 2 wrong usage."""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Kernels of every engine, small enough for a tool that makes them a hundred times slower.
+SANITIZED = [
+    "attention.scaled_dot_product*",
+    "linear.causal*",
+    "infini.segment_attention*",
+    "attention.transformer_layer*",
+    "positional.rotary*",
+]
+
+
+def checked(*words):
+    return lambda attest, into, step: [attest, "check", "cuda", *words, "--json", str(into / f"{step}.json")]
+
+
+def program(*words):
+    """A program beside the command."""
+    return lambda attest, into, step: [str(pathlib.Path(attest).resolve().parent / words[0]), *words[1:]]
+
+
+def sizes(attest, into, step):
+    name = f"attest_test_emulation_{step}"
+    plugin = os.environ.get("ATTEST_PLUGIN_DIR", str(pathlib.Path(attest).resolve().parents[1] / "plugins"))
+    return ["env", f"ATTEST_CUDA_PLUGIN={plugin}/libattest_cuda.so", *program(name, "--gtest_brief=1")(attest, into, step)]
+
+
+def sanitized(attest, into, step):
+    return [
+        *("compute-sanitizer", "--tool", step, "--target-processes", "all", "--error-exitcode", "9"),
+        *("--print-limit", "40", attest, "check", "cuda", "--strength", "0", "--laws", "0", "--max-cases", "2"),
+        *("--time-limit", "300", "--json", str(into / f"{step}.json")),
+        *(word for only in SANITIZED for word in ("--only", only)),
+    ]
+
+
+STEPS = {
+    "launch": checked("--strength", "0", "--laws", "0", "--max-cases", "1"),
+    "products": program("tensor_core_sums"),
+    "attention_sizes": sizes,
+    "linear_sizes": sizes,
+    "golden": checked("--strength", "0"),
+    "regimes": checked(),
+    "real": checked("--sizes", "real", "--strength", "0", "--laws", "0"),
+    **dict.fromkeys(("memcheck", "racecheck", "synccheck", "initcheck"), sanitized),
+    "bench": lambda attest, into, step: [attest, "bench", "cuda", "--json", str(into / f"{step}.json")],
+}
+
+
+def device():
+    fields = "name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit"
+    try:
+        line = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"]
+        return subprocess.run(line, capture_output=True, text=True, timeout=60).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"unknown: {error}"
+
+
+def run(step, command, into, seconds):
+    """Runs a step; what it says goes to its file and, its last lines, to standard output."""
+    begin = time.monotonic()
+    log = into / f"{step}.txt"
+    with log.open("w") as file:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
+        try:
+            status, ended = process.wait(seconds), "finished"
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            try:
+                status, ended = process.wait(30), "interrupted"
+            except subprocess.TimeoutExpired:
+                process.kill()
+                status, ended = process.wait(), "killed"
+    lines = log.read_text(errors="replace").splitlines()
+    for line in lines[-12:]:
+        print(f"  {line[:200]}")
+    return {"command": command, "status": status, "ended": ended, "seconds": round(time.monotonic() - begin, 1)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--attest", default=str(ROOT / "tools" / "attest"), help="the command")
+    parser.add_argument("--into", type=pathlib.Path, default=pathlib.Path("gpu"), help="folder of the records")
+    parser.add_argument("--seconds", type=float, default=540, help="of a step")
+    parser.add_argument("step", nargs="*", choices=[[], *STEPS], metavar="STEP")
+    options = parser.parse_args()
+    options.into.mkdir(parents=True, exist_ok=True)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    record = {
+        "date": datetime.date.today().isoformat(),
+        "commit": commit or os.environ.get("ATTEST_COMMIT", ""),
+        "device": device(),
+        "processors": os.cpu_count(),
+        "steps": {},
+    }
+    print(record["device"])
+    for step in options.step or STEPS:
+        command = STEPS[step](options.attest, options.into, step)
+        print(f"{step}: {' '.join(command)}", flush=True)
+        if not shutil.which(command[0]):
+            record["steps"][step] = {"ended": "absent", "command": command}
+        else:
+            record["steps"][step] = run(step, command, options.into, options.seconds)
+        found = record["steps"][step]
+        print(f"{step}: {found['ended']}, status {found.get('status')}, {found.get('seconds', 0)} s", flush=True)
+        new = options.into / "gpu.json.new"
+        new.write_text(json.dumps(record, indent=1) + "\n")
+        new.rename(options.into / "gpu.json")
+    done = record["steps"].values()
+    return 0 if all(x["ended"] == "absent" or (x["ended"] == "finished" and x["status"] == 0) for x in done) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
