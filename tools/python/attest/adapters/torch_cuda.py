@@ -29,19 +29,19 @@ def _by(backend, q, k, v, mask=None, **options):
 
 
 @adapter(**FLASH)
-def sdpa_flash(q, k, v, *, scale=None, causal=False):
+def cuda_flash(q, k, v, *, scale=None, causal=False):
     """SDPBackend.FLASH_ATTENTION: FlashAttention 2 in aten/src/ATen/native/transformers/cuda/flash_attn."""
     return _by(SDPBackend.FLASH_ATTENTION, q, k, v, scale=scale, is_causal=causal)
 
 
 @adapter(**{**FLASH, "capabilities": "d == m; d % 8 == 0; not causal or n == s"})
-def sdpa_cudnn(q, k, v, *, scale=None, causal=False):
+def cuda_cudnn(q, k, v, *, scale=None, causal=False):
     """SDPBackend.CUDNN_ATTENTION."""
     return _by(SDPBackend.CUDNN_ATTENTION, q, k, v, scale=scale, is_causal=causal)
 
 
 @adapter(profiles=("f32", *HALF), capabilities="heads == groups; not causal or n == s", **MASKED)
-def sdpa_efficient(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
+def cuda_efficient(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
     """SDPBackend.EFFICIENT_ATTENTION: the kernels of xFormers. Heads that share keys are refused."""
     if causal and (mask is not None or bias is not None):
         triangle = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril()
@@ -51,8 +51,8 @@ def sdpa_efficient(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
     return _by(SDPBackend.EFFICIENT_ATTENTION, q, k, v, mask, scale=scale, is_causal=causal)
 
 
-@adapter(profiles=("f32", *HALF), **MASKED)
-def flex_attention_compiled(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
+@adapter(profiles=("f32", *HALF), shapes=4, **MASKED)
+def cuda_flex_compiled(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
     """torch.nn.attention.flex_attention by torch.compile; the bias is a score_mod, mask and causal order a mask_mod."""
     n, s = q.shape[-2], k.shape[-2]
 
