@@ -248,6 +248,29 @@ void ErrorModel::error_complement(Rounding& r, const Rounding& a) {
   flush(r);
 }
 
+std::optional<ErrorModel::Either> ErrorModel::either(Handle a, Handle b) {
+  const Rounding x = at(a), y = at(b);
+  const double gap = std::abs(x.value - y.value), error = this->error(x) + this->error(y);
+  if (error == 0 || !(gap <= error)) return {};
+  Either result{};
+  result.larger = made([&](Rounding& r) {
+    r = {.value = std::max(x.value, y.value)};
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      r.bound[c] = std::max(x.bound[c], y.bound[c]);
+      r.variance[c] = std::max(x.variance[c], y.variance[c]);
+    }
+  });
+  const auto over_gap = [](double part, double by) { return part == 0 ? 0 : part / by; };
+  result.slope = made([&](Rounding& r) {
+    r = {.value = x.value > y.value ? 1.0 : 0.0};
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      r.bound[c] = over_gap(x.bound[c] + y.bound[c], gap);
+      r.variance[c] = over_gap(x.variance[c] + y.variance[c], gap * gap);
+    }
+  });
+  return result;
+}
+
 Handle ErrorModel::chained(Handle partial, Handle adjoint, Partial kind) {
   const Rounding &p = at(partial), &a = at(adjoint);
   if (kind == Partial::slope && std::abs(p.value) == 1 && error(p) == 0) return product(partial, adjoint);

@@ -257,6 +257,17 @@ bool positive(const Number& x) { return arithmetic().positive(x.handle()); }
 bool less(const Number& x, const Number& y) { return arithmetic().less(x.handle(), y.handle()); }
 bool is_zero(const Number& x) { return arithmetic().is_zero(x.handle()); }
 
+Number larger(const Number& a, const Number& b) {
+  const bool first = less(b, a);
+  const auto either = arithmetic().either(a.handle(), b.handle());
+  if (!either) return first ? a : b;
+  Number x = Number::owning(either->larger);
+  const Number slope = Number::owning(either->slope);
+  if (Tape* tape = Evaluation::current->tape)
+    Recorder(*tape).operand(a, [&] { return slope; }).operand(b, [&] { return 1 - slope; }).become(x);
+  return x;
+}
+
 Number Sum::result() const {
   Number x = Number::owning(arithmetic().sum(terms_.data(), static_cast<Index>(terms_.size())));
   if (Tape* tape = Evaluation::current->tape) {

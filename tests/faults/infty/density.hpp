@@ -7,7 +7,6 @@
 namespace attest::faults::infty::density {
 
 namespace right = attest::reference::infty::density;
-using right::at_least;
 using right::In;
 using right::Out;
 using right::softplus;
@@ -26,14 +25,14 @@ void with_maps(const In& in, const Out& out, F&& f, G&& g) {
 }
 template <class F>
 void with_mean(const In& in, const Out& out, F&& f) {
-  with_maps(in, out, f, [&](const Number& x) { return at_least(parameter(in.min_sigma2), softplus(x)); });
+  with_maps(in, out, f, [&](const Number& x) { return larger(parameter(in.min_sigma2), softplus(x)); });
 }
 /// With another map in place of softplus.
 template <class G>
 void with_variance(const In& in, const Out& out, G&& g) {
   with_maps(
       in, out, [](const Number& x) { return sigmoid(x); },
-      [&](const Number& x) { return at_least(parameter(in.min_sigma2), g(x)); });
+      [&](const Number& x) { return larger(parameter(in.min_sigma2), g(x)); });
 }
 
 inline void sigma_is_sigmoid(const In& in, const Out& out) {
@@ -55,7 +54,7 @@ inline void softplus_without_log1p(const In& in, const Out& out) {
   with_variance(in, out, [](const Number& x) { return positive(x) ? x + log(1 + exp(-x)) : log(1 + exp(x)); });
 }
 inline void clamped_unasked(const In& in, const Out& out) {
-  with_variance(in, out, [](const Number& x) { return at_least(rational(1, 10000), softplus(x)); });
+  with_variance(in, out, [](const Number& x) { return larger(rational(1, 10000), softplus(x)); });
 }
 inline void min_sigma2_ignored(In in, const Out& out) {
   in.min_sigma2 = 0;

@@ -80,6 +80,9 @@ public:
   bool is_zero(Handle a) const override { return at(a).value == 0; }
   double margin_of(Handle gap) const override { return at(gap).value; }
   double error_of(Handle gap) const override { return error(at(gap)); }
+  /// The slope is 1 or 0, and at most the errors of a and b, divided by the gap, away from what it is: at least 1 at
+  /// any units at which they reach over the gap.
+  std::optional<Either> either(Handle a, Handle b) override;
 
   /// Kernels compute gradients as products of matrices, and hold adjoints and what was computed forward in the
   /// operands' format. Passing an adjoint on, or its negative, is no product; a factor that happens to be 1 is one, and

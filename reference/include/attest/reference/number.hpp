@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -124,6 +125,12 @@ public:
   virtual double margin_of(Handle gap) const = 0;
   /// By how much the errors of a correct kernel may change a gap; 0 where the arithmetic has no errors.
   virtual double error_of(Handle) const { return 0; }
+
+  /// max(a, b) and its slope along a, where the errors of a correct kernel may make the other one the larger.
+  struct Either {
+    Handle larger, slope;
+  };
+  virtual std::optional<Either> either(Handle /*a*/, Handle /*b*/) { return {}; }
 
   /// Whether inputs stay plain doubles in memory until something is computed from them.
   virtual bool takes_plain_inputs() const { return false; }
@@ -320,6 +327,10 @@ double approximate(const Number& x);
 bool positive(const Number& x);
 bool less(const Number& x, const Number& y);
 bool is_zero(const Number& x);
+
+/// a where a > b, and b elsewhere. Where a kernel's rounding may decide otherwise, the error model has that in the bounds
+/// of the result and, as a factor between 0 and 1, in those of the derivatives.
+Number larger(const Number& a, const Number& b);
 
 /// A number near x that carries neither error nor derivative: for a quantity that cancels exactly, such as the maximum
 /// that a softmax subtracts. Any nearby number would do.

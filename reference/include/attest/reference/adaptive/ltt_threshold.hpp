@@ -13,8 +13,7 @@ using act_halting::reaches;
 /// max(0, delta - r_k)
 inline Number gap(const In& in, Index k) {
   const Number r = stage("risks", sum(in.losses[k]) / Number(in.losses.extent(1)));
-  const Number left = parameter(in.delta) - r;
-  return positive(left) ? left : Number(0);
+  return larger(parameter(in.delta) - r, 0);
 }
 
 /// 2 n gap^2, the exponent of p

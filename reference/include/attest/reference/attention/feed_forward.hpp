@@ -17,7 +17,7 @@ inline const Constant steepness([] { return 2 * sqrt(2 / pi()); });
 /// [Hendrycks and Gimpel 2016, section 2]. By tanh the factor of u is right beside 1, not beside itself.
 inline Number activated(const In& in, const Number& u) {
   if (in.activation == Activation::identity) return u;
-  if (in.activation == Activation::relu) return positive(u) ? u : Number(0);
+  if (in.activation == Activation::relu) return larger(u, 0);
   constexpr Index kOfTanh = 2;  // units: of tanh, halved, and of the sum
   return u * stable_by_norm(sigmoid(steepness * (u + rational(44715, 1000000) * u * u * u)), 1, kOfTanh);
 }

@@ -12,9 +12,6 @@ using Out = attest::spec::infty::density::Out<Number>;
 /// ln(1 + e^x), the exponential of -|x|
 inline Number softplus(const Number& x) { return positive(x) ? x + log1p(exp(-x)) : log1p(exp(x)); }
 
-/// The larger one.
-inline Number at_least(const Number& least, const Number& x) { return less(x, least) ? least : x; }
-
 /// x, or x + bias where there is one; x is a sum over basis functions and tokens.
 inline Number biased(const In& in, const View<const Number, 0>& bias, const Number& x) {
   return bias ? reference::biased(x, bias(), in.k_b.extent(0) + in.psi.extent(1)) : x;
@@ -33,7 +30,7 @@ void each_query(const In& in, const Out& out, Mean&& mean, Variance&& variance) 
   for (const Index i : wanted(out.mu)) {
     const auto u = scores(kappa, in.k_b, in.q[i]);
     out.mu(i) = sigmoid(stage("mean logits", biased(in, in.b_mu, mean(u))));
-    out.sigma2(i) = at_least(least, softplus(stage("variance logits", biased(in, in.b_sigma, variance(u)))));
+    out.sigma2(i) = larger(least, softplus(stage("variance logits", biased(in, in.b_sigma, variance(u)))));
   }
 }
 

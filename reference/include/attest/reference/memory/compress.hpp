@@ -46,10 +46,7 @@ inline Number entry(const In& in, Index row, Index a) { return row < 0 ? Number(
 template <class F>
 Number largest(Index n, F&& f) {
   Number best = f(Index{0});
-  for (Index t = 1; t < n; ++t) {
-    Number next = f(t);
-    if (less(best, next)) best = std::move(next);
-  }
+  for (Index t = 1; t < n; ++t) best = larger(f(t), best);
   return best;
 }
 

@@ -12,7 +12,7 @@ using In = attest::spec::positional::distance_aware::In<Number>;
 using Out = attest::spec::positional::distance_aware::Out<Number>;
 
 /// max(u, 0). The 0 is u - u, because a computed u is as uncertain on this side of the corner as on the other.
-inline Number relu(const Number& u) { return positive(u) ? u : u - u; }
+inline Number relu(const Number& u) { return larger(u, u - u); }
 
 /// ln(1 + e^x), without an exponential that overflows
 inline Number softplus(const Number& x) { return positive(x) ? x + log(1 + exp(-x)) : log(1 + exp(x)); }

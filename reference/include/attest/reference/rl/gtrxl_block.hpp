@@ -115,8 +115,7 @@ inline Matrix network(const In& in, const Matrix& x) {
 /// act(y)
 inline Matrix activated(const In& in, Matrix y) {
   for (Index i = 0; in.submodule_relu && i < y.extent(0); ++i)
-    for (Index a = 0; a < y.extent(1); ++a)
-      if (!positive(y(i, a))) y(i, a) = Number(0);
+    for (Index a = 0; a < y.extent(1); ++a) y(i, a) = larger(y(i, a), 0);
   return y;
 }
 
