@@ -6,7 +6,7 @@ namespace attest::cuda {
 namespace {
 
 /// The outputs of 64 queries, in 8 * Fragments columns.
-template <int Fragments>
+template <int Fragments, bool plain>
 __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows o) {
   DynamicShared memory;
   const int depth = depth_of(p.q.width());
@@ -40,15 +40,16 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows 
     Strip<Bf16, kScoreFragments> scores;
     start_scores(scores, q, k, stage, depth);
     warpgroup_wait(scores.fragments);
-    logits.of_products<Side::queries, Similarity::exp_product>(scores, kScoreFragments, first, j);
+    logits.of_products<Side::queries, Similarity::exp_product, plain>(scores, kScoreFragments, first, j);
     const TwoRows rescale = running.add(scores, kScoreFragments);
     sum.each(Fragments, [&](int row, int, float& value) { value *= rescale[row]; });
-    add_weighted_rows(sum, scores, weighted, stage, 0, used, p.hides());
+    add_weighted_rows(sum, scores, weighted, stage, 0, used, !plain && p.hides());
   }
-  store_attended(sum, running, p, values, logits.keys(), o, chunk, head, span);
+  store_attended<Similarity::exp_product>(sum, running, p, values, logits.keys(), o, chunk, head, span);
 }
 
 /// The statistics of 64 queries. Without grad_o delta is not computed.
+template <bool plain>
 __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows grad_o, OutputRows out) {
   DynamicShared memory;
   const int depth = depth_of(p.q.width()), width = grad_o.data ? depth_of(v.width()) : 0;
@@ -87,9 +88,9 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
     } else {
       warpgroup_wait(scores.fragments);
     }
-    logits.of_products<Side::queries, Similarity::exp_product>(scores, kScoreFragments, first, j);
+    logits.of_products<Side::queries, Similarity::exp_product, plain>(scores, kScoreFragments, first, j);
     const TwoRows rescale = running.add(scores, kScoreFragments);
-    logits.add_relative_gradients<Side::queries>(gradients, kScoreFragments, first, j);
+    if (!plain) logits.add_relative_gradients<Side::queries>(gradients, kScoreFragments, first, j);
     add_delta(delta, rescale, scores, gradients, kScoreFragments);
   }
   store_statistics(running, delta, p, logits.keys(), out, chunk, head);
@@ -98,7 +99,7 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
 template <int Fragments>
 void launch_online(Call& call, const Logits& p, const Rows& v, const OutputRows& o) {
   const int depth = depth_of(p.q.width());
-  call.launch(online<Fragments>, {p.queries.slots(), divide_up(o.width, 8 * Fragments), call.heads()}, kThreads,
+  call.launch(p.plain() ? online<Fragments, true> : online<Fragments, false>, {p.queries.slots(), divide_up(o.width, 8 * Fragments), call.heads()}, kThreads,
               bytes_of(depth, depth + 8 * Fragments), p, v, o);
 }
 
@@ -119,7 +120,7 @@ void attend_by_warpgroup(Call& call, const Logits& p, const Rows& v, const Outpu
 
 void statistics_by_warpgroup(Call& call, const Logits& p, const Rows& v, const Rows& grad_o, const OutputRows& out) {
   const int depth = depth_of(p.q.width()), width = grad_o.data ? depth_of(v.width()) : 0;
-  call.launch(statistics, {p.queries.slots(), 1, call.heads()}, kThreads, bytes_of(depth + width, depth + width), p, v,
+  call.launch(p.plain() ? statistics<true> : statistics<false>, {p.queries.slots(), 1, call.heads()}, kThreads, bytes_of(depth + width, depth + width), p, v,
               grad_o, out);
 }
 

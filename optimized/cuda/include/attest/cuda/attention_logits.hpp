@@ -39,11 +39,12 @@ public:
 
   /// This warp's products q_i . k_j become logits: -inf where query or key does not exist, or the query does not see
   /// the key. `first` is row 0 of the block's own side, `t` that of the other. Options of the call are tested once for
-  /// all elements: tested for each element, a strip would hold the code of every combination.
-  template <Side side, Similarity similarity, class Factor>
+  /// all elements: tested for each element, a strip would hold the code of every combination. `plain` says that
+  /// Logits::plain() holds.
+  template <Side side, Similarity similarity, bool plain = false, class Factor>
   __device__ __forceinline__ void of_products(Strip<Factor, kTile / 8>& scores, int fragments, int first, int t) const {
     const auto each = [&](auto&& change) { each_of<side>(scores, fragments, first, t, change); };
-    if constexpr (similarity != Similarity::exp_product) {
+    if constexpr (similarity != Similarity::exp_product || plain) {
       each([&](int, int, float& l) { l *= logits_.scale; });
     } else if (logits_.slopes.data) {
       each([&](int i, int j, float& l) {
@@ -67,15 +68,17 @@ public:
       else
         each([&](int, int, float& l) { l *= logits_.scale; });
     }
-    if (logits_.mask.data)
+    if (!plain && logits_.mask.data)
       each([&](int i, int j, float& l) {
         if (in_range(i, j) && !mask_[i * logits_.mask.place.row + j * logits_.mask.place.column]) l = -INFINITY;
       });
-    if (similarity == Similarity::exp_product && logits_.segment)
+    if (!plain && similarity == Similarity::exp_product && logits_.segment)
       each([&](int i, int j, float& l) {
         if (j < keys_from(i)) l = -INFINITY;
       });
     const int ahead = logits_.causal ? past() : keys();
+    const int query = side == Side::queries ? first : t, key = side == Side::queries ? t : first;
+    if (query + kTile <= queries() && key + kTile <= keys() && key + kTile - 1 - query <= ahead) return;
     each([&](int i, int j, float& l) {
       if (!in_range(i, j) || j - i > ahead) l = -INFINITY;
     });

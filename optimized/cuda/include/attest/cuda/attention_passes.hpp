@@ -22,22 +22,47 @@ __device__ float mean(const Panel<T>& v, int count, int column) {
   return __fdiv_rn(sum, static_cast<float>(count));
 }
 
+/// The rows of a strip in the output, whose places are found once: element x of a row is in column `column` + x.
+template <class T>
+class StripOutput {
+public:
+  __device__ StripOutput(const OutputRows& to, const Chunk& chunk, int head, int column)
+      : data_(to.data),
+        in_float_(to.in_float),
+        top_(to.place.at(chunk.sequence, head, chunk.origin + chunk.first + strip_row() + Accumulator::row(0), column)),
+        bottom_(top_ + 8 * to.place.row),
+        column_(to.place.column) {}
+  __device__ __forceinline__ void store(int row, int x, float value) const {
+    const Index at = (row < 8 ? top_ : bottom_) + x * column_;
+    if (in_float_)
+      static_cast<float*>(data_)[at] = value;
+    else
+      static_cast<T*>(data_)[at] = from_float<T>(value);
+  }
+
+private:
+  void* data_;
+  bool in_float_;
+  Index top_, bottom_, column_;
+};
+
 /// The epilogue of this warp's queries: weighted sums divided by the sum of weights; rows without a visible key follow
 /// the convention `empty_row`.
-template <class T, class Factor, int Fragments>
+template <Similarity similarity, class T, class Factor, int Fragments>
 __device__ __forceinline__ void store_attended(Strip<Factor, Fragments>& sum, const RunningSoftmax& running,
                                                const Logits& p, const Panel<T>& values, int keys, const OutputRows& o,
                                                const Chunk& chunk, int head, const Span& span) {
-  const Product epilogue{.output = o};
+  const StripOutput<T> output(o, chunk, head, span.first);
   const bool averages = p.empty_row == EmptyRow::mean;
+  const TwoRows inverse = running.sum.map([](float x) { return __fdiv_rn(1.0f, x); });
   sum.each(span.fragments(), [&](int row, int x, float value) {
     const int i = strip_row() + row;
     if (i >= chunk.count || x >= span.columns || (averages && running.sum[row] == 0)) return;
     if (running.sum[row] != 0)
-      value = __fdiv_rn(value, running.sum[row]);
+      value = similarity == Similarity::power ? __fdiv_rn(value, running.sum[row]) : value * inverse[row];
     else if (p.empty_row == EmptyRow::nan)
       value = __int_as_float(0x7fc00000);
-    store_output<T>(epilogue, chunk, head, i, span.first + x, value, 1);
+    output.store(row, x, value);
   });
   if (!averages) return;
   for (int row = Accumulator::row(0); row < 16; row += 8) {
@@ -45,7 +70,7 @@ __device__ __forceinline__ void store_attended(Strip<Factor, Fragments>& sum, co
     if (i >= chunk.count || running.sum[row] != 0) continue;
 #pragma unroll 1
     for (int x = lane() % 4; x < span.columns; x += 4)
-      store_output<T>(epilogue, chunk, head, i, span.first + x, mean(values, keys, span.first + x), 1);
+      output.store(row, x, mean(values, keys, span.first + x));
   }
 }
 
@@ -146,15 +171,16 @@ struct NoExtraSums {
 /// Products q_i . k_j, and those of grad_o_i . v_j, become c: this warp's rows of the chunk, and the other side's from
 /// t on. The queries' statistics begin in row `statistics_row`. `extra` is called with (row of the strip, i, j, c_ij,
 /// l_ij) for a query's keys.
-template <Similarity similarity, Side side, Coefficient coefficient, class T, class Factor, class Tile, class Extra>
+template <Similarity similarity, Side side, Coefficient coefficient, bool plain = false, class T, class Factor,
+          class Tile, class Extra>
 __device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreFragments>& scores,
                                                 Strip<Factor, kScoreFragments>& gradients, int fragments,
                                                 const Logits& p, const LogitsOf<T>& logits, const Tile& statistics_tile,
                                                 int statistics_row, const Chunk& chunk, int t, Extra&& extra) {
   constexpr bool by_query = side == Side::queries, is_power = similarity == Similarity::power;
   const int first = static_cast<int>(chunk.first);
-  logits.template of_products<side, similarity>(scores, fragments, first, t);
-  if constexpr (similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient)
+  logits.template of_products<side, similarity, plain>(scores, fragments, first, t);
+  if constexpr (!plain && similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient)
     logits.template add_relative_gradients<side>(gradients, fragments, first, t);
   scores.each_with(gradients, fragments, [&](int row, int x, float& score, float gradient) {
     const int r = strip_row() + row, query = statistics_row + (by_query ? r : x);
@@ -162,15 +188,15 @@ __device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreFragments>& 
     const float l = score, maximum = statistics_tile(query, kMaximum), inverse = statistics_tile(query, kInverse);
     float c;
     if constexpr (coefficient == Coefficient::logit_gradient) {
-      const float derivative = is_power ? derivative_of_power(p, l) : exponential(l, maximum);
+      const float derivative = is_power ? derivative_of_power(p, l) : exponential<Factor>(l, maximum);
       c = l == -INFINITY ? 0.0f : derivative * inverse * (gradient - statistics_tile(query, kDelta));
     } else if constexpr (is_power) {
       c = power(p, l) * inverse;
     } else {
-      c = maximum == -INFINITY ? inverse : exponential(l, maximum) * inverse;
+      c = maximum == -INFINITY ? inverse : exponential<Factor>(l, maximum) * inverse;
     }
     if constexpr (by_query) extra.add(row, i, j, c, l);
-    score = similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient
+    score = !plain && similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient
                 ? c * logits.slope(i, j, l)
                 : c;
   });
@@ -180,10 +206,9 @@ template <class T, class Factor>
 __device__ __forceinline__ void store_logit_gradients(Strip<Factor, kScoreFragments>& gradients, int fragments,
                                                       const OutputRows& to, const Chunk& chunk, int head, int t,
                                                       int count) {
-  const Product epilogue{.output = to};
+  const StripOutput<T> output(to, chunk, head, t);
   gradients.each(fragments, [&](int row, int x, float gradient) {
-    const int r = strip_row() + row;
-    if (r < chunk.count && x < count) store_output<T>(epilogue, chunk, head, r, t + x, gradient, 1);
+    if (strip_row() + row < chunk.count && x < count) output.store(row, x, gradient);
   });
 }
 

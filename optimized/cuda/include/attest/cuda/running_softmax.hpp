@@ -32,7 +32,14 @@ __device__ inline float row_sum(float x) {
 }
 
 /// e^(l - maximum), and 0 where l is -inf: the maximum may be, too.
-__device__ inline float exponential(float l, float maximum) { return l == -INFINITY ? 0.0f : expf(l - maximum); }
+template <class Factor>
+__device__ __forceinline__ float exponential(float l, float maximum) {
+  if constexpr (std::is_same_v<Factor, float>) {
+    return l == -INFINITY ? 0.0f : expf(l - maximum);
+  } else {  // errors of 2^-22 are far below those of the products
+    return exp2_flushed((l - (maximum == -INFINITY ? 0.0f : maximum)) * 1.4426950408889634f);
+  }
+}
 
 /// Online softmax of the two rows of each lane over the keys so far: running maximum, and running sum of e^(l -
 /// maximum).
@@ -52,13 +59,14 @@ struct RunningSoftmax {
     highest = highest.map(row_maximum);
     TwoRows added{0, 0};
     logits.each(fragments, [&](int row, int, float& l) {
-      l = exponential(l, highest[row]);
+      l = exponential<Factor>(l, highest[row]);
       if (row < 8)
         added.top += l;
       else
         added.bottom += l;
     });
-    const TwoRows rescale{exponential(maximum.top, highest.top), exponential(maximum.bottom, highest.bottom)};
+    const TwoRows rescale{exponential<Factor>(maximum.top, highest.top),
+                          exponential<Factor>(maximum.bottom, highest.bottom)};
     maximum = highest;
     sum = {__fmaf_rn(sum.top, rescale.top, row_sum(added.top)),
            __fmaf_rn(sum.bottom, rescale.bottom, row_sum(added.bottom))};

@@ -56,6 +56,9 @@ struct Logits {
            segment == 0;
   }
 
+  /// Whether the logits are scaled products, of queries and keys that see each other but for causal order.
+  bool plain() const { return only_masked() && !mask.data; }
+
   /// Whether a key may be hidden from all queries, so that nothing of it may be read.
   __host__ __device__ bool hides() const { return mask.data || bias.data; }
 };

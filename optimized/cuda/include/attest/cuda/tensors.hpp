@@ -218,6 +218,19 @@ public:
     return column < rows_.stored ? mapped(rows_.map, raw(row, column)) : 1.0f;
   }
 
+  /// Where a row's elements from `column` on begin, if any `Count` of them, in it and in every row after it, may be
+  /// copied as they are: null where they are changed on the way, or not aligned.
+  template <int Count>
+  __device__ const T* runs(Index row, int column) const {
+    if (visible_ || rows_.place.row % Count != 0) return nullptr;
+    if ((rows_.in_float && sizeof(T) != sizeof(float)) || rows_.map != Map::identity || rows_.place.column != 1)
+      return nullptr;
+    const T* at = static_cast<const T*>(rows_.data) + begin_ + row * rows_.place.row + column;
+    return reinterpret_cast<std::uintptr_t>(at) % (Count * sizeof(T)) == 0 ? at : nullptr;
+  }
+  __device__ Index pitch() const { return rows_.place.row; }
+  __device__ int stored() const { return rows_.stored; }
+
   /// Where `Count` elements may be copied as they are: null where they are changed on the way, or not aligned.
   template <int Count>
   __device__ const T* run(Index row, int column) const {

@@ -50,29 +50,69 @@ __device__ __forceinline__ void fill_piece(const Tile& tile, int r, int x, const
   for (int e = 0; e < piece; ++e) tile(r, x + e) = from_float<Value>(there ? panel(row, column + e) : 0.0f);
 }
 
-/// tile(r, begin + x) = panel(first + r, column + x) for r < count and x within the panel, else 0; r < rows and x <
-/// columns. Elements that need no conversion are copied asynchronously: wait_for_tiles() ends the copies.
+/// The pieces of rows that one of several workers has, where pieces are dealt in turn: the division by their number is
+/// made once.
+class Turns {
+public:
+  __device__ Turns(int pieces, int workers, int mine) : pieces_(pieces), down_(0), along_(0), row_(0), piece_(0) {
+    if (pieces == 0) return;
+    down_ = workers / pieces, along_ = workers % pieces;
+    row_ = mine / pieces, piece_ = mine % pieces;
+  }
+  /// visit(row, piece)
+  template <class Visit>
+  __device__ __forceinline__ void each(int rows, Visit&& visit) const {
+    if (pieces_ == 0) return;
+    for (int row = row_, piece = piece_; row < rows; row += down_) {
+      visit(row, piece);
+      piece += along_;
+      if (piece >= pieces_) piece -= pieces_, ++row;
+    }
+  }
+
+private:
+  int pieces_, down_, along_, row_, piece_;
+};
+
+/// tile(r, begin + x) = panel(first + r, column + x) for r < count and x within the panel, else 0, where each_piece
+/// calls its argument with (r, x). Elements that need no conversion are copied asynchronously: wait_for_tiles() ends the
+/// copies.
+template <class T, class Tile, class EachPiece>
+__device__ __forceinline__ void fill_pieces(const Tile& tile, const Panel<T>& panel, int first, int count, int column,
+                                            int begin, EachPiece&& each_piece) {
+  using Value = typename Tile::Value;
+  constexpr int piece = 16 / static_cast<int>(sizeof(Value));
+  const T* from = nullptr;
+  if constexpr (std::is_same_v<T, Value>) from = panel.template runs<piece>(first, column);
+  const int within = from ? panel.stored() - column - piece : -1;
+  const Index pitch = panel.pitch();
+  each_piece([&](int r, int x) {
+    if constexpr (std::is_same_v<T, Value>)
+      if (r < count && x <= within) return copy_async<piece>(&tile(r, begin + x), from + r * pitch + x);
+    fill_piece<T>(tile, r, begin + x, panel, r < count, first + r, column + x);
+  });
+}
+
+/// Fills columns `begin` to begin + columns - 1 of the tile's first rows.
 template <class T, class Tile>
 __device__ void fill(const Tile& tile, const Panel<T>& panel, int first, int count, int rows, int column, int columns,
                      int begin = 0) {
-  using Value = typename Tile::Value;
-  constexpr int piece = 16 / static_cast<int>(sizeof(Value));
-  const int pieces = columns / piece;
-  for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += kThreads) {
-    const int r = i / pieces, x = i % pieces * piece;
-    fill_piece<T>(tile, r, begin + x, panel, r < count, first + r, column + x);
-  }
+  constexpr int piece = 16 / static_cast<int>(sizeof(typename Tile::Value));
+  const Turns turns(columns / piece, kThreads, static_cast<int>(threadIdx.x));
+  fill_pieces<T>(tile, panel, first, count, column, begin,
+                 [&](auto&& visit) { turns.each(rows, [&](int r, int x) { visit(r, x * piece); }); });
 }
-/// The same for a CoreTile: eight threads copy eight rows of one group of 8 columns, whose 128 bytes are in all the
-/// banks.
+/// Fills columns from `begin` on of all rows of a CoreTile: eight threads copy eight rows of one group of 8 columns,
+/// whose 128 bytes are in all the banks.
+inline __device__ Turns turns_of_core_matrices(int columns) {
+  return {columns / 8, kThreads / 8, static_cast<int>(threadIdx.x) / 8};
+}
 template <class T>
-__device__ void fill(const CoreTile<T>& tile, const Panel<T>& panel, int first, int count, int column, int columns,
-                     int begin = 0) {
-  const int fragments = columns / 8;
-  for (int i = static_cast<int>(threadIdx.x); i < tile.rows() * fragments; i += kThreads) {
-    const int r = i / 8 / fragments * 8 + i % 8, x = i / 8 % fragments * 8;
-    fill_piece<T>(tile, r, begin + x, panel, r < count, first + r, column + x);
-  }
+__device__ void fill(const CoreTile<T>& tile, const Panel<T>& panel, int first, int count, int column,
+                     const Turns& turns, int begin = 0) {
+  const int row = static_cast<int>(threadIdx.x) % 8;
+  fill_pieces<T>(tile, panel, first, count, column, begin,
+                 [&](auto&& visit) { turns.each(tile.rows() / 8, [&](int r, int x) { visit(8 * r + row, 8 * x); }); });
 }
 
 /// Waits until all copies of fill() have landed, for every thread.

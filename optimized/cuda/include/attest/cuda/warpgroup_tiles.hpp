@@ -16,22 +16,24 @@ constexpr int kStages = 2;  // of tiles: one is multiplied, one filled
 /// 64 rows of one side, for the whole pass.
 struct KeptTile {
   CoreTile<Bf16> tile;
-  int columns;
+  Turns turns;
 
-  __device__ KeptTile(DynamicShared& memory, int columns_) : tile(memory, kTile, columns_), columns(columns_) {}
+  __device__ KeptTile(DynamicShared& memory, int columns)
+      : tile(memory, kTile, columns), turns(turns_of_core_matrices(columns)) {}
   __device__ void fill(const Panel<Bf16>& panel, int first, int count) const {
-    cuda::fill(tile, panel, first, count, 0, columns);
+    cuda::fill(tile, panel, first, count, 0, turns);
   }
 };
 /// 64 rows of the other side in kStages stages, one beside the other: one is multiplied while the next is filled.
 struct StagedTile {
   CoreTile<Bf16> tile;
   int columns;  // of one stage
+  Turns turns;
 
   __device__ StagedTile(DynamicShared& memory, int columns_)
-      : tile(memory, kTile, kStages * columns_), columns(columns_) {}
+      : tile(memory, kTile, kStages * columns_), columns(columns_), turns(turns_of_core_matrices(columns_)) {}
   __device__ void fill(int stage, const Panel<Bf16>& panel, int first, int count, int column = 0) const {
-    cuda::fill(tile, panel, first, count, column, columns, stage * columns);
+    cuda::fill(tile, panel, first, count, column, turns, stage * columns);
   }
 };
 __host__ __device__ constexpr int depth_of(int width) { return round_up(width, 16); }

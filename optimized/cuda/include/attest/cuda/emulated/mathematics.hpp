@@ -57,6 +57,9 @@ inline int __ffs(int x) { return x == 0 ? 0 : std::countr_zero(static_cast<unsig
 
 namespace attest::cuda {
 
+/// 2^x; 0 where that is below the normal numbers: ex2.approx.ftz.f32.
+inline float exp2_flushed(float x) { return x < -126 ? 0.0f : exp2f(x); }
+
 /// To nearest, ties away from zero: cvt.rna.tf32.f32. NaN and infinity stay what they are.
 inline float round_to_tf32(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);

@@ -18,6 +18,13 @@ __device__ __forceinline__ int warp() {
   return static_cast<int>((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / warpSize);
 }
 
+/// 2^x to 2 ulp; 0 where that is below the normal numbers.
+__device__ __forceinline__ float exp2_flushed(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 /// To nearest, ties away from zero.
 __device__ __forceinline__ float round_to_tf32(float x) {
   unsigned bits;

@@ -38,7 +38,7 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows 
     add_weighted<T, Factor>(sum, tiles, mine, used, p.hides(), values, j, keys, rows, span);
   }
 
-  if (strip_is_in(rows)) store_attended(sum, running, p, values, logits.keys(), o, chunk, head, span);
+  if (strip_is_in(rows)) store_attended<similarity>(sum, running, p, values, logits.keys(), o, chunk, head, span);
 }
 
 /// The statistics of 64 queries. Without grad_o delta is not computed.
@@ -162,8 +162,8 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   const Span span = span_of(p.output);
   const bool stores =
       similarity == Similarity::exp_product && of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
-  Product epilogue{.output = p.output};
-  if constexpr (similarity == Similarity::power && of_gradients) epilogue.sloped = by_query ? p.logits.q : p.logits.k;
+  constexpr bool sloped = similarity == Similarity::power && of_gradients;
+  const Product epilogue{.output = p.output, .sloped = by_query ? p.logits.q : p.logits.k};
 
   Extra extra(p, logits, chunk, head);
   Strip<Factor, kFragments> sum;
@@ -197,9 +197,14 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
 
   if (!strip_is_in(rows)) return;
   extra.store(rows);
+  const StripOutput<T> output(p.output, chunk, head, span.first);
   sum.each(span.fragments(), [&](int row, int x, float value) {
     const int r = strip_row() + row;
-    if (r < rows && x < span.columns) store_output<T>(epilogue, chunk, head, r, span.first + x, p.factor * value, 1);
+    if (r >= rows || x >= span.columns) return;
+    if constexpr (sloped)
+      store_output<T>(epilogue, chunk, head, r, span.first + x, p.factor * value, 1);
+    else
+      output.store(row, x, p.factor * value);
   });
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 /// The output of 64 rows of one side, in 8 * Fragments columns. The summed rows are already in shared memory for the
 /// scores or their gradients.
-template <int Fragments, Side side, Coefficient coefficient>
+template <int Fragments, Side side, Coefficient coefficient, bool plain>
 __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   constexpr bool by_query = side == Side::queries, of_gradients = coefficient == Coefficient::logit_gradient;
   DynamicShared memory;
@@ -28,7 +28,7 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
               keys = LogitsOf<Bf16>::whole(p.logits.keys, chunk.sequence);
   const Panel<Bf16> statistic(p.statistics, queries, head), values(p.v, keys, head), cotangent(p.grad_o, queries, head);
   const Span span = span_of_block<Fragments>(p.output);
-  const bool stores = of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
+  const bool stores = !plain && of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
   const int begin = !by_query ? logits.queries_from(first) / kTile * kTile : stores ? 0 : logits.keys_from(first);
   const int end = !by_query ? logits.queries_before(first + chunk.count)
                   : stores  ? keys.count
@@ -59,20 +59,18 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
     } else {
       warpgroup_wait(scores.fragments);
     }
-    to_coefficients<Similarity::exp_product, side, coefficient>(
+    to_coefficients<Similarity::exp_product, side, coefficient, plain>(
         scores, gradients, kScoreFragments, p.logits, logits, statistics_tile, stage * kTile, chunk, t, NoExtraSums{});
     if (stores)
       store_logit_gradients<Bf16>(scores, kScoreFragments, p.grad_logits, chunk, head, t,
                                   end - t < kTile ? end - t : kTile);
     add_weighted_rows(sum, scores, of_gradients ? other : other_factor, stage, span.first, used,
-                      by_query && p.logits.hides());
+                      !plain && by_query && p.logits.hides());
   }
 
-  const Product epilogue{.output = p.output};
+  const StripOutput<Bf16> output(p.output, chunk, head, span.first);
   sum.each(span.fragments(), [&](int row, int x, float value) {
-    const int r = strip_row() + row;
-    if (r < chunk.count && x < span.columns)
-      store_output<Bf16>(epilogue, chunk, head, r, span.first + x, p.factor * value, 1);
+    if (strip_row() + row < chunk.count && x < span.columns) output.store(row, x, p.factor * value);
   });
 }
 
@@ -83,7 +81,8 @@ void launch_sums(Call& call, const Sums& x) {
   const std::size_t bytes = coefficient == Coefficient::logit_gradient
                                 ? bytes_of(depth + width, round_up(depth, 8 * Fragments) + width)
                                 : bytes_of(depth, depth + round_up(width, 8 * Fragments));
-  call.launch(sums<Fragments, side, coefficient>,
+  call.launch(x.logits.plain() && !x.grad_logits.data ? sums<Fragments, side, coefficient, true>
+                                                      : sums<Fragments, side, coefficient, false>,
               {tokens.slots(), divide_up(x.output.width, 8 * Fragments), call.heads()}, kThreads, bytes, x);
 }
 
