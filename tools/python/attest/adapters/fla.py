@@ -2,11 +2,10 @@
 """flash-linear-attention: its naive references, and its Triton kernels, on a GPU where PyTorch finds one and otherwise
 in Triton's interpreter.
 
-There the kernels are not tuned: the first configuration of each is taken. Triton's interpreter counts
-loops with plain integers, and a kernel that writes `i.to(tl.int64)` finds no such method; the loops of the kernels get
-integers that have it. The interpreter truncates what it stores as bfloat16 and multiplies bfloat16 as if it were
-integers, and the kernels compute in float32 throughout: they are judged in float32 and binary16, the PyTorch code in
-everything."""
+The kernels are not tuned: the first configuration of each is taken. Triton's interpreter counts loops with plain
+integers, and a kernel that writes `i.to(tl.int64)` finds no such method; the loops of the kernels get integers that
+have it. The interpreter truncates what it stores as bfloat16 and multiplies bfloat16 as if it were integers, and the
+kernels compute in float32 throughout: there they are judged in float32 and binary16, the PyTorch code in everything."""
 
 import functools
 import os
@@ -17,9 +16,10 @@ import torch
 INTERPRETED = not torch.cuda.is_available()
 if INTERPRETED:
     os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-    from triton.runtime.autotuner import Autotuner
 
-    Autotuner._bench = lambda self, *args, config, **meta: [0.0, 0.0, 0.0]
+from triton.runtime.autotuner import Autotuner
+
+Autotuner._bench = lambda self, *args, config, **meta: [0.0, 0.0, 0.0]
 
 from fla.modules.activations import ops as activations
 from fla.modules.norm import layernorm
@@ -52,12 +52,16 @@ for _name, _module in list(sys.modules.items()) if INTERPRETED else ():
         _module.range = lambda *bounds: map(_Index, range(*bounds))
 
 ALL = ("f64", "f32", "bf16", "f16")
-KERNEL = ("f32", "f16") if INTERPRETED else ("f32", "bf16", "f16")
+KERNEL = ("f32", "f16") if INTERPRETED else ("f32", "tf32", "bf16", "f16")
 WIDE = ("f64", "f32")
 KEY_SUM = (
     "the sum of the keys is stored in the keys' 16 bits, and so is the numerator before it is divided; 1e-10 is 0 "
     "in binary16 (fla/ops/linear_attn/utils.py:22, chunk_global_cumsum(.., output_dtype=k.dtype))"
 )
+# tl.dot multiplies floats as TF32 on a GPU. The first configuration of more columns takes more shared memory than there
+# is.
+TF32 = {} if INTERPRETED else {"f32": "float32 is multiplied as TF32 (tl.dot, allow_tf32)"}
+NARROW = "" if INTERPRETED else "c <= 128; m <= 128"
 SINK = (
     "l - max is stored in 16 bits before its exponential is taken, and the exponentials, their sum and the quotient "
     "as well (fla/ops/attn/naive.py:89)"
@@ -86,6 +90,8 @@ def _causal(kernel, phi_q, phi_k, v, S, Z):
 
 LINEAR = dict(layout="bhnd", conventions={"eps": 1e-10}, gradients=WIDE)
 
+CHUNKED = dict(profiles=KERNEL, capabilities=NARROW, explains={"bf16": KEY_SUM, "f16": KEY_SUM, **TF32})
+
 
 @adapter(
     "linear.causal",
@@ -101,19 +107,19 @@ def naive_recurrent_linear_attn(phi_q, phi_k, v, S=None, Z=None):
     return _causal(naive_recurrent, phi_q, phi_k, v, S, Z)
 
 
-@adapter("linear.causal", **LINEAR, profiles=KERNEL, explains={"f16": KEY_SUM})
+@adapter("linear.causal", **LINEAR, profiles=KERNEL, explains={"bf16": KEY_SUM, "f16": KEY_SUM})
 def fused_recurrent_linear_attn(phi_q, phi_k, v, S=None, Z=None):
     """fla.ops.linear_attn.fused_recurrent_linear_attn."""
     return _causal(fused_recurrent, phi_q, phi_k, v, S, Z)
 
 
-@adapter("linear.causal", **LINEAR, profiles=KERNEL, explains={"f16": KEY_SUM})
+@adapter("linear.causal", **LINEAR, **CHUNKED)
 def chunk_linear_attn(phi_q, phi_k, v, S=None, Z=None):
     """fla.ops.linear_attn.chunk_linear_attn."""
     return _causal(chunk, phi_q, phi_k, v, S, Z)
 
 
-@adapter("linear.causal", **LINEAR, profiles=KERNEL, explains={"f16": KEY_SUM})
+@adapter("linear.causal", **LINEAR, **CHUNKED)
 def fused_chunk_linear_attn(phi_q, phi_k, v, S=None, Z=None):
     """fla.ops.linear_attn.fused_chunk_linear_attn."""
     return _causal(fused_chunk, phi_q, phi_k, v, S, Z)
@@ -140,7 +146,8 @@ def naive_parallel_attn(q, k, v, *, scale=None, causal=False):
     return _attend(naive_attn, q, k, v, scale=scale, causal=causal)
 
 
-@adapter("attention.scaled_dot_product", **SOFTMAX, profiles=KERNEL, capabilities="n == s; causal", gradients=WIDE)
+@adapter("attention.scaled_dot_product", **SOFTMAX, profiles=KERNEL, capabilities="n == s; causal", gradients=WIDE, explains=TF32
+)
 def parallel_attn(q, k, v, *, scale=None, causal=True):
     """fla.ops.attn.parallel.parallel_attn, which is always causal."""
     return _attend(parallel, q, k, v, scale=scale)

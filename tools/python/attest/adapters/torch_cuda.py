@@ -17,8 +17,14 @@ adapter = functools.partial(
     adapter_on, "attention.scaled_dot_product", library="torch", like="torch", device="cuda", layout="bhnd"
 )
 HALF = ("bf16", "f16")
-# No mask and no bias; widths that are no multiple of 8 are padded by PyTorch.
-FLASH = dict(profiles=HALF, capabilities="d == m; not causal or n == s", gradients=HALF)
+SCALE = "a scale of 0 or below gives NaN; with the condition scale > 0 the kernel passes"
+# No mask and no bias; PyTorch pads widths that are no multiple of 8.
+FLASH = dict(
+    profiles=HALF,
+    capabilities="d == m; not causal or n == s",
+    gradients=HALF,
+    explains={"bf16": SCALE, "f16": SCALE},
+)
 MASKED = dict(conventions={"empty_row": "zero", "hidden_nan": False}, gradients=("f32", *HALF))
 compiled = torch.compile(flex_attention, dynamic=True)
 
@@ -34,15 +40,16 @@ def cuda_flash(q, k, v, *, scale=None, causal=False):
     return _by(SDPBackend.FLASH_ATTENTION, q, k, v, scale=scale, is_causal=causal)
 
 
-@adapter(**{**FLASH, "capabilities": "d == m; d % 8 == 0; not causal or n == s"})
+@adapter(**{**FLASH, "capabilities": "d == m; d % 8 == 0; s > 1; not causal or n == s"})
 def cuda_cudnn(q, k, v, *, scale=None, causal=False):
-    """SDPBackend.CUDNN_ATTENTION."""
+    """SDPBackend.CUDNN_ATTENTION, which takes no single key."""
     return _by(SDPBackend.CUDNN_ATTENTION, q, k, v, scale=scale, is_causal=causal)
 
 
-@adapter(profiles=("f32", *HALF), capabilities="heads == groups; not causal or n == s", **MASKED)
+@adapter(profiles=("f32", *HALF), capabilities="d % 8 == 0; m % 8 == 0; heads == groups; not causal or n == s; deterministic == false", **MASKED)
 def cuda_efficient(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
-    """SDPBackend.EFFICIENT_ATTENTION: the kernels of xFormers. Heads that share keys are refused."""
+    """SDPBackend.EFFICIENT_ATTENTION: the kernels of xFormers. Heads that share keys are refused, and rows that
+    are no multiple of 16 bytes; the backward pass adds atomically."""
     if causal and (mask is not None or bias is not None):
         triangle = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril()
         mask, causal = triangle if mask is None else mask & triangle, False
