@@ -99,7 +99,8 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
 template <int Fragments>
 void launch_online(Call& call, const Logits& p, const Rows& v, const OutputRows& o) {
   const int depth = depth_of(p.q.width());
-  call.launch(p.plain() ? online<Fragments, true> : online<Fragments, false>, {p.queries.slots(), divide_up(o.width, 8 * Fragments), call.heads()}, kThreads,
+  call.launch(p.plain() ? online<Fragments, true> : online<Fragments, false>,
+              {p.queries.slots(), divide_up(o.width, 8 * Fragments), call.heads()}, kThreads,
               bytes_of(depth, depth + 8 * Fragments), p, v, o);
 }
 
@@ -120,8 +121,8 @@ void attend_by_warpgroup(Call& call, const Logits& p, const Rows& v, const Outpu
 
 void statistics_by_warpgroup(Call& call, const Logits& p, const Rows& v, const Rows& grad_o, const OutputRows& out) {
   const int depth = depth_of(p.q.width()), width = grad_o.data ? depth_of(v.width()) : 0;
-  call.launch(p.plain() ? statistics<true> : statistics<false>, {p.queries.slots(), 1, call.heads()}, kThreads, bytes_of(depth + width, depth + width), p, v,
-              grad_o, out);
+  call.launch(p.plain() ? statistics<true> : statistics<false>, {p.queries.slots(), 1, call.heads()}, kThreads,
+              bytes_of(depth + width, depth + width), p, v, grad_o, out);
 }
 
 }  // namespace attest::cuda

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""gpu.py [--attest PATH] [--into DIR] [--seconds N] [STEP...]: what a machine with a GPU is to show of the CUDA kernels.
+"""gpu.py [--attest PATH] [--into DIR] [--seconds N] [STEP...]: what a GPU is to show of the CUDA kernels.
 
-It needs Python, the driver, the attest command and, for some steps, programs beside it. Each step
-ends in under N seconds (540): what is left then is interrupted, and says what it had found. What a step printed is in
-DIR/STEP.txt, its report in DIR/STEP.json; DIR/gpu.json has device, commands, exit statuses and seconds. A step with a
-tool that is not on the machine says so and counts as `absent`.
+It needs Python, the driver and a portable folder (tools/portable), in which it lies too: PATH is the command there, or
+another one with the programs of the steps beside it. Each step ends in under N seconds (540): what is left then is
+interrupted, and says what it had found. What a step printed is in DIR/STEP.txt, its report in DIR/STEP.json;
+DIR/gpu.json has device, commands, exit statuses and seconds. A step whose program is not on the machine counts as
+`absent`.
 
 Steps, all of them in this order unless some are named:
   launch      three golden cases per kernel: whether each loads, launches and is right there
@@ -32,7 +33,7 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = pathlib.Path(__file__).resolve().parent
 
 
 def checked(*words):
@@ -40,14 +41,20 @@ def checked(*words):
 
 
 def program(*words):
-    """A program beside the command."""
-    return lambda attest, into, step: [str(pathlib.Path(attest).resolve().parent / words[0]), *words[1:]]
+    """A program beside the command, with the libraries of its folder."""
 
+    def command(attest, into, step):
+        folder = pathlib.Path(attest).resolve().parent
+        if (folder / "attest.tar.gz").is_file():  # a portable folder: its first call unpacks it
+            subprocess.run([attest, "--version"], check=True, capture_output=True)
+            folder = max(folder.glob("unpacked-*"), key=lambda one: one.stat().st_mtime) / "bin"
+        plugins = pathlib.Path(os.environ.get("ATTEST_PLUGIN_DIR", folder.parent))
+        plugin = next(plugins.rglob("libattest_cuda.so"), plugins / "libattest_cuda.so")
+        libraries = ":".join(filter(None, [os.environ.get("LD_LIBRARY_PATH"), str(plugin.parent)]))
+        environment = [f"LD_LIBRARY_PATH={libraries}", f"ATTEST_CUDA_PLUGIN={plugin}"]
+        return ["env", *environment, str(folder / words[0]), *words[1:]]
 
-def sizes(attest, into, step):
-    name = f"attest_test_emulation_{step}"
-    plugin = os.environ.get("ATTEST_PLUGIN_DIR", str(pathlib.Path(attest).resolve().parents[1] / "plugins"))
-    return ["env", f"ATTEST_CUDA_PLUGIN={plugin}/libattest_cuda.so", *program(name, "--gtest_brief=1")(attest, into, step)]
+    return command
 
 
 def sanitized(attest, into, step):
@@ -61,8 +68,8 @@ def sanitized(attest, into, step):
 STEPS = {
     "launch": checked("--strength", "0", "--laws", "0", "--max-cases", "3"),
     "products": program("tensor_core_sums"),
-    "attention_sizes": sizes,
-    "linear_sizes": sizes,
+    "attention_sizes": program("attention_sizes", "--gtest_brief=1"),
+    "linear_sizes": program("linear_sizes", "--gtest_brief=1"),
     "golden": checked("--strength", "0"),
     "regimes": checked(),
     "real": checked("--sizes", "real", "--strength", "0", "--laws", "0"),
@@ -103,7 +110,7 @@ def run(step, command, into, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--attest", default=str(ROOT / "tools" / "attest"), help="the command")
+    parser.add_argument("--attest", default=str(HERE / "attest"), help="the command (beside this file)")
     parser.add_argument("--into", type=pathlib.Path, default=pathlib.Path("gpu"), help="folder of the records")
     parser.add_argument("--seconds", type=float, default=540, help="of a step")
     parser.add_argument("step", nargs="*", choices=[[], *STEPS], metavar="STEP")
@@ -111,7 +118,7 @@ def main():
     options.into.mkdir(parents=True, exist_ok=True)
     commit = os.environ.get("ATTEST_COMMIT", "")  # of what runs there, where the tree has no history
     if not commit:
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True).stdout.strip()
     record = {
         "date": datetime.date.today().isoformat(),
         "commit": commit,
@@ -123,7 +130,7 @@ def main():
     for step in options.step or STEPS:
         command = STEPS[step](options.attest, options.into, step)
         print(f"{step}: {' '.join(command)}", flush=True)
-        if not shutil.which(command[0]):
+        if not shutil.which(next(word for word in command if word != "env" and "=" not in word)):
             record["steps"][step] = {"ended": "absent", "command": command}
         else:
             record["steps"][step] = run(step, command, options.into, options.seconds)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""shipped_shapes.py [--only PART] [--strength N] [--device NAME]: verdicts on PyTorch's scaled_dot_product_attention as kernels are
-shipped, bfloat16 at fixed shapes, right and with one mistake planted each. Ends with status 1 where a verdict is not
-what it should be. Run it with a Python that has attest and torch."""
+"""shipped_shapes.py [--only PART] [--strength N] [--device NAME]: verdicts on PyTorch's scaled_dot_product_attention as
+kernels are shipped, bfloat16 at fixed shapes, right and with one mistake planted each. Ends with status 1 where a
+verdict is not what it should be. Run it with a Python that has attest and torch."""
 
 import argparse
 import sys

@@ -95,8 +95,7 @@ struct Tensor {
     return value;
   }
   attest_tensor described(void* data, DLDeviceType device) {
-    return {name.c_str(),
-            {data, {device, 0}, static_cast<int>(shape.size()), dtype, shape.data(), strides.data(), 0}};
+    return {name.c_str(), {data, {device, 0}, static_cast<int>(shape.size()), dtype, shape.data(), strides.data(), 0}};
   }
 };
 using Tensors = std::map<std::string, Tensor>;
@@ -210,8 +209,8 @@ inline std::string call(const attest_kernel& kernel, Tensors& inputs, Tensors& o
   }
   char error[512] = "";
   attest_call request{
-      sizeof(attest_call), kernel.equation,   kernel.form, in.data(), in.size(), out.data(), out.size(),
-      parameters.data(),   parameters.size(), nullptr,     0,         copies.stream(), error, sizeof error};
+      sizeof(attest_call), kernel.equation,   kernel.form, in.data(), in.size(),       out.data(), out.size(),
+      parameters.data(),   parameters.size(), nullptr,     0,         copies.stream(), error,      sizeof error};
   const std::size_t size = kernel.workspace(&request);
   if (missing > size) throw std::logic_error("the workspace has " + std::to_string(size) + " bytes");
   std::vector<std::byte> memory(size + kGuards + 64, kGuard);

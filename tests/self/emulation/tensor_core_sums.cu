@@ -13,12 +13,7 @@
 #include <string>
 #include <vector>
 
-#if !defined(ATTEST_CUDA_EMULATION)
-namespace attest::cuda::emulation {
-enum class TensorCore { sm_80, sm_90 }; // as in emulation.hpp, which is for other compilers
-float tensor_core_sum(const float* a, const float* b, int depth, int min_exponent, float c, TensorCore core);
-}  // namespace attest::cuda::emulation
-#endif
+#include "attest/cuda/tensor_core.hpp"
 
 namespace {
 
@@ -100,8 +95,9 @@ struct Drawn {
   float operator()(int bits, int range, int least, bool special) {
     const auto draw = engine();
     if (special && draw / 16 % 1000 == 0)
-      return draw & 0x40000000u ? std::numeric_limits<float>::quiet_NaN()
-                                : std::copysign(std::numeric_limits<float>::infinity(), draw & 0x80000000u ? -1.f : 1.f);
+      return draw & 0x40000000u
+                 ? std::numeric_limits<float>::quiet_NaN()
+                 : std::copysign(std::numeric_limits<float>::infinity(), draw & 0x80000000u ? -1.f : 1.f);
     if (draw % 16 == 0) return draw & 0x80000000u ? -0.0f : 0.0f;
     const int exponent = std::max(static_cast<int>(engine() % static_cast<unsigned>(2 * range + 1)) - range, least);
     const double significand =

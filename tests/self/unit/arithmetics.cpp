@@ -383,6 +383,43 @@ TEST(ErrorModel, AnAdjointIsAFactorOfAProductByOneAndIsPassedOnByASum) {
   EXPECT_EQ(bound(sum, 1), 0);
 }
 
+TEST(ErrorModel, AMaximumHasTheBoundsOfBothWhereRoundingMayDecide) {
+  const auto& units = golden::narrow_units();
+  // max(x - 1, 0) for x = 1 + gap, whose difference is rounded, and its derivative.
+  const auto at = [&](double gap) {
+    ErrorModel model(units);
+    const Scope scope(model);
+    Tape tape;
+    const Number x = tape.variable(Number::input(1 + gap));
+    const Number u = (x + Number::input(2)) - Number::input(3);
+    const double error = model.error(model.value(u));
+    const Number most = larger(u, 0);
+    const Rounding value = model.value(most);
+    tape.seed(most, Number::input(0.5));
+    tape.differentiate();
+    const Rounding slope = model.value(tape.adjoint(x));
+    return std::array{error, value.value, model.error(value), slope.value, model.error(slope)};
+  };
+  const auto far = at(0x1p-4), above = at(0x1p-30), below = at(-0x1p-30), negative = at(-0x1p-4);
+  EXPECT_EQ(far[1], 0x1p-4);
+  EXPECT_EQ(far[2], far[0]);
+  EXPECT_EQ(far[3], 0.5);
+  EXPECT_LT(far[4], 1e-5);
+  EXPECT_EQ(negative[1], 0);
+  EXPECT_EQ(negative[2] + std::abs(negative[3]) + negative[4], 0);
+  ASSERT_GT(above[0], 0x1p-30);
+  EXPECT_EQ(above[1], 0x1p-30);
+  EXPECT_EQ(above[2], above[0]);
+  EXPECT_EQ(above[3], 0.5);
+  EXPECT_GE(above[4], 0.5);  // so that 0 is right
+  EXPECT_EQ(below[1], 0);
+  EXPECT_GE(below[2], below[0] - 0x1p-30);
+  EXPECT_EQ(below[3], 0);
+  EXPECT_GE(below[4], 0.5);
+  // At units at which the error is just the gap either is right still, and below them no more.
+  EXPECT_NEAR(above[4] * (0x1p-30 / above[0]), 0.5, 1e-5);
+}
+
 // --- rungs: as close as a verdict needs
 // --------------------------------------------------------------------------------
 

@@ -164,6 +164,33 @@ void try_buckets(std::uint64_t seed, double step) {
   }
 }
 
+/// A network of one hidden unit whose pre-activation is `step`: as it is, and as if that were below 0.
+void try_relu(double step, bool either) {
+  Problem problem = drawn("attest:attention.feed_forward:f32;n=1;d=2;f=1;flag=random;seed=1");
+  for (const char* bias : {"b_1", "b_2"}) problem.inputs.erase(bias);
+  problem.inputs.at("x").values = {1, 1};
+  problem.inputs.at("w_1").values = {1, step - 1};
+  problem.inputs.at("w_2").values = {1, 1};
+  const Arrays cotangents{{"y", {{1, 2}, {1, 3}}}};
+  const auto certified = golden::certify(problem, cotangents);
+  const auto& f32 = golden::profile("f32");
+  Arrays got = golden::evaluate_in_double(problem, "dense", cotangents);
+  EXPECT_EQ(got.at("gradient.x").values[0], 4);
+  EXPECT_TRUE(compare(problem, certified, got, f32).passed()) << step;
+  auto other = got;
+  for (const char* name : {"y", "gradient.x", "gradient.w_1", "gradient.w_2"})
+    for (double& x : other.at(name).values) x = 0;
+  const auto judged = compare(problem, certified, other, f32);
+  EXPECT_EQ(judged.passed(), either) << step << (judged.first ? ": " + judged.first->text() : "");
+  for (double& x : got.at("gradient.x").values) x *= 100;
+  EXPECT_FALSE(compare(problem, certified, got, f32).passed()) << step;
+}
+
+TEST(Ties, EitherSideOfReluIsRightWhereThePreActivationIsWithinItsError) {
+  try_relu(0x1p-24, true);
+  try_relu(0x1p-18, false);
+}
+
 TEST(Ties, EveryBucketInsideTheMarginIsRight) {
   for (std::uint64_t seed = 1; seed <= kDraws; ++seed) try_buckets(seed, 0);
 }

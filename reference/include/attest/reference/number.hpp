@@ -328,8 +328,8 @@ bool positive(const Number& x);
 bool less(const Number& x, const Number& y);
 bool is_zero(const Number& x);
 
-/// a where a > b, and b elsewhere. Where a kernel's rounding may decide otherwise, the error model has that in the bounds
-/// of the result and, as a factor between 0 and 1, in those of the derivatives.
+/// a where a > b, and b elsewhere. Where a kernel's rounding may decide otherwise, the error model has that in the
+/// bounds of the result and of its derivatives.
 Number larger(const Number& a, const Number& b);
 
 /// A number near x that carries neither error nor derivative: for a quantity that cancels exactly, such as the maximum

@@ -146,7 +146,13 @@ def naive_parallel_attn(q, k, v, *, scale=None, causal=False):
     return _attend(naive_attn, q, k, v, scale=scale, causal=causal)
 
 
-@adapter("attention.scaled_dot_product", **SOFTMAX, profiles=KERNEL, capabilities="n == s; causal", gradients=WIDE, explains=TF32
+@adapter(
+    "attention.scaled_dot_product",
+    **SOFTMAX,
+    profiles=KERNEL,
+    capabilities="n == s; causal",
+    gradients=WIDE,
+    explains=TF32,
 )
 def parallel_attn(q, k, v, *, scale=None, causal=True):
     """fla.ops.attn.parallel.parallel_attn, which is always causal."""
@@ -163,13 +169,7 @@ def attn_decoding_one_step(q, k, v, *, scale=None, causal=False):
     return o[0][:, :, None]
 
 
-@adapter(
-    "attention.softmax_one",
-    layout="nd",
-    profiles=ALL,
-    gradients=WIDE,
-    explains={"bf16": SINK, "f16": SINK},
-)
+@adapter("attention.softmax_one", layout="nd", profiles=ALL, gradients=WIDE, explains={"bf16": SINK, "f16": SINK})
 def attention_sink(x):
     """naive_parallel_attn with sink_bias = 0 over keys and values that are the identity: the weights themselves."""
     identity = torch.eye(x.shape[1], dtype=x.dtype)[None, :, None]
@@ -204,32 +204,19 @@ def naive_parallel_rebased(q, k, v, *, causal=True):
     return rebased(*(_rows_first(x, heads).transpose(1, 2) for x in (q, k, v)), scale=1.0)
 
 
-@adapter(
-    "attention.softmax",
-    layout="nd",
-    profiles=KERNEL,
-    conventions={"lse": False},
-)
+@adapter("attention.softmax", layout="nd", profiles=KERNEL, conventions={"lse": False})
 def softmax(x):
     """fla.ops.utils.softmax.softmax_fwd."""
     return softmax_fwd(x, dtype=x.dtype)
 
 
-@adapter(
-    "attention.layer_norm", layout="nd", profiles=KERNEL, gradients=WIDE
-)
+@adapter("attention.layer_norm", layout="nd", profiles=KERNEL, gradients=WIDE)
 def layer_norm(x, gamma=None, beta=None, *, eps=1e-5):
     """fla.modules.norm.layernorm.layer_norm."""
     return layernorm.layer_norm(x, gamma, beta, eps=eps)
 
 
-@adapter(
-    "linear.feature_map",
-    layout="nd",
-    profiles=ALL,
-    conventions={"kind": "elu_plus_one"},
-    gradients=WIDE,
-)
+@adapter("linear.feature_map", layout="nd", profiles=ALL, conventions={"kind": "elu_plus_one"}, gradients=WIDE)
 def elu_p1(x):
     """fla.modules.activations.elu_p1, e^x below 0 and not elu(x) + 1. Its kernel calls libdevice, which the interpreter
     lacks; on a CPU this is the library's PyTorch code."""
@@ -246,9 +233,7 @@ def _turned(rotate, x, positions, base, pairing):
     return rotate(x[None, :, None], cos, sin, interleaved=pairing == "interleaved")[0, :, 0]
 
 
-@adapter(
-    "positional.rotary", layout="nd", profiles=KERNEL, gradients=WIDE
-)
+@adapter("positional.rotary", layout="nd", profiles=KERNEL, gradients=WIDE)
 def rotary_embedding(x, positions, *, base=10000.0, pairing="interleaved"):
     """fla.modules.rotary.rotary_embedding with the table of its RotaryEmbedding."""
     return _turned(rotary.rotary_embedding, x, positions, base, pairing)

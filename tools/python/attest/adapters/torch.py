@@ -130,7 +130,9 @@ def flex_attention(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
         return score + bias[b, h, i, j]
 
     block_mask = (
-        create_block_mask(visible, q.shape[0], q.shape[1], n, s, device=q.device) if causal or mask is not None else None
+        create_block_mask(visible, q.shape[0], q.shape[1], n, s, device=q.device)
+        if causal or mask is not None
+        else None
     )
     score_mod = None if bias is None else biased
     return flex(q, k, v, score_mod=score_mod, block_mask=block_mask, scale=scale, enable_gqa=q.shape[1] != k.shape[1])

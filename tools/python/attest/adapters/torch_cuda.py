@@ -20,10 +20,7 @@ HALF = ("bf16", "f16")
 SCALE = "a scale of 0 or below gives NaN; with the condition scale > 0 the kernel passes"
 # No mask and no bias; PyTorch pads widths that are no multiple of 8.
 FLASH = dict(
-    profiles=HALF,
-    capabilities="d == m; not causal or n == s",
-    gradients=HALF,
-    explains={"bf16": SCALE, "f16": SCALE},
+    profiles=HALF, capabilities="d == m; not causal or n == s", gradients=HALF, explains={"bf16": SCALE, "f16": SCALE}
 )
 MASKED = dict(conventions={"empty_row": "zero", "hidden_nan": False}, gradients=("f32", *HALF))
 compiled = torch.compile(flex_attention, dynamic=True)
@@ -46,7 +43,11 @@ def cuda_cudnn(q, k, v, *, scale=None, causal=False):
     return _by(SDPBackend.CUDNN_ATTENTION, q, k, v, scale=scale, is_causal=causal)
 
 
-@adapter(profiles=("f32", *HALF), capabilities="d % 8 == 0; m % 8 == 0; heads == groups; not causal or n == s; deterministic == false", **MASKED)
+@adapter(
+    profiles=("f32", *HALF),
+    capabilities="d % 8 == 0; m % 8 == 0; heads == groups; not causal or n == s; deterministic == false",
+    **MASKED,
+)
 def cuda_efficient(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
     """SDPBackend.EFFICIENT_ATTENTION: the kernels of xFormers. Heads that share keys are refused, and rows that
     are no multiple of 16 bytes; the backward pass adds atomically."""

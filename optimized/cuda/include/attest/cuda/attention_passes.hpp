@@ -69,8 +69,7 @@ __device__ __forceinline__ void store_attended(Strip<Factor, Fragments>& sum, co
     const int i = strip_row() + row;
     if (i >= chunk.count || running.sum[row] != 0) continue;
 #pragma unroll 1
-    for (int x = lane() % 4; x < span.columns; x += 4)
-      output.store(row, x, mean(values, keys, span.first + x));
+    for (int x = lane() % 4; x < span.columns; x += 4) output.store(row, x, mean(values, keys, span.first + x));
   }
 }
 

@@ -7,13 +7,11 @@
 
 #include "attest/cuda/emulated/types.hpp"
 #include "attest/cuda/error.hpp"
+#include "attest/cuda/tensor_core.hpp"
 
 /// The host interface of the emulation beyond CUDA itself: settings and reports.
 
 namespace attest::cuda::emulation {
-
-/// The tensor core whose sums a matrix product imitates (README.md, "Matrix products").
-enum class TensorCore { sm_80, sm_90 };
 
 /// A device that can be emulated.
 struct Device {

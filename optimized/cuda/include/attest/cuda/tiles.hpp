@@ -75,8 +75,8 @@ private:
 };
 
 /// tile(r, begin + x) = panel(first + r, column + x) for r < count and x within the panel, else 0, where each_piece
-/// calls its argument with (r, x). Elements that need no conversion are copied asynchronously: wait_for_tiles() ends the
-/// copies.
+/// calls its argument with (r, x). Elements that need no conversion are copied asynchronously: wait_for_tiles() ends
+/// the copies.
 template <class T, class Tile, class EachPiece>
 __device__ __forceinline__ void fill_pieces(const Tile& tile, const Panel<T>& panel, int first, int count, int column,
                                             int begin, EachPiece&& each_piece) {

@@ -17,9 +17,6 @@ void multiply_add(Operands& mine, int depth, int min_exponent, Location where);
 /// c[i][j] += a_i . b_j for bf16 operands: what multiply_add does once its operands are put together.
 void add_bf16_products(const float (&a)[16][16], const float (&b)[8][16], float* const (&c)[16][8]);
 
-/// One element of the result: the sum that the tensor cores make of products and accumulator.
-float tensor_core_sum(const float* a, const float* b, int depth, int min_exponent, float c, TensorCore core);
-
 }  // namespace attest::cuda::emulation
 
 namespace attest::cuda {
