@@ -17,7 +17,7 @@ adapter = functools.partial(
     adapter_on, "attention.scaled_dot_product", library="torch", like="torch", device="cuda", layout="bhnd"
 )
 HALF = ("bf16", "f16")
-SCALE = "a scale of 0 or below gives NaN; with the condition scale > 0 the kernel passes"
+SCALE = "a scale of 0 or below gives NaN"
 # No mask and no bias; PyTorch pads widths that are no multiple of 8.
 FLASH = dict(
     profiles=HALF, capabilities="d == m; not causal or n == s", gradients=HALF, explains={"bf16": SCALE, "f16": SCALE}
