@@ -14,7 +14,7 @@ Steps, all of them in this order unless some are named:
   attention_sizes, linear_sizes
               softmax and linear attention at every length and width around their tiles
   golden      all golden cases and laws
-  regimes     every pair of conditions
+  regimes     every pair of conditions; another call with the same DIR goes on where this one was interrupted
   real        the sizes at which kernels are shipped
   memcheck, racecheck, synccheck, initcheck
               compute-sanitizer over those of `launch`
@@ -38,6 +38,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def checked(*words):
     return lambda attest, into, step: [attest, "check", "cuda", *words, "--json", str(into / f"{step}.json")]
+
+
+def regimes(attest, into, step):
+    journal = into / "journal"
+    kept = ["--resume" if journal.is_dir() and any(journal.iterdir()) else "--journal", str(journal)]
+    return checked(*kept)(attest, into, step)
 
 
 def program(*words):
@@ -71,20 +77,23 @@ STEPS = {
     "attention_sizes": program("attention_sizes", "--gtest_brief=1"),
     "linear_sizes": program("linear_sizes", "--gtest_brief=1"),
     "golden": checked("--strength", "0"),
-    "regimes": checked(),
+    "regimes": regimes,
     "real": checked("--sizes", "real", "--strength", "0", "--laws", "0"),
     **dict.fromkeys(("memcheck", "racecheck", "synccheck", "initcheck"), sanitized),
     "bench": lambda attest, into, step: [attest, "bench", "cuda", "--json", str(into / f"{step}.json")],
 }
 
 
-def device():
-    fields = "name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit"
+def said_by(line, **options):
     try:
-        line = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"]
-        return subprocess.run(line, capture_output=True, text=True, timeout=60).stdout.strip()
+        return subprocess.run(line, capture_output=True, text=True, timeout=60, **options).stdout.strip()
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"unknown: {error}"
+
+
+def device():
+    fields = "name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit"
+    return said_by(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"])
 
 
 def run(step, command, into, seconds):
@@ -116,9 +125,8 @@ def main():
     parser.add_argument("step", nargs="*", choices=[[], *STEPS], metavar="STEP")
     options = parser.parse_args()
     options.into.mkdir(parents=True, exist_ok=True)
-    commit = os.environ.get("ATTEST_COMMIT", "")  # of what runs there, where the tree has no history
-    if not commit:
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True).stdout.strip()
+    # ATTEST_COMMIT: of what runs there, where the folder has no history.
+    commit = os.environ.get("ATTEST_COMMIT") or said_by(["git", "rev-parse", "HEAD"], cwd=HERE)
     record = {
         "date": datetime.date.today().isoformat(),
         "commit": commit,
