@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""tools/bench/gpu.py with a command and programs of a few lines in place of attest's: what it runs, what it keeps of it,
-and what of a step that takes too long."""
+"""tools/bench/gpu.py with a command and programs of a few lines in place of attest's: what it runs and keeps of it, and
+of a step that takes too long."""
 
 import json
 import os
@@ -13,7 +13,10 @@ import support
 SCRIPT = support.PROJECT / "tools" / "bench" / "gpu.py"
 ATTEST = """#!/bin/sh
 case "$*" in
-  --version) mkdir -p "$(dirname "$0")/unpacked-1/bin"; cp "$(dirname "$0")/sums" "$(dirname "$0")/unpacked-1/bin/tensor_core_sums" ;;
+  --version)
+    cd "$(dirname "$0")"
+    mkdir -p unpacked-1/bin
+    cp sums unpacked-1/bin/tensor_core_sums ;;
   *--journal*) mkdir "$4"; touch "$4/one"; trap 'echo so far; exit 130' INT; echo begun; while :; do sleep 0.05; done ;;
   *--resume*) echo "goes on from $4" ;;
   *--max-cases*) echo launched; exit 0 ;;
