@@ -29,10 +29,20 @@ constexpr std::size_t device_slack =
     std::size_t{64} * 1024;  // on either side of a tensor, where there are no guard pages
 constexpr std::size_t workspace_limit = std::size_t{4} << 30;
 
+/// A whole number of a message. Throws Json::exception for anything else: JSON has numbers that no T is.
+template <class T>
+T whole(const Json& number) {
+  const bool fits = number.is_number_unsigned()
+                        ? std::in_range<T>(number.get<std::uint64_t>())
+                        : number.is_number_integer() && std::in_range<T>(number.get<std::int64_t>());
+  if (!fits) throw Json::out_of_range::create(406, "not a number of that type", &number);
+  return number.get<T>();
+}
+
 /// Enters the result of a kernel that the child has run into the response. Throws Json::exception for a reply that the
 /// child did not write.
 void read_result(const Json& reply, const std::string& refusal, Response& response) {
-  const int code = reply.at("code").get<int>();
+  const int code = whole<int>(reply.at("code"));
   const auto thrown = reply.at("thrown").get<std::string>();
   const auto text = reply.at("error").get<std::string>();
   if (!refusal.empty()) {
@@ -84,7 +94,7 @@ void Endpoint::read_table(Json table) {
   constexpr const char* not_ours = "the library wrote to attest's socket while it was loaded";
   try {
     const Json& addresses = table.at("addresses");
-    const auto begin = addresses.at("begin").get<std::uint64_t>(), size = addresses.at("size").get<std::uint64_t>();
+    const auto begin = whole<std::uint64_t>(addresses.at("begin")), size = whole<std::uint64_t>(addresses.at("size"));
     if (size < protocol::least_addresses || begin > std::numeric_limits<std::uint64_t>::max() - size)
       throw std::invalid_argument("no addresses that a worker reserves");
     const std::size_t half = size / 2;
@@ -181,7 +191,7 @@ bool Endpoint::read_reply(const Attempt& attempt, Response& response) {
   const Json& reply = attempt.reply;
   if (attempt.transfer != Transfer::done || reply.contains("failed")) return false;
   try {
-    if (reply.at("call").get<std::uint64_t>() != calls_) return false;
+    if (whole<std::uint64_t>(reply.at("call")) != calls_) return false;
     const bool died = reply.contains("died");
     if (!died && !reply.contains("unavailable")) {
       read_result(reply, attempt.refusal, response);
