@@ -41,11 +41,14 @@ for _ in 1 2 3 4; do (cd / && env -i PATH=/usr/bin:/bin "$scratch/moved/attest" 
 wait
 listed=$(grep -c '^linear.causal ' "$scratch/lists" || true)
 files=$(find "$scratch/moved" -mindepth 1 -maxdepth 1 | wc -l)
-if ((listed != 4 || files != 4)); then
+if ((listed != 4 || files != 5)); then
   ls -a "$scratch/moved" >&2
   exit 1
 fi
 expect 0 "attest openmp" env ATTEST_PYTHON="$(command -v python3)" "$scratch/moved/attest" bench openmp --list
+# A program for a GPU finds its libraries there, and no driver.
+expect 1 "attention_sizes: finished, status 1" env ATTEST_CUDA_DRIVER=/none python3 "$scratch/moved/gpu.py" \
+  --into "$scratch/gpu" attention_sizes
 expect 0 "attest golden verify" "$portable" --check "$scratch/moved" # what it unpacked does not count
 
 repacked 'rm lib*/attest/libgmp.so.*'
