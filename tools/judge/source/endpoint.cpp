@@ -290,6 +290,7 @@ Response Endpoint::call(std::size_t kernel, const Request& request, const CallOp
     // A child that was dead before it began the call gets a successor, once.
     if (replaceable_ && made.transfer == Transfer::closed && memory_.control().call.load() != calls_) {
       report_death_between_calls(response, between);
+      child_.reset();  // it may live where the connection alone was lost: its answer would be taken for the next one
       made = try_once();
     }
   } catch (const InvalidCandidate& problem) {
