@@ -43,6 +43,26 @@ def _sdpa(q, k, v, mask, bias, scale, causal):
     )
 
 
+def _flexed(attend, q, k, v, mask, bias, scale, causal):
+    """flex_attention, compiled or not: the bias is a score_mod, mask and causal order are a mask_mod."""
+    n, s = q.shape[-2], k.shape[-2]
+
+    def visible(b, h, i, j):
+        seen = j <= i + (s - n) if causal else j >= 0
+        return seen if mask is None else seen & mask[b, h, i, j]
+
+    def biased(score, b, h, i, j):
+        return score + bias[b, h, i, j]
+
+    block_mask = (
+        create_block_mask(visible, q.shape[0], q.shape[1], n, s, device=q.device)
+        if causal or mask is not None
+        else None
+    )
+    score_mod = None if bias is None else biased
+    return attend(q, k, v, score_mod=score_mod, block_mask=block_mask, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+
+
 @adapter(
     "attention.scaled_dot_product",
     library="torch",
@@ -120,22 +140,7 @@ def sdpa_causal_lower_right(q, k, v, *, scale=None, causal=True):
 def flex_attention(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
     """torch.nn.attention.flex_attention, not compiled; the bias is a score_mod, mask and causal order are a mask_mod.
     It has no backward pass on a CPU."""
-    n, s = q.shape[-2], k.shape[-2]
-
-    def visible(b, h, i, j):
-        seen = j <= i + (s - n) if causal else j >= 0
-        return seen if mask is None else seen & mask[b, h, i, j]
-
-    def biased(score, b, h, i, j):
-        return score + bias[b, h, i, j]
-
-    block_mask = (
-        create_block_mask(visible, q.shape[0], q.shape[1], n, s, device=q.device)
-        if causal or mask is not None
-        else None
-    )
-    score_mod = None if bias is None else biased
-    return flex(q, k, v, score_mod=score_mod, block_mask=block_mask, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
+    return _flexed(flex, q, k, v, mask, bias, scale, causal)
 
 
 def _backward(backend, q, k, v, grad_o, mask, bias, scale, causal):
