@@ -13,18 +13,17 @@ __global__ void prefix_sums(State states, Sequences tokens, Order order, State i
   const int head = static_cast<int>(blockIdx.z), i = static_cast<int>(block * kThreads + threadIdx.x);
   if (i >= states.rows * states.columns) return;
   const int row = i / states.columns, column = i % states.columns;
-  const float* before = initial.at(sequence, head, row, column);
-  float sum = before ? *before : 0.0f;
+  float* totals = StatePanel(states, 0, head).at(row, column);
+  float sum = StatePanel(initial, sequence, head)(row, column);
   const Index first = tokens.slot_of(sequence), chunks = tokens.chunks_of(sequence);
   for (Index step = 0; step < chunks; ++step) {
-    float* total =
-        states.at(static_cast<int>(first + (order == Order::future ? chunks - 1 - step : step)), head, row, column);
+    float* total = totals + (first + (order == Order::future ? chunks - 1 - step : step)) * states.place.sequence;
     const float mine = *total;
     *total = sum;
     sum += mine;
   }
-  if (float* to = final.at(sequence, head, row, column)) *to = sum;
-  if (float* to = whole.at(sequence, head, row, column)) *to = sum;
+  if (float* to = StatePanel(final, sequence, head).at(row, column)) *to = sum;
+  if (float* to = StatePanel(whole, sequence, head).at(row, column)) *to = sum;
 }
 
 }  // namespace

@@ -22,8 +22,9 @@ __global__ __launch_bounds__(kThreads) void element_sums(Sequences rows, Rows x,
   const int column = static_cast<int>(at % sums.width);
   if (i >= rows.length) return;
   const Chunk chunk = all_rows(rows, sequence);
-  store_output<T>({.output = sums}, chunk, head, i, column,
-                  Panel<T>(x, chunk, head)(i, column) + Panel<T>(y, chunk, head)(i, column), 1);
+  const Product product{.output = sums};
+  Epilogue<T>(product, chunk, head)
+      .store(i, column, Panel<T>(x, chunk, head)(i, column) + Panel<T>(y, chunk, head)(i, column));
 }
 
 /// One warp for each column.
@@ -37,7 +38,8 @@ __global__ __launch_bounds__(kThreads) void row_sums(Sequences rows, Rows x, Out
   float sum = 0;
   for (int i = lane(); i < chunk.count; i += 32) sum += panel(i, column);
   sum = warp_sum(sum);
-  if (lane() == 0) store_output<T>({.output = sums}, chunk, head, 0, column, sum, 1);
+  const Product product{.output = sums};
+  if (lane() == 0) Epilogue<T>(product, chunk, head).store(0, column, sum);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows 
     sum.each(Fragments, [&](int row, int, float& value) { value *= rescale[row]; });
     add_weighted_rows(sum, scores, weighted, stage, 0, used, !plain && p.hides());
   }
-  store_attended<Similarity::exp_product>(sum, running, p, values, logits.keys(), o, chunk, head, span);
+  store_attended(sum, running, p, values, logits.keys(), o, chunk, head, span);
 }
 
 /// The statistics of 64 queries. Without grad_o delta is not computed.

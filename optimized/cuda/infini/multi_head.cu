@@ -14,7 +14,7 @@ __global__ __launch_bounds__(kThreads) void widen(Rows w, State state) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
   for (int i = static_cast<int>(threadIdx.x); i < state.rows * state.columns; i += kThreads) {
     const int row = i / state.columns, column = i % state.columns;
-    *state.at(sequence, head, row, column) =
+    *StatePanel(state, sequence, head).at(row, column) =
         to_float(static_cast<const T*>(w.data)[w.place.at(sequence, head, row, column)]);
   }
 }

@@ -46,13 +46,14 @@ __global__ __launch_bounds__(kThreads) void step(Step p) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
   const Chunk token{sequence, 0, 0, 1};
   const Panel<T> phi_q(p.phi_q, token, head), phi_k(p.phi_k, token, head), v(p.v, token, head);
+  const StatePanel before(p.before, sequence, head), after(p.after, sequence, head);
   const int c = phi_k.width(), m = v.width();
   for (int row = static_cast<int>(threadIdx.x); row < c; row += kThreads) {
-    const float mine = phi_k(0, row), old = *p.before.at(sequence, head, row, m);
+    const float mine = phi_k(0, row), old = before(row, m);
     query(row) = phi_q(0, row);
     key(row) = mine;
     z(row) = corrects ? old : old + mine;
-    if (blockIdx.y == 0) *p.after.at(sequence, head, row, m) = old + mine;
+    if (blockIdx.y == 0) *after.at(row, m) = old + mine;
   }
   __syncthreads();
 
@@ -64,8 +65,8 @@ __global__ __launch_bounds__(kThreads) void step(Step p) {
   float values[kOwn];
   for (int x = 0; x < kOwn; ++x) values[x] = v(0, first + x);
   float sums[kOwn + 2] = {};  // of the columns, of the denominator, and phi_q . phi_k
-  const float* from = p.before.at(sequence, head, 0, count > 0 ? first : 0);
-  float* to = p.after.at(sequence, head, 0, count > 0 ? first : 0);
+  const float* from = before.at(0, count > 0 ? first : 0);
+  float* to = after.at(0, count > 0 ? first : 0);
   const bool from_together = lies_together(from, p.before.place, count),
              to_together = lies_together(to, p.after.place, count);
 #pragma unroll 4
@@ -107,8 +108,9 @@ __global__ __launch_bounds__(kThreads) void step(Step p) {
     numerator = __fmaf_rn(product, v(0, column), numerator);
     denominator += product;
   }
-  const Product epilogue{.division = p.division, .output = p.o};
-  store_output<T>(epilogue, token, head, 0, column, numerator, denominator);
+  const Product product{.division = p.division, .output = p.o};
+  const Epilogue<T> epilogue(product, token, head);
+  epilogue.store(0, column, numerator, epilogue.divisor(denominator));
 }
 
 template <bool corrects>

@@ -11,7 +11,7 @@ foreach(stem ${tests})
   add_executable(${target} emulation/${stem}.cpp)
   if(stem STREQUAL "kernels")
     target_sources(${target} PRIVATE emulation/kernels.cu)
-  elseif(stem STREQUAL "devices") # the host side of kernels, too
+  elseif(stem MATCHES "^(devices|division)$") # what call.hpp includes, too
     target_include_directories(${target} SYSTEM PRIVATE ${ATTEST_DLPACK_INCLUDE})
     target_link_libraries(${target} PRIVATE attest::contract)
   elseif(stem STREQUAL "native_host")
@@ -67,3 +67,19 @@ foreach(architecture sm_80 sm_90 sm_90a)
   )
   set_tests_properties(emulation/nvcc/${architecture} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
 endforeach()
+
+# The machine code of kernels with tensor instructions: nothing of machine_code.json may grow.
+if(TARGET attest_cuda_machine_code)
+  attest_builds(emulation/machine_code/build 2 attest_cuda_machine_code)
+  add_test(
+    NAME emulation/machine_code
+    COMMAND
+      ${rotating} 2 ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/bench/cuda_sass.py
+      $<TARGET_OBJECTS:attest_cuda_machine_code> --kept ${CMAKE_CURRENT_SOURCE_DIR}/emulation/machine_code.json
+    COMMAND_EXPAND_LISTS
+  )
+  set_tests_properties(
+    emulation/machine_code
+    PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 FIXTURES_REQUIRED emulation/machine_code/build
+  )
+endif()

@@ -117,7 +117,7 @@ public:
   __device__ int queries_from(int begin) const { return bounded() && begin > past() ? begin - past() : 0; }
   /// No query from here on sees a key before `end`.
   __device__ int queries_before(int end) const {
-    const Index segments = logits_.segment ? divide_up(end, logits_.segment) * logits_.segment : queries();
+    const Index segments = logits_.segment ? ((end - 1) / logits_.segment + Index{1}) * logits_.segment : queries();
     return segments < queries() ? static_cast<int>(segments) : queries();
   }
 

@@ -19,7 +19,7 @@ template <class T>
 __device__ float mean(const Panel<T>& v, int count, int column) {
   float sum = 0;
   for (int j = 0; j < count; ++j) sum += v(j, column);
-  return __fdiv_rn(sum, static_cast<float>(count));
+  return sum * reciprocal(static_cast<float>(count));
 }
 
 /// The rows of a strip in the output, whose places are found once: element x of a row is in column `column` + x.
@@ -27,42 +27,32 @@ template <class T>
 class StripOutput {
 public:
   __device__ StripOutput(const OutputRows& to, const Chunk& chunk, int head, int column)
-      : data_(to.data),
-        in_float_(to.in_float),
+      : to_(to),
         top_(to.place.at(chunk.sequence, head, chunk.origin + chunk.first + strip_row() + Accumulator::row(0), column)),
-        bottom_(top_ + 8 * to.place.row),
-        column_(to.place.column) {}
+        bottom_(top_ + 8 * to.place.row) {}
   __device__ __forceinline__ void store(int row, int x, float value) const {
-    const Index at = (row < 8 ? top_ : bottom_) + x * column_;
-    if (in_float_)
-      static_cast<float*>(data_)[at] = value;
-    else
-      static_cast<T*>(data_)[at] = from_float<T>(value);
+    to_.template store<T>((row < 8 ? top_ : bottom_) + x * to_.place.column, value);
   }
 
 private:
-  void* data_;
-  bool in_float_;
-  Index top_, bottom_, column_;
+  const OutputRows& to_;
+  Index top_, bottom_;
 };
 
 /// The epilogue of this warp's queries: weighted sums divided by the sum of weights; rows without a visible key follow
 /// the convention `empty_row`.
-template <Similarity similarity, class T, class Factor, int Fragments>
+template <class T, class Factor, int Fragments>
 __device__ __forceinline__ void store_attended(Strip<Factor, Fragments>& sum, const RunningSoftmax& running,
                                                const Logits& p, const Panel<T>& values, int keys, const OutputRows& o,
                                                const Chunk& chunk, int head, const Span& span) {
   const StripOutput<T> output(o, chunk, head, span.first);
   const bool averages = p.empty_row == EmptyRow::mean;
-  const TwoRows inverse = running.sum.map([](float x) { return __fdiv_rn(1.0f, x); });
+  const Division division{.wanted = true, .nan_of_zero = p.empty_row == EmptyRow::nan};
+  const Divisor top(division, running.sum.top), bottom(division, running.sum.bottom);
   sum.each(span.fragments(), [&](int row, int x, float value) {
     const int i = strip_row() + row;
     if (i >= chunk.count || x >= span.columns || (averages && running.sum[row] == 0)) return;
-    if (running.sum[row] != 0)
-      value = similarity == Similarity::power ? __fdiv_rn(value, running.sum[row]) : value * inverse[row];
-    else if (p.empty_row == EmptyRow::nan)
-      value = __int_as_float(0x7fc00000);
-    output.store(row, x, value);
+    output.store(row, x, row < 8 ? top.quotient(value) : bottom.quotient(value));
   });
   if (!averages) return;
   for (int row = Accumulator::row(0); row < 16; row += 8) {

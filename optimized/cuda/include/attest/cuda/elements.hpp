@@ -52,9 +52,8 @@ private:
 /// visit(row of the chunk, column) for every piece of rows of this width, by the threads of a block.
 template <class T, class Visit>
 __device__ void each_piece(const Chunk& chunk, int width, Visit&& visit) {
-  const int pieces = static_cast<int>(divide_up(width, Piece<T>::size));
-  for (int i = static_cast<int>(threadIdx.x); i < chunk.count * pieces; i += kThreads)
-    visit(i / pieces, i % pieces * Piece<T>::size);
+  const Turns turns((width + Piece<T>::size - 1) / Piece<T>::size, kThreads, static_cast<int>(threadIdx.x));
+  turns.each(chunk.count, [&](int row, int piece) { visit(row, piece * Piece<T>::size); });
 }
 
 /// A block for each chunk of each head.

@@ -59,24 +59,59 @@ struct Product {
 /// The rows whose map's slope multiplies the gradients; none where they are not mapped.
 inline Rows where_mapped(const Rows& rows) { return rows.map == Map::identity ? Rows{} : rows; }
 
-/// Epilogue of one output element: division, sign, slope of the map, addend, store. `column` counts from the output's
-/// first.
-template <class T>
-__device__ void store_output(const Product& p, const Chunk& chunk, int head, Index row, int column, float sum,
-                             float denominator) {
-  if (p.division.wanted) {
-    denominator += p.division.eps;
-    sum = denominator == 0 ? (p.division.nan_of_zero ? __int_as_float(0x7fc00000) : 0.0f) : __fdiv_rn(sum, denominator);
+/// What divides the sums of a row: the reciprocal of the denominator is formed once, of its significand, so that it is
+/// a normal number whatever the denominator.
+class Divisor {
+public:
+  __device__ Divisor(const Division& division, float denominator) {
+    denominator += division.eps;
+    zero_ = denominator == 0;
+    of_zero_ = division.nan_of_zero ? __int_as_float(0x7fc00000) : 0.0f;
+    // scale * denominator is in [1, 2); of the largest numbers in [2, 4), of the denormal ones in [2^-22, 1)
+    const int exponent = __float_as_int(denominator) >> 23 & 0xff;
+    const float scale = __int_as_float(min(max(254 - exponent, 1), 254) << 23);
+    const float inverse = reciprocal(scale * denominator);
+    const bool grows = scale > 1;  // then before it is multiplied by the inverse: no digit is lost below
+    first_ = grows ? scale : inverse;
+    second_ = grows ? inverse : scale;
   }
-  if (p.negated) sum = -sum;
-  if (p.sloped.data) sum *= slope(p.sloped.map, Panel<T>(p.sloped, chunk, head).raw(row, column));
-  if (p.addend.data) sum += Panel<T>(p.addend, chunk, head).raw(row, column);
-  const Index at = p.output.place.at(chunk.sequence, head, chunk.origin + chunk.first + row, column);
-  if (p.output.in_float)
-    static_cast<float*>(p.output.data)[at] = sum;
-  else
-    static_cast<T*>(p.output.data)[at] = from_float<T>(sum);
-}
+  __device__ float quotient(float sum) const { return zero_ ? of_zero_ : sum * first_ * second_; }
+
+private:
+  bool zero_;
+  float of_zero_, first_, second_;
+};
+
+/// Epilogue of the outputs of one sequence and head: division, sign, slope of the map, addend, store. Their places are
+/// found once; rows count from the chunk's first.
+template <class T>
+class Epilogue {
+public:
+  __device__ Epilogue(const Product& p, const Chunk& chunk, int head)
+      : p_(p),
+        begin_(p.output.place.at(chunk.sequence, head, chunk.origin + chunk.first, 0)),
+        sloped_(p.sloped, chunk, head),
+        addend_(p.addend, chunk, head) {}
+  Epilogue(const Product&&, const Chunk&, int) = delete;
+
+  __device__ bool divides() const { return p_.division.wanted; }
+  __device__ Divisor divisor(float denominator) const { return {p_.division, denominator}; }
+
+  __device__ __forceinline__ void store(Index row, int column, float sum) const {
+    if (p_.negated) sum = -sum;
+    if (p_.sloped.data) sum *= slope(p_.sloped.map, sloped_.raw(row, column));
+    if (p_.addend.data) sum += addend_.raw(row, column);
+    p_.output.template store<T>(begin_ + row * p_.output.place.row + column * p_.output.place.column, sum);
+  }
+  __device__ __forceinline__ void store(Index row, int column, float sum, const Divisor& by) const {
+    store(row, column, divides() ? by.quotient(sum) : sum);
+  }
+
+private:
+  const Product& p_;
+  Index begin_;
+  Panel<T> sloped_, addend_;
+};
 
 /// The state before every chunk (after it for Order::future): sums of b_j c_j^T over chunks, whose totals are added in
 /// the order of the tokens. Order::all gives one state per sequence, with everything in it.

@@ -25,9 +25,9 @@ struct Span {
   }
   __device__ int begin() const { return divides ? 8 : 0; }  // of the values, in tiles and strips
   __device__ int fragments() const { return round_up(columns, 8) / 8 + divides; }
-  /// The column of a state [.. | z] that a tile's column has; -1 for none.
-  __device__ int column_of(int x, const State& state) const {
-    if (x < begin()) return x == 0 ? state.columns - 1 : -1;
+  /// The column that a tile's column has of a state [.. | z] of `all` columns; -1 for none.
+  __device__ int column_of(int x, int all) const {
+    if (x < begin()) return x == 0 ? all - 1 : -1;
     return x - begin() < columns ? first + x - begin() : -1;
   }
   /// The tile's column of ones beside c; -1 for none.
@@ -43,11 +43,18 @@ struct Tiles {
   using Tile = SharedView<Stored<Factor>, 2>;
   Tile left, right, weights, values;
 
-  __device__ explicit Tiles(DynamicShared& memory)
+  /// In the place of left and right: before it is written, and before they are again, the block waits.
+  SharedView<float, 2> results;
+
+  __device__ explicit Tiles(DynamicShared& memory) : Tiles(memory, DynamicShared(memory)) {}
+  __device__ Tiles(DynamicShared& memory, DynamicShared same)
       : left(memory.take<Stored<Factor>>(kTile, kPitch)),
         right(memory.take<Stored<Factor>>(kTile, kPitch)),
         weights(memory.take<Stored<Factor>>(kTile, kPitch)),
-        values(memory.take<Stored<Factor>>(kTile, kWidePitch)) {}
+        values(memory.take<Stored<Factor>>(kTile, kWidePitch)),
+        results(same.take<float>(kTile, kPitch)) {
+    static_assert(kWide <= kPitch && sizeof(float) <= 2 * sizeof(Stored<Factor>));
+  }
 
   static constexpr std::size_t bytes = sizeof(Stored<Factor>) * kTile * (3 * kPitch + kWidePitch);
 };
@@ -69,21 +76,17 @@ __device__ void fill_values(const Tile& tile, const Panel<T>& c, int first, int 
 }
 
 /// A state's element in column x of the span's tile.
-__device__ inline float state_at(const State& state, int sequence, int head, int row, int x, const Span& span) {
-  const int column = span.column_of(x, state);
-  const float* at = column >= 0 && row < state.rows ? state.at(sequence, head, row, column) : nullptr;
-  return at ? *at : 0.0f;
+__device__ inline float state_at(const StatePanel& state, int row, int x, const Span& span) {
+  const int column = span.column_of(x, state.columns());
+  return column >= 0 && row < state.rows() ? state(row, column) : 0.0f;
 }
 
 /// tile(r, .) = rows first + r of a state, in the span's columns.
 template <class Tile>
-__device__ void fill_state(const Tile& tile, const State& state, int sequence, int head, int first, int rows,
-                           const Span& span) {
-  const int columns = 8 * span.fragments();
-  for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads) {
-    const int r = i / columns, x = i % columns;
-    tile(r, x) = from_float<typename Tile::Value>(state_at(state, sequence, head, first + r, x, span));
-  }
+__device__ void fill_state(const Tile& tile, const StatePanel& state, int first, int rows, const Span& span) {
+  each_element(rows, 8 * span.fragments(), [&](int r, int x) {
+    tile(r, x) = from_float<typename Tile::Value>(state_at(state, first + r, x, span));
+  });
 }
 
 /// add(depth, fragments of keys) for every tile of columns of a and b: left(i, .) = a_i and right(j, .) = b_j, for up
@@ -196,18 +199,35 @@ __device__ __forceinline__ void outer(Strip<Factor, kFragments>& sum, const Tile
     if (span.ones(c) >= 0 && !b.is_narrow() && strip_is_in(rows)) sum_alone<T, Factor>(sum, b, c, row, count, span);
 }
 
-/// Epilogue of a strip.
+/// row(r) gives what each element (column, value) of row r is visited with, for the first rows and columns of the
+/// strips of all warps: row after row, neighbouring columns in neighbouring lanes. Through shared memory, since what is
+/// done with an element of a strip stands in the code as often as a lane has elements. All threads of a block call it.
+template <class Factor, class Row>
+__device__ __forceinline__ void each_by_rows(Strip<Factor, kFragments>& sum, const Tiles<Factor>& tiles, int rows,
+                                             int columns, Row&& row) {
+  if (strip_is_in(rows)) {
+    sum.each(kFragments, [&](int r, int x, float value) { tiles.results(strip_row() + r, x) = value; });
+    __syncwarp();
+    const int end = rows < strip_row() + 16 ? rows : strip_row() + 16;
+#pragma unroll 1
+    for (int r = strip_row(); r < end; ++r) {
+      const auto visit = row(r);
+#pragma unroll 1
+      for (int x = lane(); x < columns; x += 32) visit(x, tiles.results(r, x));
+    }
+  }
+  __syncthreads();
+}
+
+/// The outputs of a strip: those of row r are the epilogue's row first + r.
 template <class T, class Factor>
-__device__ __forceinline__ void store_outputs(Strip<Factor, kFragments>& sum, const Product& p, const Chunk& chunk,
-                                              int head, int first, int rows, const Span& span) {
-  if (!strip_is_in(rows)) return;
-  // The lane that holds column 0 is the first of the four that share a row.
-  const float top = __shfl_sync(0xffffffffu, sum.fragments[0].values[0], lane() / 4 * 4);
-  const float bottom = __shfl_sync(0xffffffffu, sum.fragments[0].values[2], lane() / 4 * 4);
-  sum.each(span.fragments(), [&](int row, int x, float value) {
-    const int i = strip_row() + row, column = x - span.begin();
-    if (i < rows && column >= 0 && column < span.columns)
-      store_output<T>(p, chunk, head, first + i, span.first + column, value, row < 8 ? top : bottom);
+__device__ __forceinline__ void store_outputs(Strip<Factor, kFragments>& sum, const Tiles<Factor>& tiles,
+                                              const Epilogue<T>& epilogue, Index first, int rows, const Span& span) {
+  each_by_rows(sum, tiles, rows, span.begin() + span.columns, [&](int r) {
+    const Divisor by = epilogue.divisor(epilogue.divides() ? static_cast<float>(tiles.results(r, 0)) : 1.0f);
+    return [=, &epilogue](int x, float value) {
+      if (x >= span.begin()) epilogue.store(first + r, span.first + x - span.begin(), value, by);
+    };
   });
 }
 

@@ -40,14 +40,14 @@ struct Logits {
   float scale = 1, offset = 0;
   int power = 1;
   int query_offset = 0;
-  bool causal = false;  // key j is seen when j <= i + past
-  int segment = 0;      // where it is given: keys of earlier segments of so many tokens are not seen
-  Rows mask{};          // bytes [n, s]: 0 hides
-  Rows bias{};          // [n, s]
-  Rows slopes{};        // a number; not together with a bias
-  bool by_key = false;  // + slope j in place of the distance: the weights of keys that are not ahead are the same
-  Rows factors{};       // floats by |i - j|: f, which multiplies products that are positive (others become 0), and two
-                        // derivatives of ln f
+  bool causal = false;     // key j is seen when j <= i + past
+  IntDivider segment = 0;  // where it is given: keys of earlier segments of so many tokens are not seen
+  Rows mask{};             // bytes [n, s]: 0 hides
+  Rows bias{};             // [n, s]
+  Rows slopes{};           // a number; not together with a bias
+  bool by_key = false;     // + slope j in place of the distance: the weights of keys that are not ahead are the same
+  Rows factors{};  // floats by |i - j|: f, which multiplies products that are positive (others become 0), and two
+                   // derivatives of ln f
   Relative relative{};
   EmptyRow empty_row = EmptyRow::zero;
 

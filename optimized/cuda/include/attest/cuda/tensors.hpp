@@ -17,6 +17,32 @@ using Index = std::int64_t;
 __host__ __device__ constexpr Index divide_up(Index n, Index by) { return (n + by - 1) / by; }
 __host__ __device__ constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
 
+/// What numbers from 0 to 2^31 - 1 are divided by: by a multiplication, since a GPU has no instruction that divides
+/// integers (Granlund and Montgomery, Division by invariant integers using multiplication, 1994).
+class IntDivider {
+public:
+  /// Nothing may be divided by 0.
+  __host__ __device__ constexpr IntDivider(int by) : by_(by) {
+    if (by <= 0) return;
+    while (std::uint64_t{1} << shift_ < static_cast<std::uint64_t>(by)) ++shift_;
+    const std::uint64_t power = std::uint64_t{1} << shift_, divisor = static_cast<std::uint64_t>(by);
+    factor_ = static_cast<std::uint32_t>(((power - divisor) << 32) / divisor + 1);
+  }
+  __host__ __device__ constexpr operator int() const { return by_; }
+
+  friend __host__ __device__ constexpr int operator/(int n, const IntDivider& by) {
+    const auto number = static_cast<std::uint32_t>(n);
+    const auto high = static_cast<std::uint32_t>(static_cast<std::uint64_t>(number) * by.factor_ >> 32);
+    return static_cast<int>((high + number) >> by.shift_);
+  }
+  friend __host__ __device__ constexpr int operator%(int n, const IntDivider& by) { return n - n / by * by.by_; }
+
+private:
+  int by_;
+  int shift_ = 0;
+  std::uint32_t factor_ = 0;
+};
+
 /// The tokens of one chunk of one sequence.
 struct Chunk {
   int sequence;
@@ -78,12 +104,19 @@ constexpr std::array<std::string_view, 5> words_of(Map) {
   return {"identity", "elu_plus_one", "relu", "exp", "gelu_tanh"};
 }
 
+/// 1 / x to 1 ulp for normal numbers whose reciprocal is one, without the cases that __frcp_rn handles beside.
+__device__ inline float reciprocal(float x) {
+  const float y = reciprocal_flushed(x);
+  const float rest = __fmaf_rn(-x, y, 1.0f);
+  return rest == rest ? __fmaf_rn(rest, y, y) : y;  // of an infinite x there is no rest
+}
+
 inline constexpr float kGeluSlope = 2 * 0.7978845608028654f, kGeluCube = 0.044715f;
 
 /// The factor of u in gelu_tanh(u): sigma(2 c (u + 0.044715 u^3)).
 __device__ inline float gelu_share(float u) {
   const float z = kGeluSlope * __fmaf_rn(kGeluCube * u * u, u, u), e = expf(-fabsf(z));
-  return (z < 0 ? e : 1.0f) / (1 + e);
+  return (z < 0 ? e : 1.0f) * reciprocal(1 + e);
 }
 
 __device__ inline float mapped(Map map, float x) {
@@ -112,12 +145,12 @@ __device__ inline float slope(Map map, float x) {
 /// Where a tensor's elements lie.
 struct Place {
   Index sequence = 0, head = 0, row = 0, column = 0;  // strides
-  int sharing = 1;                                    // heads that share one
-  int own = 1;                                        // heads of the equation itself in each of the call's
+  IntDivider sharing = 1;                             // heads that share one
+  IntDivider own = 1;                                 // heads of the equation itself in each of the call's
   Index own_head = 0;                                 // their stride
 
   __host__ __device__ Index at(int s, int h, Index r, Index c) const {
-    return s * sequence + h / (own * sharing) * head + h % own * own_head + r * row + c * column;
+    return s * sequence + h / own / sharing * head + h % own * own_head + r * row + c * column;
   }
 };
 
@@ -141,6 +174,14 @@ struct OutputRows {
   bool in_float = false;
   Place place{};
   int width = 0;
+
+  template <class T>
+  __device__ __forceinline__ void store(Index at, float value) const {
+    if (in_float)
+      static_cast<float*>(data)[at] = value;
+    else
+      static_cast<T*>(data)[at] = from_float<T>(value);
+  }
 };
 
 /// One number for each token of every sequence and head.
@@ -175,14 +216,36 @@ struct State {
     t.border = border == Border::row ? Border::column : border == Border::column ? Border::row : Border::none;
     return t;
   }
+};
+
+/// The state of one sequence and head.
+class StatePanel {
+public:
+  __device__ StatePanel(const State& state, int sequence, int head)
+      : state_(state),
+        matrix_(state.matrix ? state.matrix + state.place.at(sequence, head, 0, 0) : nullptr),
+        last_(state.last ? state.last + state.last_place.at(sequence, head, 0, 0) : nullptr) {}
+
   /// Null where it is not there.
-  __device__ float* at(int sequence, int head, int row, int column) const {
-    if (border == Border::row && row == rows - 1)
-      return last ? last + last_place.at(sequence, head, column, 0) : nullptr;
-    if (border == Border::column && column == columns - 1)
-      return last ? last + last_place.at(sequence, head, row, 0) : nullptr;
-    return matrix ? matrix + place.at(sequence, head, row, column) : nullptr;
+  __device__ float* at(int row, int column) const {
+    if (state_.border == State::Border::row && row == state_.rows - 1) return last(column);
+    if (state_.border == State::Border::column && column == state_.columns - 1) return last(row);
+    return matrix_ ? matrix_ + row * state_.place.row + column * state_.place.column : nullptr;
   }
+  /// 0 where it is not there.
+  __device__ float operator()(int row, int column) const {
+    const float* from = at(row, column);
+    return from ? *from : 0.0f;
+  }
+  __device__ int rows() const { return state_.rows; }
+  __device__ int columns() const { return state_.columns; }
+
+private:
+  __device__ float* last(int x) const { return last_ ? last_ + x * state_.last_place.row : nullptr; }
+
+  const State& state_;
+  float* matrix_;
+  float* last_;
 };
 
 /// The rows of one sequence and head.
@@ -202,6 +265,13 @@ public:
   __device__ Panel without_ones() const {
     Panel panel = *this;
     panel.ones_ = false;
+    return panel;
+  }
+  /// The same, with rows counted from this one.
+  __device__ Panel from(Index row) const {
+    Panel panel = *this;
+    panel.begin_ += row * rows_.place.row;
+    if (visible_) panel.visible_ += row * rows_.visible_place.row;
     return panel;
   }
   /// Whether elements are numbers of 16 bits, which every product takes as they are.

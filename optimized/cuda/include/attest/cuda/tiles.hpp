@@ -50,29 +50,40 @@ __device__ __forceinline__ void fill_piece(const Tile& tile, int r, int x, const
   for (int e = 0; e < piece; ++e) tile(r, x + e) = from_float<Value>(there ? panel(row, column + e) : 0.0f);
 }
 
-/// The pieces of rows that one of several workers has, where pieces are dealt in turn: the division by their number is
-/// made once.
+/// The pieces of rows that one of several workers has: always the same ones of every so many-th row. Their number
+/// counts as the next power of two, so that nothing is divided; so is the number of workers one.
 class Turns {
 public:
-  __device__ Turns(int pieces, int workers, int mine) : pieces_(pieces), down_(0), along_(0), row_(0), piece_(0) {
-    if (pieces == 0) return;
-    down_ = workers / pieces, along_ = workers % pieces;
-    row_ = mine / pieces, piece_ = mine % pieces;
+  __device__ Turns(int pieces, int workers, int mine) : pieces_(pieces) {
+    const int most = 31 - __clz(workers), needed = pieces > 1 ? 32 - __clz(pieces - 1) : 0;
+    const int shift = needed < most ? needed : most;
+    along_ = 1 << shift, down_ = workers >> shift;
+    row_ = mine >> shift, piece_ = mine & (along_ - 1);
   }
   /// visit(row, piece)
   template <class Visit>
   __device__ __forceinline__ void each(int rows, Visit&& visit) const {
-    if (pieces_ == 0) return;
-    for (int row = row_, piece = piece_; row < rows; row += down_) {
+    if (piece_ >= pieces_) return;
+    int piece = piece_;
+#pragma unroll 1
+    for (int row = row_; row < rows;) {
       visit(row, piece);
       piece += along_;
-      if (piece >= pieces_) piece -= pieces_, ++row;
+      if (piece >= pieces_) piece = piece_, row += down_;
     }
   }
 
 private:
   int pieces_, down_, along_, row_, piece_;
 };
+
+/// visit(row, column) for all elements of rows, by the threads of a block: neighbouring lanes have neighbouring
+/// columns.
+template <class Visit>
+__device__ __forceinline__ void each_element(int rows, int columns, Visit&& visit) {
+  for (int row = warp(); row < rows; row += kWarps)
+    for (int column = lane(); column < columns; column += 32) visit(row, column);
+}
 
 /// tile(r, begin + x) = panel(first + r, column + x) for r < count and x within the panel, else 0, where each_piece
 /// calls its argument with (r, x). Elements that need no conversion are copied asynchronously: wait_for_tiles() ends

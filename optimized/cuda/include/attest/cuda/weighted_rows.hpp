@@ -62,8 +62,9 @@ __device__ __forceinline__ void clear_unused(const Tile& tile, const Words& word
                                              int begin = 0) {
   ColumnMask all = 0;
   for (int w = 0; w < kWarps; ++w) all |= static_cast<ColumnMask>(words(w));
-  for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads)
-    if (!(all >> (i / columns) & 1)) tile(i / columns, begin + i % columns) = from_float<typename Tile::Value>(0.0f);
+  each_element(rows, columns, [&](int r, int x) {
+    if (!(all >> r & 1)) tile(r, begin + x) = from_float<typename Tile::Value>(0.0f);
+  });
 }
 
 /// Calls add(depth) when `count` rows of `other` from `first` on are in the tile of values, beside the tile of weights.

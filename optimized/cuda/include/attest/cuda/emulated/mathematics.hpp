@@ -60,6 +60,14 @@ namespace attest::cuda {
 /// 2^x; 0 where that is below the normal numbers: ex2.approx.ftz.f32.
 inline float exp2_flushed(float x) { return x < -126 ? 0.0f : exp2f(x); }
 
+/// 1 / x; denormals, of x and of the result, are 0: rcp.approx.ftz.f32.
+inline float reciprocal_flushed(float x) {
+  const float y = 1 / x;
+  return std::fpclassify(x) == FP_SUBNORMAL   ? std::copysign(INFINITY, x)
+         : std::fpclassify(y) == FP_SUBNORMAL ? std::copysign(0.0f, x)
+                                              : y;
+}
+
 /// To nearest, ties away from zero: cvt.rna.tf32.f32. NaN and infinity stay what they are.
 inline float round_to_tf32(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);

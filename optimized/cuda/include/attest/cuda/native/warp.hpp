@@ -15,13 +15,21 @@ __device__ __forceinline__ int lane() {
   return lane;
 }
 __device__ __forceinline__ int warp() {
-  return static_cast<int>((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / warpSize);
+  return static_cast<int>((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) /
+                          32);  // warpSize is no constant
 }
 
 /// 2^x to 2 ulp; 0 where that is below the normal numbers.
 __device__ __forceinline__ float exp2_flushed(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// 1 / x to 1 ulp; denormals, of x and of the result, are 0.
+__device__ __forceinline__ float reciprocal_flushed(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 

@@ -11,7 +11,7 @@ namespace passes {
 
 /// The outputs of 64 queries, in the columns of one tile.
 template <class T, class Factor, Similarity similarity>
-__global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows o) {
+__global__ __launch_bounds__(kThreads, 1) void online(Logits p, Rows v, OutputRows o) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
   __shared__ Shared<ColumnMask, kWarps> used;
@@ -38,12 +38,12 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows 
     add_weighted<T, Factor>(sum, tiles, mine, used, p.hides(), values, j, keys, rows, span);
   }
 
-  if (strip_is_in(rows)) store_attended<similarity>(sum, running, p, values, logits.keys(), o, chunk, head, span);
+  if (strip_is_in(rows)) store_attended(sum, running, p, values, logits.keys(), o, chunk, head, span);
 }
 
 /// The statistics of 64 queries. Without grad_o delta is not computed.
 template <class T, class Factor, Similarity similarity>
-__global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows grad_o, OutputRows out) {
+__global__ __launch_bounds__(kThreads, 1) void statistics(Logits p, Rows v, Rows grad_o, OutputRows out) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
   const Chunk chunk = p.queries.chunk_at(blockIdx.x);
@@ -145,7 +145,7 @@ private:
 };
 
 template <class T, class Factor, Similarity similarity, Side side, Coefficient coefficient, class Extra>
-__global__ __launch_bounds__(kThreads) void sums(Sums p) {
+__global__ __launch_bounds__(kThreads, 1) void sums(Sums p) {
   constexpr bool by_query = side == Side::queries, of_gradients = coefficient == Coefficient::logit_gradient;
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
@@ -163,7 +163,6 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   const bool stores =
       similarity == Similarity::exp_product && of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
   constexpr bool sloped = similarity == Similarity::power && of_gradients;
-  const Product epilogue{.output = p.output, .sloped = by_query ? p.logits.q : p.logits.k};
 
   Extra extra(p, logits, chunk, head);
   Strip<Factor, kFragments> sum;
@@ -195,17 +194,20 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
       add_weighted<T, Factor>(sum, tiles, mine, used, hides, other, t, count, rows, span);
   }
 
-  if (!strip_is_in(rows)) return;
-  extra.store(rows);
-  const StripOutput<T> output(p.output, chunk, head, span.first);
-  sum.each(span.fragments(), [&](int row, int x, float value) {
-    const int r = strip_row() + row;
-    if (r >= rows || x >= span.columns) return;
-    if constexpr (sloped)
-      store_output<T>(epilogue, chunk, head, r, span.first + x, p.factor * value, 1);
-    else
-      output.store(row, x, p.factor * value);
-  });
+  if (strip_is_in(rows)) extra.store(rows);
+  if constexpr (sloped) {
+    const Product of_sums{.output = p.output, .sloped = by_query ? p.logits.q : p.logits.k};
+    const Epilogue<T> epilogue(of_sums, chunk, head);
+    each_by_rows(sum, tiles, rows, span.columns, [&](int r) {
+      return [=, &p, &epilogue](int x, float value) { epilogue.store(r, span.first + x, p.factor * value); };
+    });
+  } else {
+    if (!strip_is_in(rows)) return;
+    const StripOutput<T> output(p.output, chunk, head, span.first);
+    sum.each(span.fragments(), [&](int row, int x, float value) {
+      if (strip_row() + row < rows && x < span.columns) output.store(row, x, p.factor * value);
+    });
+  }
 }
 
 /// Blocks for every chunk of tokens, tile of columns and head.

@@ -12,7 +12,7 @@ namespace attest::cuda {
 namespace {
 
 template <class T, class Factor>
-__global__ __launch_bounds__(kThreads) void layer(Dense p) {
+__global__ __launch_bounds__(kThreads, 1) void layer(Dense p) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
   const Chunk chunk = p.tokens.chunk_at(blockIdx.x);
@@ -33,23 +33,23 @@ __global__ __launch_bounds__(kThreads) void layer(Dense p) {
     share = {};
   }
 
-  if (!strip_is_in(chunk.count)) return;
-  const Product epilogue{.output = p.y, .sloped = p.sloped, .addend = p.addend};
+  const Product of_sums{.output = p.y, .sloped = p.sloped, .addend = p.addend}, of_zeros{.output = p.y};
+  const Epilogue<T> epilogue(of_sums, chunk, head), above(of_zeros, chunk, head);
   const Panel<T> bias(p.bias, {chunk.sequence, 0, 0, 1}, head);
-  sum.each(span.fragments(), [&](int row, int x, float value) {
-    const int i = strip_row() + row, column = span.first + x;
-    if (i >= chunk.count || x >= span.columns) return;
-    if (column - (chunk.first + i) > p.last_diagonal)
-      return store_output<T>({.output = p.y}, chunk, head, i, column, 0, 1);
-    value *= p.factor;
-    if (p.bias.data) value += bias.raw(0, column);
-    store_output<T>(epilogue, chunk, head, i, column, value, 1);
+  each_by_rows(sum, tiles, chunk.count, span.columns, [&](int i) {
+    return [=, &p, &epilogue, &above, &bias](int x, float value) {
+      const int column = span.first + x;
+      if (column - (chunk.first + i) > p.last_diagonal) return above.store(i, column, 0);
+      value *= p.factor;
+      if (p.bias.data) value += bias.raw(0, column);
+      epilogue.store(i, column, value);
+    };
   });
 }
 
 /// A block has 64 columns of grad_y and up to 72 of [x | 1], and takes the tokens of its sequence in order.
 template <class T, class Factor>
-__global__ __launch_bounds__(kThreads) void sums_over_tokens(DenseGradient p, int row_tiles) {
+__global__ __launch_bounds__(kThreads, 1) void sums_over_tokens(DenseGradient p, int row_tiles) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
@@ -61,14 +61,15 @@ __global__ __launch_bounds__(kThreads) void sums_over_tokens(DenseGradient p, in
   Strip<Factor, kFragments> sum;
   outer<T, Factor>(sum, tiles, cotangent, x, first, whole.count, span);
 
-  const Product by_weight{.output = p.grad_w}, by_bias{.output = p.grad_bias};
+  const Product of_weight{.output = p.grad_w}, of_bias{.output = p.grad_bias};
+  const Epilogue<T> by_weight(of_weight, once, head), by_bias(of_bias, once, head);
   sum.each(span.fragments(), [&](int row, int column, float value) {
     const int from = span.first + column, to = first + strip_row() + row;
     if (column >= span.columns || to >= cotangent.width()) return;
     if (from == p.x.stored)
-      store_output<T>(by_bias, once, head, 0, to, value, 1);
+      by_bias.store(0, to, value);
     else if (p.grad_w.width > 0)
-      store_output<T>(by_weight, once, head, from, to, value, 1);
+      by_weight.store(from, to, value);
   });
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 /// totals[slot] = sum of b_j c_j^T over the chunk's tokens. A block has 64 rows and up to 72 columns of one chunk's.
 template <class T, class Factor>
-__global__ __launch_bounds__(kThreads) void chunk_totals(Rows b, Rows c, Sequences tokens, State totals,
-                                                         int row_tiles) {
+__global__ __launch_bounds__(kThreads, 1) void chunk_totals(Rows b, Rows c, Sequences tokens, State totals,
+                                                            int row_tiles) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
   const Index slot = blockIdx.x;
@@ -22,16 +22,16 @@ __global__ __launch_bounds__(kThreads) void chunk_totals(Rows b, Rows c, Sequenc
   const Span span{tile * kTile, wide_columns(tile, c.width()), false};
   Strip<Factor, kFragments> sum;
   outer<T, Factor>(sum, tiles, Panel<T>(b, chunk, head), Panel<T>(c, chunk, head), row, chunk.count, span);
+  const StatePanel total(totals, static_cast<int>(slot), head);
   sum.each(span.fragments(), [&](int r, int column, float value) {
     const int x = row + strip_row() + r;
-    if (x < totals.rows && column < span.columns)
-      *totals.at(static_cast<int>(slot), head, x, span.first + column) = value;
+    if (x < totals.rows && column < span.columns) *total.at(x, span.first + column) = value;
   });
 }
 
 /// The output of up to 64 tokens of one chunk, in the columns of one tile.
 template <class T, class Factor>
-__global__ __launch_bounds__(kThreads) void chunk_outputs(Product p, State states, int row_tiles) {
+__global__ __launch_bounds__(kThreads, 1) void chunk_outputs(Product p, State states, int row_tiles) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
   const Index slot = blockIdx.x / row_tiles;
@@ -43,16 +43,18 @@ __global__ __launch_bounds__(kThreads) void chunk_outputs(Product p, State state
   const Panel<T> a(p.a, chunk, head);
   Strip<Factor, kFragments> sum;
   const int number = p.order == Order::all ? chunk.sequence : static_cast<int>(slot);
+  const StatePanel state(states, number, head);
+  const Epilogue<T> epilogue(p, chunk, head);
   const auto stage = [&](int k, int depth) {
-    fill_state(tiles.values, states, number, head, k, depth, span);
+    fill_state(tiles.values, state, k, depth, span);
     return Right<typename Tiles<Factor>::Tile>{tiles.values, 0};
   };
-  const auto last = [&](int x) { return state_at(states, number, head, a.width() - 1, x, span); };
+  const auto last = [&](int x) { return state_at(state, a.width() - 1, x, span); };
   add_state<T, Factor>(sum, tiles, a, first, rows, span, stage, last);
   if (p.order == Order::past || p.order == Order::future)
     add_chunk<T, Factor>(sum, tiles, a, Panel<T>(p.b, chunk, head), Panel<T>(p.c, chunk, head), p.order, first, rows,
                          chunk.count, span);
-  store_outputs<T, Factor>(sum, p, chunk, head, first, rows, span);
+  store_outputs<T, Factor>(sum, tiles, epilogue, first, rows, span);
 }
 
 /// One float state for each of `count` in the workspace.

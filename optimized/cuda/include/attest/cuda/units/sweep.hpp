@@ -11,20 +11,25 @@ namespace {
 /// The output of all tokens of a sequence, in the columns of one tile, with those columns of the state. With the delta
 /// rule the update is the residual: a chunk's targets less the state's output for its keys.
 template <class T, class Factor, bool delta>
-__global__ __launch_bounds__(kThreads) void sweep(Product p) {
+__global__ __launch_bounds__(kThreads, 1) void sweep(Product p) {
   DynamicShared memory;
   const Tiles<Factor> tiles(memory);
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
   const Span span = Span::of(p, static_cast<int>(blockIdx.y));
   const int width = p.a.width(), padded = round_up(width, 16), columns = 8 * span.fragments();
   const auto state = memory.take<float>(padded, kWidePitch);
-  fill_state(state, p.initial, sequence, head, 0, padded, span);
+  const StatePanel before(p.initial, sequence, head), after(p.final, sequence, head);
+  fill_state(state, before, 0, padded, span);
   __syncthreads();
 
+  const Chunk whole = p.tokens.chunk_of(sequence, 0);
+  const Panel<T> all_a(p.a, whole, head), all_b(p.b, whole, head), all_c(p.c, whole, head);
+  const Product residuals{.division = p.division, .output = p.residuals, .negated = true, .addend = p.targets};
+  const Epilogue<T> epilogue(p, whole, head), residual(residuals, whole, head);
   const Index chunks = p.tokens.chunks_of(sequence);
   for (Index step = 0; step < chunks; ++step) {
     const Chunk chunk = p.tokens.chunk_of(sequence, p.order == Order::future ? chunks - 1 - step : step);
-    const Panel<T> a(p.a, chunk, head), b(p.b, chunk, head), c(p.c, chunk, head);
+    const Panel<T> a = all_a.from(chunk.first), b = all_b.from(chunk.first), c = all_c.from(chunk.first);
     for (int first = 0; first < chunk.count; first += kTile) {
       const int rows = chunk.count - first < kTile ? chunk.count - first : kTile;
       Strip<Factor, kFragments> sum;
@@ -35,15 +40,13 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
       };
       state_output(sum, a);
       if (p.order != Order::outside) add_chunk<T, Factor>(sum, tiles, a, b, c, p.order, first, rows, chunk.count, span);
-      store_outputs<T, Factor>(sum, p, chunk, head, first, rows, span);
+      store_outputs(sum, tiles, epilogue, chunk.first + first, rows, span);
       if constexpr (delta) {
-        const Product residuals{.division = p.division, .output = p.residuals, .negated = true, .addend = p.targets};
         Strip<Factor, kFragments> retrieved;
         state_output(retrieved, b);
-        store_outputs<T, Factor>(retrieved, residuals, chunk, head, first, rows, span);
+        store_outputs(retrieved, tiles, residual, chunk.first + first, rows, span);
       }
     }
-    if constexpr (delta) __syncthreads();
     for (int row = 0; row < width; row += kTile) {
       Strip<Factor, kFragments> sum;
       outer<T, Factor>(sum, tiles, b, c, row, chunk.count, span);
@@ -54,12 +57,11 @@ __global__ __launch_bounds__(kThreads) void sweep(Product p) {
     __syncthreads();
   }
 
-  for (int i = static_cast<int>(threadIdx.x); i < width * columns; i += kThreads) {
-    const int row = i / columns, x = i % columns;
-    const int column = span.column_of(x, p.final);
-    if (column < 0 || (x < span.begin() && span.first > 0)) continue;
-    if (float* to = p.final.at(sequence, head, row, column)) *to = state(row, x);
-  }
+  each_element(width, columns, [&](int row, int x) {
+    const int column = span.column_of(x, p.final.columns);
+    if (column < 0 || (x < span.begin() && span.first > 0)) return;
+    if (float* to = after.at(row, column)) *to = state(row, x);
+  });
 }
 
 }  // namespace

@@ -27,24 +27,25 @@ __global__ __launch_bounds__(kThreads) void step_by_step(Product p) {
   const bool mine = last ? divides : first + lane() < p.output.width;
   const int width = p.a.width(), column = last ? p.initial.columns - 1 : first + lane();
 
+  const StatePanel before(p.initial, sequence, head), after(p.final, sequence, head);
   float state[kOwn];
 #pragma unroll
   for (int r = 0; r < kOwn; ++r) {
     const int row = r * kWarps + warp();
-    const float* before = mine && row < width ? p.initial.at(sequence, head, row, column) : nullptr;
-    state[r] = before ? *before : 0.0f;
+    state[r] = mine && row < width ? before(row, column) : 0.0f;
   }
 
   const Index n = p.tokens.length_of(sequence);
   const Chunk whole{sequence, p.tokens.origin_of(sequence), 0, static_cast<int>(n)};
   const Panel<T> a(p.a, whole, head), b(p.b, whole, head), c(p.c, whole, head);
+  const Epilogue<T> epilogue(p, whole, head);
   const auto token = [&](Index i) { return p.order == Order::future ? n - 1 - i : i; };
   for (Index begin = 0; begin < n; begin += kSteps) {
     const int steps = n - begin < kSteps ? static_cast<int>(n - begin) : kSteps;
-    for (int i = static_cast<int>(threadIdx.x); i < steps * width; i += kThreads) {
-      a_tile(i / width, i % width) = a(token(begin + i / width), i % width);
-      b_tile(i / width, i % width) = b(token(begin + i / width), i % width);
-    }
+    each_element(steps, width, [&](int step, int x) {
+      a_tile(step, x) = a(token(begin + step), x);
+      b_tile(step, x) = b(token(begin + step), x);
+    });
     for (int step = warp(); step < steps; step += kWarps) {
       const Index t = token(begin + step);
       c_tile(step, lane()) = last ? (c.hidden(t) ? 0.0f : 1.0f) : mine ? c(t, column) : 0.0f;
@@ -68,7 +69,7 @@ __global__ __launch_bounds__(kThreads) void step_by_step(Product p) {
       float sum = 0;
       for (int w = 0; w < kWarps; ++w) sum += parts(step, w, lane());
       const float denominator = __shfl_sync(0xffffffffu, sum, kValues);
-      if (!last && mine) store_output<T>(p, whole, head, token(begin + step), column, sum, denominator);
+      if (!last && mine) epilogue.store(token(begin + step), column, sum, epilogue.divisor(denominator));
     }
   }
 
@@ -76,7 +77,7 @@ __global__ __launch_bounds__(kThreads) void step_by_step(Product p) {
   for (int r = 0; r < kOwn; ++r) {
     const int row = r * kWarps + warp();
     if (row >= width || !mine || (last && first > 0)) continue;
-    if (float* to = p.final.at(sequence, head, row, column)) *to = state[r];
+    if (float* to = after.at(row, column)) *to = state[r];
   }
 }
 
