@@ -259,6 +259,8 @@ TEST(PlantedRegimes, OfAttentionAreRejected) {
                                           {is_true("causal"), other_than("window_left", -1)},
                                           {fewer_queries(), other_than("window_right", -1)}})
     plants.push_back(both(one, other));
+  plants.push_back(
+      {"several groups of 3 heads", [](const Call& call) { return call.per_group() == 3 && call.heads() > 3; }});
   plants.push_back({"heads from the fifth on", [](const Call&) { return true; }, 4});
   plants.push_back({"heads from the fifth on and mask", [](const Call& call) { return call.given("mask"); }, 4});
   all_are_rejected("attention.scaled_dot_product split_k f32", plants);

@@ -244,6 +244,21 @@ TEST(Regimes, KeepWhatAKernelSaysOfItsBatches) {
   }
 }
 
+/// A kernel that shifts the number of a head by 2 finds the group of 3 heads, too, where there is only one.
+TEST(Regimes, OfGroupsOfThreeHeadsThereAreSeveral) {
+  Candidate openmp("openmp");
+  const auto is_grouped = [](const Kernel& kernel) {
+    return kernel.info.equation == "attention.scaled_dot_product" && kernel.batched();
+  };
+  const Kernel& kernel = *std::find_if(openmp.kernels().begin(), openmp.kernels().end(), is_grouped);
+  const Regimes regimes(kernel, kernel.profile(), SizesJudged::small, 2, 1);
+  const auto& settings = regimes.covering().settings;
+  EXPECT_TRUE(std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
+    const golden::Grid grid = *regimes.case_of(setting, 1, DType::f32).grid;
+    return grid.groups > 1 && grid.heads == 3 * grid.groups;
+  }));
+}
+
 TEST(Regimes, AKernelWithoutGroupsOfHeadsIsNotAskedForThem) {
   Candidate right("openmp");
   const Condition grouped = [](const Request& r) {

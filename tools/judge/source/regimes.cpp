@@ -376,16 +376,16 @@ struct Regimes::Maker {
     using Levels = std::vector<std::vector<std::int64_t>>;
     add(kGridNames[0], {Kind::entries}, real() ? Levels{{1}, {2}} : Levels{{1}, {2}, {3}, {5}});
     const auto heads =
-        add(name_of_heads(), {Kind::heads}, real() ? Levels{{1}, {8}, {32}} : Levels{{1}, {3}, {8}, {32}});
+        add(name_of_heads(), {Kind::heads}, real() ? Levels{{1}, {8}, {32}} : Levels{{1}, {3, 6}, {8}, {32}});
     if (std::none_of(spec.inputs.begin(), spec.inputs.end(),
                      [](const TensorDeclaration& input) { return input.sharing == Sharing::group; }))
       return;
-    const auto sharing =  // 0: all
-        add(kSharing, {Kind::sharing}, real() ? Levels{{1}, {4}} : Levels{{1}, {2}, {4}, {0}});
+    const auto sharing =  // 0: all; 3 of 6: in two groups that no shift of the head's number tells apart
+        add(kSharing, {Kind::sharing}, real() ? Levels{{1}, {4}} : Levels{{1}, {2}, {3}, {4}, {0}});
     regimes.rules_.push_back(
         {"groups divide the heads", {heads, sharing}, [&r = regimes, heads, sharing](const Setting& s) {
            const auto all = r.value(s, heads), per = r.value(s, sharing);
-           return per == 0 ? all > 4 || all == 3 : all % per == 0;
+           return per == 0 ? all > 4 || all == 3 : all % per == 0 && (per != 3 || all > 3);
          }});
   }
 
