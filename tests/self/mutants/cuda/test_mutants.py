@@ -69,6 +69,13 @@ class Schemata(unittest.TestCase):
             schemata.with_all("products.cu", {"outside": mutants.mutant_of(text + 'unnamed = "-"', "outside")})
 
 
+def without_p(value):
+    """A row without the p of its fits: that counts the score tests of all kernels of a run."""
+    if isinstance(value, dict):
+        return {name: without_p(one) for name, one in value.items() if name != "p"}
+    return [without_p(one) for one in value] if isinstance(value, list) else value
+
+
 class Judging(unittest.TestCase):
     def test_without_a_mutant_the_kernels_give_what_the_emulated_plugin_gives(self):
         def key(row):
@@ -90,7 +97,7 @@ class Judging(unittest.TestCase):
         self.assertGreater(len(judged_there), 0)
         for row in rows:
             with self.subTest(key(row)):
-                self.assertEqual(row, original.get(key(row), row))
+                self.assertEqual(without_p(row), without_p(original.get(key(row), row)))
                 self.assertEqual(row["status"], "PASS")
                 self.assertIn("not found", wrong_with(MUTANT + 'unnamed = "nothing is wrong"', row))
 
