@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "attest/cuda/scores.hpp"
 
-#include "attest/cuda/linear.hpp"
 #include "attest/cuda/row.hpp"
 
 namespace attest::cuda {
@@ -22,9 +21,8 @@ __global__ __launch_bounds__(kThreads) void element_sums(Sequences rows, Rows x,
   const int column = static_cast<int>(at % sums.width);
   if (i >= rows.length) return;
   const Chunk chunk = all_rows(rows, sequence);
-  const Product product{.output = sums};
-  Epilogue<T>(product, chunk, head)
-      .store(i, column, Panel<T>(x, chunk, head)(i, column) + Panel<T>(y, chunk, head)(i, column));
+  sums.store<T>(sums.place.at(sequence, head, i, column),
+                Panel<T>(x, chunk, head)(i, column) + Panel<T>(y, chunk, head)(i, column));
 }
 
 /// One warp for each column.
@@ -38,8 +36,7 @@ __global__ __launch_bounds__(kThreads) void row_sums(Sequences rows, Rows x, Out
   float sum = 0;
   for (int i = lane(); i < chunk.count; i += 32) sum += panel(i, column);
   sum = warp_sum(sum);
-  const Product product{.output = sums};
-  if (lane() == 0) Epilogue<T>(product, chunk, head).store(0, column, sum);
+  if (lane() == 0) sums.store<T>(sums.place.at(sequence, head, 0, column), sum);
 }
 
 }  // namespace

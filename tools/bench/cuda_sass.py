@@ -143,7 +143,7 @@ def grown(rows, kept):
 
 
 def compiler():
-    """The release of nvcc; its last number does not change the code."""
+    """The release of nvcc."""
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     text = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     return re.search(r"release (\d+\.\d+)", text)[1]

@@ -12,10 +12,10 @@ using spec::infini::multi_head::Update;
 template <class T>
 __global__ __launch_bounds__(kThreads) void widen(Rows w, State state) {
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
+  const StatePanel to(state, sequence, head);
   for (int i = static_cast<int>(threadIdx.x); i < state.rows * state.columns; i += kThreads) {
     const int row = i / state.columns, column = i % state.columns;
-    *StatePanel(state, sequence, head).at(row, column) =
-        to_float(static_cast<const T*>(w.data)[w.place.at(sequence, head, row, column)]);
+    *to.at(row, column) = to_float(static_cast<const T*>(w.data)[w.place.at(sequence, head, row, column)]);
   }
 }
 

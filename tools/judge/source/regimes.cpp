@@ -385,7 +385,7 @@ struct Regimes::Maker {
     regimes.rules_.push_back(
         {"groups divide the heads", {heads, sharing}, [&r = regimes, heads, sharing](const Setting& s) {
            const auto all = r.value(s, heads), per = r.value(s, sharing);
-           return per == 0 ? all > 4 || all == 3 : all % per == 0 && (per != 3 || all > 3);
+           return per == 0 ? all > 1 : all % per == 0 && (per == 1 || per < all);
          }});
   }
 

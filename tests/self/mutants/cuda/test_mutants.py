@@ -69,11 +69,10 @@ class Schemata(unittest.TestCase):
             schemata.with_all("products.cu", {"outside": mutants.mutant_of(text + 'unnamed = "-"', "outside")})
 
 
-def without_p(value):
-    """A row without the p of its fits: that counts the score tests of all kernels of a run."""
-    if isinstance(value, dict):
-        return {name: without_p(one) for name, one in value.items() if name != "p"}
-    return [without_p(one) for one in value] if isinstance(value, list) else value
+def without_p(row):
+    """A row without the p of its scores: each is multiplied by the number of score tests of all kernels of a run."""
+    scores = [{name: value for name, value in one.items() if name != "p"} for one in row["statistics"]["scores"]]
+    return row | {"statistics": row["statistics"] | {"scores": scores}}
 
 
 class Judging(unittest.TestCase):

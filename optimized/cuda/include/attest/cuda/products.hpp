@@ -41,18 +41,16 @@ struct Span {
 template <class Factor>
 struct Tiles {
   using Tile = SharedView<Stored<Factor>, 2>;
-  Tile left, right, weights, values;
-
   /// In the place of left and right: before it is written, and before they are again, the block waits.
   SharedView<float, 2> results;
+  Tile left, right, weights, values;
 
-  __device__ explicit Tiles(DynamicShared& memory) : Tiles(memory, DynamicShared(memory)) {}
-  __device__ Tiles(DynamicShared& memory, DynamicShared same)
-      : left(memory.take<Stored<Factor>>(kTile, kPitch)),
+  __device__ explicit Tiles(DynamicShared& memory)
+      : results(DynamicShared(memory).take<float>(kTile, kPitch)),
+        left(memory.take<Stored<Factor>>(kTile, kPitch)),
         right(memory.take<Stored<Factor>>(kTile, kPitch)),
         weights(memory.take<Stored<Factor>>(kTile, kPitch)),
-        values(memory.take<Stored<Factor>>(kTile, kWidePitch)),
-        results(same.take<float>(kTile, kPitch)) {
+        values(memory.take<Stored<Factor>>(kTile, kWidePitch)) {
     static_assert(kWide <= kPitch && sizeof(float) <= 2 * sizeof(Stored<Factor>));
   }
 

@@ -15,8 +15,8 @@ __device__ __forceinline__ int lane() {
   return lane;
 }
 __device__ __forceinline__ int warp() {
-  return static_cast<int>((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) /
-                          32);  // warpSize is no constant
+  const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  return static_cast<int>(thread / 32);  // warpSize is no constant
 }
 
 /// 2^x to 2 ulp; 0 where that is below the normal numbers.

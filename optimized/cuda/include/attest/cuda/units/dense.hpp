@@ -33,13 +33,14 @@ __global__ __launch_bounds__(kThreads, 1) void layer(Dense p) {
     share = {};
   }
 
-  const Product of_sums{.output = p.y, .sloped = p.sloped, .addend = p.addend}, of_zeros{.output = p.y};
-  const Epilogue<T> epilogue(of_sums, chunk, head), above(of_zeros, chunk, head);
+  const Product of_sums{.output = p.y, .sloped = p.sloped, .addend = p.addend};
+  const Epilogue<T> epilogue(of_sums, chunk, head);
   const Panel<T> bias(p.bias, {chunk.sequence, 0, 0, 1}, head);
   each_by_rows(sum, tiles, chunk.count, span.columns, [&](int i) {
-    return [=, &p, &epilogue, &above, &bias](int x, float value) {
+    return [=, &p, &epilogue, &bias](int x, float value) {
       const int column = span.first + x;
-      if (column - (chunk.first + i) > p.last_diagonal) return above.store(i, column, 0);
+      if (column - (chunk.first + i) > p.last_diagonal)
+        return p.y.store<T>(p.y.place.at(chunk.sequence, head, chunk.origin + chunk.first + i, column), 0);
       value *= p.factor;
       if (p.bias.data) value += bias.raw(0, column);
       epilogue.store(i, column, value);
@@ -54,22 +55,19 @@ __global__ __launch_bounds__(kThreads, 1) void sums_over_tokens(DenseGradient p,
   const Tiles<Factor> tiles(memory);
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
   const int first = static_cast<int>(blockIdx.y) % row_tiles * kTile, tile = static_cast<int>(blockIdx.y) / row_tiles;
-  const Chunk whole{sequence, p.tokens.origin_of(sequence), 0, static_cast<int>(p.tokens.length_of(sequence))},
-      once{sequence, 0, 0, 1};
+  const Chunk whole{sequence, p.tokens.origin_of(sequence), 0, static_cast<int>(p.tokens.length_of(sequence))};
   const Panel<T> x(p.x, whole, head), cotangent(p.grad_y, whole, head);
   const Span span{tile * kTile, wide_columns(tile, x.width()), false};
   Strip<Factor, kFragments> sum;
   outer<T, Factor>(sum, tiles, cotangent, x, first, whole.count, span);
 
-  const Product of_weight{.output = p.grad_w}, of_bias{.output = p.grad_bias};
-  const Epilogue<T> by_weight(of_weight, once, head), by_bias(of_bias, once, head);
   sum.each(span.fragments(), [&](int row, int column, float value) {
     const int from = span.first + column, to = first + strip_row() + row;
     if (column >= span.columns || to >= cotangent.width()) return;
     if (from == p.x.stored)
-      by_bias.store(0, to, value);
+      p.grad_bias.store<T>(p.grad_bias.place.at(sequence, head, 0, to), value);
     else if (p.grad_w.width > 0)
-      by_weight.store(from, to, value);
+      p.grad_w.store<T>(p.grad_w.place.at(sequence, head, from, to), value);
   });
 }
 
