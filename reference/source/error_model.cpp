@@ -4,7 +4,9 @@
 #include <mpfr.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -309,7 +311,7 @@ struct ErrorModel::Total {
     const double n = static_cast<double>(terms);
     const double growth = 1 / (1 - (n - 1) * model.units_[kAccumulate]);  // (1+u)^(n-1) <= 1 + (n-1) u growth
     x.bound[kAccumulate] += (n - 1) * magnitudes * growth;
-    x.variance[kAccumulate] += (n / 3 * x.value * x.value + n / 2 * squares) / 3;
+    x.variance[kAccumulate] += (n / 3 * x.value * x.value + n / 2 * squares) * kUniformVariance;
     return x;
   }
 };
@@ -329,6 +331,21 @@ Handle ErrorModel::sum(const Number* terms, Index n) {
 namespace {
 
 constexpr Index kLanes = 8;
+
+#if defined(__x86_64__)
+// The same operations in wider registers: nothing is contracted, so every machine gives the same bits.
+bool has_avx2() { return __builtin_cpu_supports("avx2"); }
+bool has_avx512() { return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"); }
+#endif
+
+/// All bits where the condition holds. What is computed under a condition is a branch, and no loop with a branch is
+/// vectorised.
+[[gnu::always_inline]] inline std::uint64_t mask_of(bool condition) { return -static_cast<std::uint64_t>(condition); }
+
+/// x where the mask's bits are set, else 0.
+[[gnu::always_inline]] inline double masked(double x, std::uint64_t mask) {
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & mask);
+}
 
 struct Factors {
   double value[kLanes]{}, bound[kChannels][kLanes]{}, variance[kChannels][kLanes]{};
@@ -354,9 +371,9 @@ constexpr bool has_bound(bool plain, int c) { return !plain || c == kOperand || 
 constexpr bool has_variance(bool plain, int c) { return !plain || c == kOperand; }
 
 template <bool kPlain>
-[[gnu::always_inline]] inline void hold_as_operands(Factors& f, const double* units) {
+[[gnu::always_inline]] inline void hold_as_operands(Factors& __restrict f, const double* __restrict units) {
   for (Index l = 0; l < kLanes; ++l) {
-    const double size = std::abs(f.value[l]), squared = f.value[l] * f.value[l] / 3;
+    const double size = std::abs(f.value[l]), squared = f.value[l] * f.value[l] * kUniformVariance;
     f.bound[kOperand][l] = kPlain ? size : f.bound[kOperand][l] + (size + error_of(f.bound, l, units));
     f.variance[kOperand][l] = kPlain ? squared : f.variance[kOperand][l] + squared;
     f.bound[kUnderflow][l] = kPlain ? 1 : f.bound[kUnderflow][l] + 1;
@@ -371,7 +388,8 @@ template <bool kPlain>
 
 /// What is known to be 0 is left out; all values are finite where a factor is plain, so that this changes no bit.
 template <bool kPlainX, bool kPlainY>
-[[gnu::always_inline]] inline void multiply_factors(Factors& x, Factors& y, Products& p, const double* units) {
+[[gnu::always_inline]] inline void multiply_factors(Factors& __restrict x, Factors& __restrict y,
+                                                    Products& __restrict p, const double* __restrict units) {
   hold_as_operands<kPlainX>(x, units);
   hold_as_operands<kPlainY>(y, units);
   for (Index l = 0; l < kLanes; ++l) {
@@ -380,15 +398,15 @@ template <bool kPlainX, bool kPlainY>
     p.value[l] = a * b;
     for (int c = 0; c < kChannels; ++c) {
       p.bound[c][l] = p.variance[c][l] = 0;
-      if (has_bound(kPlainY, c)) p.bound[c][l] = y.bound[c][l] == 0 ? 0 : y.bound[c][l] * left;
-      if (has_bound(kPlainX, c)) p.bound[c][l] += x.bound[c][l] == 0 ? 0 : x.bound[c][l] * size;
+      if (has_bound(kPlainY, c)) p.bound[c][l] = masked(y.bound[c][l] * left, mask_of(y.bound[c][l] != 0));
+      if (has_bound(kPlainX, c)) p.bound[c][l] += masked(x.bound[c][l] * size, mask_of(x.bound[c][l] != 0));
       if (has_variance(kPlainY, c)) p.variance[c][l] = a * a * y.variance[c][l];
       if (has_variance(kPlainX, c)) p.variance[c][l] += b * b * x.variance[c][l];
     }
     const double typical = std::abs(p.value[l]);
     p.bound[kAccumulate][l] += typical + error_of(p.bound, l, units);
-    p.variance[kAccumulate][l] += typical * typical / 3;
-    p.bound[kUnderflow][l] += left > 0 && right > 0 ? 1 : 0;
+    p.variance[kAccumulate][l] += typical * typical * kUniformVariance;
+    p.bound[kUnderflow][l] += masked(1, mask_of(left > 0) & mask_of(right > 0));
     p.error[l] = error_of(p.bound, l, units);
   }
 }
@@ -398,14 +416,19 @@ void multiply_anywhere(Factors& x, Factors& y, Products& p, const double* units)
   multiply_factors<kPlainX, kPlainY>(x, y, p, units);
 }
 #if defined(__x86_64__)
-// Wider registers, the same operations: nothing is contracted, so every machine gives the same bits.
 template <bool kPlainX, bool kPlainY>
 [[gnu::target("avx2")]] void multiply_avx2(Factors& x, Factors& y, Products& p, const double* units) {
   multiply_factors<kPlainX, kPlainY>(x, y, p, units);
 }
 template <bool kPlainX, bool kPlainY>
-const auto multiply_here =
-    __builtin_cpu_supports("avx2") ? multiply_avx2<kPlainX, kPlainY> : multiply_anywhere<kPlainX, kPlainY>;
+[[gnu::target("avx512f,avx512dq,avx512vl")]] void multiply_avx512(Factors& x, Factors& y, Products& p,
+                                                                  const double* units) {
+  multiply_factors<kPlainX, kPlainY>(x, y, p, units);
+}
+template <bool kPlainX, bool kPlainY>
+const auto multiply_here = has_avx512() ? multiply_avx512<kPlainX, kPlainY>
+                           : has_avx2() ? multiply_avx2<kPlainX, kPlainY>
+                                        : multiply_anywhere<kPlainX, kPlainY>;
 #else
 template <bool kPlainX, bool kPlainY>
 const auto multiply_here = multiply_anywhere<kPlainX, kPlainY>;
@@ -586,7 +609,7 @@ void ErrorModel::solve(const View<const Number, 2>& a, const View<const Number, 
       }
       const double norm = std::sqrt(squares);
       x[i].bound[kAccumulate] += row_norm[i] * own * norm + 3 * std::abs(column[i]);
-      x[i].variance[kAccumulate] += squares * row_norm[i] * row_norm[i] * size * size / 3;
+      x[i].variance[kAccumulate] += squares * row_norm[i] * row_norm[i] * size * size * kUniformVariance;
     }
     PerChannel most{};
     for (const Rounding& element : x)
@@ -632,41 +655,40 @@ struct Lanes {
 /// the terms are 0.
 template <bool kInputs>
 [[gnu::always_inline]] inline void add_terms(Lanes& t, const RowFactor& f, const double* y, Index step,
-                                             const double* u) {
+                                             const PerChannel& u) {
   const double x = f.x.value, left = f.magnitude, x_squared = x * x, nothing = x_squared * 0;
-  const double* b = f.x.bound.data();
-  const double* v = f.x.variance.data();
+  const PerChannel b = f.x.bound, v = f.x.variance;
   double y_of[kLanes];
   for (Index l = 0; l < kLanes; ++l) y_of[l] = y[l * step];
   for (Index l = 0; l < kLanes; ++l) {
     const double y_l = y_of[l], size = std::abs(y_l), y_squared = y_l * y_l;
-    const bool used = y_l != 0;
-    const double value = x * y_l, largest = std::abs(value);
-    double b0 = kInputs ? 0 : b[0] * size;
+    const std::uint64_t used = mask_of(y_l != 0);
+    const double value = x * y_l, largest = std::abs(value), value_squared = value * value;
+    const double b0 = kInputs ? 0 : b[0] * size;
     const double b1 = size * left + b[1] * size, b2 = kInputs ? 0 : b[2] * size, b3 = kInputs ? 0 : b[3] * size,
                  b4 = left + b[4] * size;
     const double error = b0 * u[0] + b1 * u[1] + b2 * u[2] + b3 * u[3] + b4 * u[4];
-    b0 += largest + error;
-    const double b4_all = b4 + 1;
-    const double all = b0 * u[0] + b1 * u[1] + b2 * u[2] + b3 * u[3] + b4_all * u[4];
-    const double v0 = kInputs ? value * value / 3 : nothing + y_squared * v[0] + value * value / 3;
-    const double v1 = x_squared * (y_squared / 3) + y_squared * v[1];
-    t.value[l] += used ? value : 0;
-    t.bound[0][l] += used ? b0 : 0;
-    t.bound[1][l] += used ? b1 : 0;
-    t.bound[4][l] += used ? b4_all : 0;
-    t.variance[0][l] += used ? v0 : 0;
-    t.variance[1][l] += used ? v1 : 0;
+    const double b0_all = b0 + (largest + error), b4_all = b4 + 1;
+    const double all = b0_all * u[0] + b1 * u[1] + b2 * u[2] + b3 * u[3] + b4_all * u[4];
+    const double v0 =
+        kInputs ? value_squared * kUniformVariance : nothing + y_squared * v[0] + value_squared * kUniformVariance;
+    const double v1 = x_squared * (y_squared * kUniformVariance) + y_squared * v[1];
+    t.value[l] += masked(value, used);
+    t.bound[0][l] += masked(b0_all, used);
+    t.bound[1][l] += masked(b1, used);
+    t.bound[4][l] += masked(b4_all, used);
+    t.variance[0][l] += masked(v0, used);
+    t.variance[1][l] += masked(v1, used);
     if constexpr (!kInputs) {
-      t.bound[2][l] += used ? b2 : 0;
-      t.bound[3][l] += used ? b3 : 0;
-      t.variance[2][l] += used ? nothing + y_squared * v[2] : 0;
-      t.variance[3][l] += used ? nothing + y_squared * v[3] : 0;
-      t.variance[4][l] += used ? nothing + y_squared * v[4] : 0;
+      t.bound[2][l] += masked(b2, used);
+      t.bound[3][l] += masked(b3, used);
+      t.variance[2][l] += masked(nothing + y_squared * v[2], used);
+      t.variance[3][l] += masked(nothing + y_squared * v[3], used);
+      t.variance[4][l] += masked(nothing + y_squared * v[4], used);
     }
-    t.magnitudes[l] += used ? largest + all : 0;
-    t.squares[l] += used ? value * value : 0;
-    t.terms[l] += used ? 1 : 0;
+    t.magnitudes[l] += masked(largest + all, used);
+    t.squares[l] += masked(value_squared, used);
+    t.terms[l] += masked(1, used);
   }
 }
 
@@ -676,10 +698,11 @@ struct Block {
   const double* y;
   Index row_step, column_step;
   bool finite;  // all elements
-  const double* units;
+  const PerChannel& units;
 };
 
-[[gnu::always_inline]] inline void add_block(Lanes& t, const Block& m) {
+[[gnu::always_inline]] inline void add_block(Lanes& to, const Block& m) {
+  Lanes t;
   const auto add = [&](Index step) __attribute__((always_inline)) {
     for (Index i = 0; i < m.count; ++i) {
       const RowFactor& factor = m.row[i];
@@ -695,13 +718,14 @@ struct Block {
     add(1);
   else
     add(m.column_step);
+  to = t;
 }
 
 void add_block_anywhere(Lanes& t, const Block& m) { add_block(t, m); }
 #if defined(__x86_64__)
-// Wider registers, the same operations: nothing is contracted, so every machine gives the same bits.
 [[gnu::target("avx2")]] void add_block_avx2(Lanes& t, const Block& m) { add_block(t, m); }
-const auto add_block_here = __builtin_cpu_supports("avx2") ? add_block_avx2 : add_block_anywhere;
+[[gnu::target("avx512f,avx512dq,avx512vl")]] void add_block_avx512(Lanes& t, const Block& m) { add_block(t, m); }
+const auto add_block_here = has_avx512() ? add_block_avx512 : has_avx2() ? add_block_avx2 : add_block_anywhere;
 #else
 const auto add_block_here = add_block_anywhere;
 #endif
@@ -728,7 +752,7 @@ void ErrorModel::row_times_matrix(const Row& row, const View<const Number, 2>& m
     first = std::min(first, columns - kLanes);  // the last lanes may overlap those before them
     Lanes t;
     add_block_here(t, {factors.data(), n, matrix.plain() + first * matrix.stride(1), matrix.stride(0), matrix.stride(1),
-                       finite, units_.data()});
+                       finite, units_});
     for (Index l = 0; l < kLanes; ++l) {
       Total total;
       total.total.value = t.value[l];

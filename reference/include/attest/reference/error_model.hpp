@@ -29,6 +29,9 @@ struct Rounding {
 /// approximate reciprocals, and what is computed from it is rounded; nothing else is.
 enum class Rounds { everywhere, after_division };
 
+/// The variance of a number that is uniform between -1 and 1.
+inline constexpr double kUniformVariance = 1.0 / 3;
+
 /// The error of any correct evaluation, whatever its order of summation.
 ///
 /// The bound is rigorous, not first order: products carry their second-order terms and curved functions the secant
@@ -116,7 +119,7 @@ private:
   void round(Rounding& x, Channel channel, double largest, double typical) const {
     if (!rounds(x)) return;
     x.bound[static_cast<std::size_t>(channel)] += largest;
-    x.variance[static_cast<std::size_t>(channel)] += typical * typical / 3;
+    x.variance[static_cast<std::size_t>(channel)] += typical * typical * kUniformVariance;
   }
   /// A result that may lie below the normal range.
   void flush(Rounding& x) const { x.bound[kUnderflow] += all_ ? 1 : 0; }
