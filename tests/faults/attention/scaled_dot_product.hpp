@@ -8,6 +8,7 @@ namespace attest::faults::attention::scaled_dot_product {
 
 namespace right = attest::reference::attention::scaled_dot_product;
 using attest::spec::attention::scaled_dot_product::EmptyRow;
+using reference::attention::softmax::exponential;
 using reference::attention::softmax::log_sum_exp;
 using reference::attention::softmax::shifted;
 using right::In;
@@ -201,28 +202,28 @@ inline void empty_row_nan(const In& in, const Out& out) {
 inline void softmax_over_queries(const In& in, const Out& out) {
   const Index n = in.q.extent(0), s = in.k.extent(0);
   const Number scale = right::scale_of(in);
-  Matrix a(n, s);
-  std::vector<std::vector<Index>> queries(static_cast<std::size_t>(s));
-  for (Index i = 0; i < n; ++i)
-    for (const Index j : right::visible(in, i)) queries[static_cast<std::size_t>(j)].push_back(i);
+  const auto rows = wanted(out.o);
+  std::vector<std::vector<Number>> weights(static_cast<std::size_t>(n));  // of the rows that are asked for
   for (Index j = 0; j < s; ++j) {
-    const auto& seen_by = queries[static_cast<std::size_t>(j)];
-    if (seen_by.empty()) continue;
-    const Vector k_q = right::products(in.k[j], in.q, seen_by);
-    const auto w = shifted(tabulate(k_q.extent(), [&](Index t) {
-                     return finished(in, seen_by[static_cast<std::size_t>(t)], j, scale * k_q(t));
-                   })).first;
-    for (Index t = 0; t < w.extent(); ++t) a(seen_by[static_cast<std::size_t>(t)], j) = w(t);
+    std::vector<Index> queries;
+    for (Index i = 0; i < n; ++i)
+      if (right::is_visible(in, i, j)) queries.push_back(i);
+    if (queries.empty()) continue;
+    const Vector k_q = right::products(in.k[j], in.q, queries);
+    const Vector l = tabulate(
+        k_q.extent(), [&](Index t) { return finished(in, queries[static_cast<std::size_t>(t)], j, scale * k_q(t)); });
+    const Number lse = log_sum_exp(l);
+    for (const Index i : rows)
+      if (const auto at = std::lower_bound(queries.begin(), queries.end(), i); at != queries.end() && *at == i)
+        weights[static_cast<std::size_t>(i)].push_back(exponential(l(at - queries.begin()), lse));
   }
-  for (const Index i : wanted(out.o)) {
+  for (const Index i : rows) {
     const auto keys = right::visible(in, i);
-    if (keys.empty()) {
+    const auto& w = weights[static_cast<std::size_t>(i)];
+    if (keys.empty())
       right::empty_row(in, out, i);
-      continue;
-    }
-    const auto w =
-        tabulate(static_cast<Index>(keys.size()), [&](Index t) { return a(i, keys[static_cast<std::size_t>(t)]); });
-    assign(out.o[i], product(w, right::Rows(in.v, keys)));
+    else
+      assign(out.o[i], product(Row(w.data(), {static_cast<Index>(w.size())}), right::Rows(in.v, keys)));
   }
 }
 

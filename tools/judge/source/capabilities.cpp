@@ -180,12 +180,22 @@ std::optional<Value> value_in(const Spec& spec, const Situation& situation, std:
   return value || !parameter || parameter->fallback ? value : default_in(*parameter, spec, sizes);
 }
 
-bool holds_in(const Expression& condition, const Spec& spec, const Situation& situation) {
+namespace {
+
+/// Whether a condition holds with those values; one that has none does not.
+template <class F>
+bool holds_where(const Expression& condition, F&& value_of) {
   try {
-    return condition.holds([&](std::string_view name) { return value_in(spec, situation, name); });
+    return condition.holds(value_of);
   } catch (const std::invalid_argument&) {
     return false;
   }
+}
+
+}  // namespace
+
+bool holds_in(const Expression& condition, const Spec& spec, const Situation& situation) {
+  return holds_where(condition, [&](std::string_view name) { return value_in(spec, situation, name); });
 }
 
 Capabilities::Capabilities(const Spec& spec, const std::string& text) try : text_(text) {
@@ -318,8 +328,13 @@ std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& sp
             if (variables_of(*other) == std::set<std::string>{name}) of_it.push_back(other);
           const Index before = sizes.at(name);
           const auto fits = [&](Index size) {
+            // Those of this size alone first, without a look at anything else: a search may try thousands of sizes.
+            const auto holds = [&](const Expression* other) {
+              return holds_where(*other, [&](std::string_view) { return static_cast<double>(size); });
+            };
+            if (!std::all_of(of_it.begin(), of_it.end(), holds)) return false;
             sizes[name] = size;
-            return valid(condition) && std::all_of(of_it.begin(), of_it.end(), valid);
+            return valid(condition);
           };
           for (Index size = before; !settled && size <= kLargestSize; ++size) settled = fits(size);
           for (Index size = before; !settled && size >= 0; --size) settled = fits(size);

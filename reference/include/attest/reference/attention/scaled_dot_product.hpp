@@ -23,15 +23,19 @@ bool in_window([[maybe_unused]] const I& in, [[maybe_unused]] Index i, [[maybe_u
   }
 }
 
-/// S_i in ascending order: not masked, not in the future, in the window, not hidden by a bias of -inf.
+/// Whether query i sees key j: not masked, not in the future, in the window, not hidden by a bias of -inf.
+template <class I>
+bool is_visible(const I& in, Index i, Index j) {
+  return (!in.causal || j <= i + (in.k.extent(0) - in.q.extent(0))) && in_window(in, i, j) &&
+         (!in.mask || in.mask(i, j)) && (!in.bias || !hides(in.bias(i, j)));
+}
+
+/// S_i in ascending order: the keys that query i sees.
 template <class I>
 std::vector<Index> visible(const I& in, Index i) {
-  const Index n = in.q.extent(0), s = in.k.extent(0);
   std::vector<Index> keys;
-  for (Index j = 0; j < s; ++j)
-    if ((!in.causal || j <= i + (s - n)) && in_window(in, i, j) && (!in.mask || in.mask(i, j)) &&
-        (!in.bias || !hides(in.bias(i, j))))
-      keys.push_back(j);
+  for (Index j = 0; j < in.k.extent(0); ++j)
+    if (is_visible(in, i, j)) keys.push_back(j);
   return keys;
 }
 
