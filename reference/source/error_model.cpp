@@ -744,15 +744,15 @@ void ErrorModel::row_times_matrix(const Row& row, const View<const Number, 2>& m
   }
   // Only factors that are inputs have a shorter way for finite elements: without them nobody asks.
   const bool inputs = std::any_of(factors.begin(), factors.end(), [](const RowFactor& factor) { return factor.input; });
-  bool finite = inputs;
-  for (Index i = 0; inputs && i < n; ++i)
-    for (Index c = 0; c < columns; ++c)
-      finite &= std::isfinite(matrix.plain()[i * matrix.stride(0) + c * matrix.stride(1)]);
   for (Index first = 0; first < columns; first += kLanes) {
     first = std::min(first, columns - kLanes);  // the last lanes may overlap those before them
+    const auto of_lanes = matrix.columns(first, kLanes);
+    bool finite = inputs;
+    for (Index l = 0; inputs && l < kLanes; ++l)
+      for (Index i = 0; i < n; ++i)
+        finite &= std::isfinite(of_lanes.plain()[i * matrix.stride(0) + l * matrix.stride(1)]);
     Lanes t;
-    add_block_here(t, {factors.data(), n, matrix.plain() + first * matrix.stride(1), matrix.stride(0), matrix.stride(1),
-                       finite, units_});
+    add_block_here(t, {factors.data(), n, of_lanes.plain(), matrix.stride(0), matrix.stride(1), finite, units_});
     for (Index l = 0; l < kLanes; ++l) {
       Total total;
       total.total.value = t.value[l];

@@ -51,7 +51,7 @@ def judged(title, kernel, rows_of=None, **options):
     share = report.kernel_seconds / seconds
     print(f"{title:<44} {report.verdict:<8} {seconds:6.1f} s, {share:4.0%} in the kernel, {calls} regimes", flush=True)
     if rows_of:
-        rows = report.data["rows"][0]["errors"]["elements"] / rows_of
+        rows = report.data["rows"][0]["elements"] / rows_of
         each = (used - report.kernel_seconds) / rows
         print(f"{'':<44} {1e3 * each:.0f} ms of a processor for each of {rows:.0f} rows", flush=True)
 
