@@ -205,6 +205,19 @@ Number cos(const Number& a) {
   if (Tape* tape = Evaluation::current->tape) Recorder(*tape).operand(a, [&] { return -sin(a); }).become(x);
   return x;
 }
+Number sigmoid(const Number& a) {
+  const auto value = [&] {
+    if (positive(a)) return 1 / (1 + exp(-a));
+    const Number e = exp(a);
+    return e / (1 + e);
+  };
+  Tape* tape = Evaluation::current->tape;
+  if (!tape) return value();
+  Recorder recorder(*tape);
+  Number x = value();
+  recorder.operand(a, [&] { return x * (1 - x); }).become(x);
+  return x;
+}
 namespace {
 
 const Constant two_by_root_pi([] { return 2 / sqrt(pi()); });

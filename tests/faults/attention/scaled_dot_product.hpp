@@ -358,6 +358,16 @@ inline void rescale_missing_64(const In& in, const Out& out) { not_rescaled(64, 
 
 inline void rescale_missing_128(const In& in, const Out& out) { not_rescaled(128, in, out); }
 
+/// A hidden key's logit is then no -inf: +inf - +inf, or NaN.
+inline void hidden_before_scale(const In& in, const Out& out) {
+  const bool keeps_sign = approximate(right::scale_of(in)) > 0 || right::has_cap(in);
+  const auto all = static_cast<std::size_t>(in.k.extent(0));
+  changed(in, out, [&](Index i) {
+    if (keeps_sign || right::visible(in, i).size() == all) return;
+    for (Index c = 0; c < out.o.extent(1); ++c) out.o(i, c) = not_a_number();
+  });
+}
+
 inline void bias_before_scale(const In& in, const Out& out) {
   const Number scale = right::scale_of(in);
   with_logits(in, out,

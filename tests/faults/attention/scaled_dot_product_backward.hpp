@@ -134,6 +134,24 @@ inline void empty_row_nan(const In& in, const Out& out) {
     for (Index a = 0; a < in.q.extent(1) && right::visible(in, i).empty(); ++a) out.grad_q(i, a) = not_a_number();
 }
 
+/// The weights of a row with a hidden key are NaN.
+inline void hidden_before_scale(const In& in, const Out& out) {
+  right::materialised(in, out);
+  if (approximate(right::scale_of(in)) > 0) return;
+  const Index n = in.q.extent(0), s = in.k.extent(0);
+  bool any = false;
+  for (Index i = 0; i < n; ++i) {
+    if (right::visible(in, i).size() == static_cast<std::size_t>(s)) continue;
+    any = true;
+    for (Index a = 0; a < in.q.extent(1); ++a) out.grad_q(i, a) = not_a_number();
+    for (Index j = 0; j < s; ++j) out.grad_bias(i, j) = not_a_number();
+  }
+  for (Index j = 0; any && j < s; ++j) {
+    for (Index a = 0; a < in.k.extent(1); ++a) out.grad_k(j, a) = not_a_number();
+    for (Index c = 0; c < in.v.extent(1); ++c) out.grad_v(j, c) = not_a_number();
+  }
+}
+
 inline void bias_ignored(const In& in, const Out& out) {
   const auto none = matrix_of(in.q.extent(0), in.k.extent(0), [&](Index i, Index j) {
     return in.bias && hides(in.bias(i, j)) ? in.bias(i, j) : Number(0);

@@ -406,6 +406,107 @@ TEST(Panel, TheOldMemoryIsATermOfTheSum) {
   }
 }
 
+// --- derivatives of what saturates ----------------------------------------------------------------------------------
+
+using Derive = std::function<Arrays(const Problem&, const Arrays& cotangents)>;
+
+/// The largest error of those gradients over some draws, as a share of its bound.
+double worst_gradient(const std::string& query, const Derive& kernel, int draws) {
+  double ratio = 0;
+  auto [c, profile_name] = golden::parse_query(query);
+  const auto& profile = golden::profile(profile_name);
+  for (int draw = 0; draw < draws; ++draw, ++c.seed) {
+    const auto judged = judged_by(golden::certify_case(c, {.check_witnesses = false}), profile);
+    Arrays got = kernel(judged.problem, judged.cotangents);
+    for (auto& [name, array] : got)
+      for (double& x : array.values) x = round_to(profile.storage, x);
+    const auto result = compare(judged.problem, judged.certified, got, profile);
+    EXPECT_GT(result.compared, 0) << query;
+    ratio = std::max(ratio, result.worst.ratio());
+  }
+  testing::Test::RecordProperty("ratio", std::to_string(ratio));
+  return ratio;
+}
+
+/// With y = sigma(beta) in binary32 and that derivative of y by beta.
+Derive gate_gradient(double (*derivative)(double y)) {
+  return [derivative](const Problem& p, const Arrays& cotangents) {
+    const double y = f32(1 / f32(1 + f32(std::exp(-p.inputs.at("beta").values[0]))));
+    const auto& memory = p.inputs.at("a_mem").values;
+    const auto& local = p.inputs.at("a_dot").values;
+    double sum = 0;
+    for (std::size_t i = 0; i < memory.size(); ++i) sum += cotangents.at("a").values[i] * (memory[i] - local[i]);
+    return Arrays{{"gradient.beta", {{}, {sum * derivative(y)}}}};
+  };
+}
+
+TEST(Panel, TheDerivativeOfASigmoidMayBeTakenOfItsResult) {
+  const auto automatic = gate_gradient([](double y) { return f32(f32(1 - y) * y); });  // PyTorch, JAX
+  const auto fine = gate_gradient([](double y) { return y == 1 ? 0 : y - y * y; });
+  const auto one_factor = gate_gradient([](double y) { return y; });
+  for (const char* flag : {"random", "open_gate", "open_gate_empty_memory", "half_open_gate"})
+    for (const auto& kernel : {automatic, fine})
+      EXPECT_LE(worst_gradient("attest:infini.gate:f32;n=4;m=5;flag=" + std::string(flag) + ";seed=1", kernel, 8), 1)
+          << flag;
+  for (const char* flag : {"random", "half_open_gate", "open_gate"})
+    EXPECT_GT(worst_gradient("attest:infini.gate:f32;n=4;m=5;flag=" + std::string(flag) + ";seed=1", one_factor, 8), 1)
+        << flag;
+}
+
+/// One hidden unit per token, of one column: the gradient of w_2 and, by that derivative of tanh, of w_1.
+Derive gelu_gradient(double (*derivative)(double tanh)) {
+  return [derivative](const Problem& p, const Arrays& cotangents) {
+    constexpr double kSteepness = 0.7978845608028654, kCubic = 0.044715;
+    const auto& x = p.inputs.at("x").values;
+    const double w_1 = p.inputs.at("w_1").values[0], b_1 = p.inputs.at("b_1").values[0],
+                 w_2 = p.inputs.at("w_2").values[0];
+    double of_w_1 = 0, of_w_2 = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double u = f32(x[i] * w_1 + b_1), g = cotangents.at("y").values[i];
+      const double tanh = f32(std::tanh(f32(kSteepness * (u + kCubic * u * u * u))));
+      const double left = f32(1 + tanh), inner = kSteepness * (1 + 3 * kCubic * u * u);
+      of_w_2 += g * 0.5 * u * left;
+      of_w_1 += g * w_2 * x[i] * (0.5 * left + 0.5 * u * derivative(tanh) * inner);
+    }
+    return Arrays{{"gradient.w_1", {{1, 1}, {of_w_1}}}, {"gradient.w_2", {{1, 1}, {of_w_2}}}};
+  };
+}
+
+TEST(Panel, TheDerivativeOfGeluMayCancelWhereTanhDoes) {
+  const std::string query = "attest:attention.feed_forward:f32;n=1;d=1;f=1;activation=gelu_tanh;exact=f32";
+  const auto automatic = gelu_gradient([](double tanh) { return f32(1 - f32(tanh * tanh)); });
+  const auto missing = gelu_gradient([](double) { return 0.0; });
+  for (const char* size : {"", ";magnitude.w_1=4"}) {
+    EXPECT_LE(worst_gradient(query + size + ";seed=1", automatic, 100), 1) << size;
+    EXPECT_GT(worst_gradient(query + size + ";seed=1", missing, 100), 1) << size;
+  }
+}
+
+/// One query, two keys of one column; the derivative of the cap alone is in binary32.
+Derive softcap_gradient(double (*derivative)(double tanh)) {
+  return [derivative](const Problem& p, const Arrays& cotangents) {
+    constexpr double kCap = 0.75;
+    const double q = p.inputs.at("q").values[0], g = cotangents.at("o").values[0];
+    const auto& k = p.inputs.at("k").values;
+    const auto& v = p.inputs.at("v").values;
+    const double t[] = {f32(std::tanh(q * k[0] / kCap)), f32(std::tanh(q * k[1] / kCap))};
+    const double e[] = {std::exp(kCap * t[0]), std::exp(kCap * t[1])};
+    const double of_logit = g * (v[0] - v[1]) * e[0] * e[1] / ((e[0] + e[1]) * (e[0] + e[1]));
+    return Arrays{{"gradient.q", {{1, 1}, {of_logit * (k[0] * derivative(t[0]) - k[1] * derivative(t[1]))}}}};
+  };
+}
+
+TEST(Panel, TheDerivativeOfACapMayBeTakenOfItsResult) {
+  const std::string query =
+      "attest:attention.scaled_dot_product:f32;n=1;s=2;d=1;m=1;scale=1;softcap=0.75;causal=false;exact=f32";
+  const auto automatic = softcap_gradient([](double tanh) { return f32(1 - f32(tanh * tanh)); });
+  const auto missing = softcap_gradient([](double) { return 1.0; });
+  for (const char* size : {"", ";magnitude.q=4"}) {
+    EXPECT_LE(worst_gradient(query + size + ";seed=1", automatic, 100), 1) << size;
+    EXPECT_GT(worst_gradient(query + size + ";seed=1", missing, 100), 1) << size;
+  }
+}
+
 // --- ways of taking a step, in every equation ------------------------------------------------------------------------
 
 enum class Way {

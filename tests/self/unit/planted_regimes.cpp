@@ -259,6 +259,14 @@ TEST(PlantedRegimes, OfAttentionAreRejected) {
                                           {is_true("causal"), other_than("window_left", -1)},
                                           {fewer_queries(), other_than("window_right", -1)}})
     plants.push_back(both(one, other));
+  // A path of their own for calls that ask for nothing else, as is in PyTorch's attention of 2.15 on a CPU
+  plants.push_back({"d = m, causal, scale < 0 and no mask, bias, sink, cap or window", [](const Call& call) {
+                      const auto off = [&](const Atom& atom) { return !atom.holds(call); };
+                      return call.size("d") == call.size("m") && is_true("causal").holds(call) &&
+                             call.parameter("scale").given && call.parameter("scale").real < 0 && off(given("mask")) &&
+                             off(given("bias")) && off(given("sink")) && off(other_than("softcap", 0)) &&
+                             off(other_than("window_left", -1)) && off(other_than("window_right", -1));
+                    }});
   plants.push_back(
       {"several groups of 3 heads", [](const Call& call) { return call.per_group() == 3 && call.heads() > 3; }});
   plants.push_back({"heads from the fifth on", [](const Call&) { return true; }, 4});

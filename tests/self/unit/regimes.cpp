@@ -63,7 +63,7 @@ TEST(Covering, WhatARuleExcludesIsNamedAndNothingElseIsMissing) {
 TEST(Covering, ShapesAreLimitedAndWhatTheyLeaveOutIsCounted) {
   const auto axes = axes_of(6, 3);
   const ShapeLimit limit{{0, 1, 2}, 4};
-  const auto covering = cover(axes, {}, 2, 1, limit);
+  const auto covering = cover(axes, {}, 2, 1, {}, limit);
   std::set<std::vector<int>> shapes;
   for (const auto& setting : covering.settings) shapes.insert({setting.level.begin(), setting.level.begin() + 3});
   EXPECT_EQ(shapes.size(), 4u);
@@ -76,7 +76,39 @@ TEST(Covering, ShapesAreLimitedAndWhatTheyLeaveOutIsCounted) {
     EXPECT_FALSE(is_covered(covering, combination));
     EXPECT_LT(combination.axes[0], 3u) << "what has no shape is not left out";
   }
-  EXPECT_TRUE(cover(axes, {}, 2, 1, ShapeLimit{{0, 1, 2}, 1000}).left_out.empty());
+  EXPECT_TRUE(cover(axes, {}, 2, 1, {}, ShapeLimit{{0, 1, 2}, 1000}).left_out.empty());
+}
+
+TEST(Covering, EveryCombinationOfChoicesIsVisitedWithAllOthersPlain) {
+  const auto axes = axes_of(7, 3);
+  const std::vector<int> plain{0, 0, 0, 1, -1, -1, -1};
+  const Rule rule{"0 with 1 alone", {0, 1}, [](const Setting& s) { return s.level[0] != 2 || s.level[1] == 2; }};
+  const std::size_t without = cover(axes, {rule}, 2, 1).settings.size();
+  const auto covering = cover(axes, {rule}, 2, 1, plain);
+  EXPECT_TRUE(std::all_of(covering.uncovered.begin(), covering.uncovered.end(),
+                          [](const Uncovered& one) { return one.why == "0 with 1 alone"; }));
+  for (const auto& setting : covering.settings) EXPECT_TRUE(rule.holds(setting));
+  const auto is_plain_beside = [&](const Setting& setting, const Combination& combination) {
+    const auto& [first, second] = std::pair(combination.axes[0], combination.axes[1]);
+    for (std::size_t axis = 0; axis < 4; ++axis) {
+      const bool forced = axis == 1 && setting.level[0] == 2;
+      if (axis != first && axis != second && !forced && setting.level[axis] != plain[axis]) return false;
+    }
+    return true;
+  };
+  for (const auto& combination : combinations_of(axes, 2)) {
+    if (combination.axes[1] > 3) continue;
+    const bool possible =
+        combination.axes != std::vector<std::size_t>{0, 1} || combination.levels[0] != 2 || combination.levels[1] == 2;
+    EXPECT_EQ(std::any_of(covering.settings.begin(), covering.settings.end(),
+                          [&](const Setting& setting) {
+                            return has(setting, combination) && is_plain_beside(setting, combination);
+                          }),
+              possible)
+        << combination.axes[0] << " " << combination.axes[1] << ": " << combination.levels[0] << " "
+        << combination.levels[1];
+  }
+  EXPECT_LT(covering.settings.size(), without + 30);
 }
 
 TEST(Covering, WhatShowsNothingIsVisitedAgainAtPlainLevels) {

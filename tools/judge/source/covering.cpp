@@ -2,6 +2,7 @@
 #include "attest/judge/covering.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -51,7 +52,7 @@ public:
       for (const std::size_t axis : rules[r].axes) rules_of_[axis].push_back(r);
   }
 
-  Covering build() {
+  Covering build(const std::vector<int>& plain) {
     if (axes_.empty()) {
       covering_.settings.emplace_back();
       return std::move(covering_);
@@ -60,14 +61,13 @@ public:
     covering_.combinations = open.size();
     shuffle(open, random_);
     for (const auto& combination : open) is_open(combination) = 1;
+    if (!plain.empty()) add_plain(open, plain);
     for (const auto& combination : open) {
       if (is_open(combination) == 0) continue;
       if (!is_possible(combination)) {
         covering_.uncovered.push_back({combination, blocking(), true});
-      } else if (const auto setting = shapes_are_spent() ? best_of_shapes(combination) : best_with(combination)) {
-        covering_.settings.push_back(*setting);
-        mark(*setting);
-        note_shape(*setting);
+      } else if (const auto setting = best_setting(combination)) {
+        add(*setting);
         continue;
       } else if (shapes_are_spent()) {
         covering_.left_out.push_back(combination);
@@ -79,17 +79,9 @@ public:
     return std::move(covering_);
   }
 
-  /// Combinations that are plain themselves come first: a setting for another one is less plain, and has many of these.
   std::vector<Setting> build_plainly(std::vector<Combination> open, const std::vector<int>& plain) {
     plain_ = plain;
-    const auto odd_levels = [&](const Combination& combination) {
-      int odd = 0;
-      for (std::size_t i = 0; i < combination.axes.size(); ++i)
-        odd += plain[combination.axes[i]] >= 0 && plain[combination.axes[i]] != combination.levels[i];
-      return odd;
-    };
-    std::stable_sort(open.begin(), open.end(),
-                     [&](const Combination& a, const Combination& b) { return odd_levels(a) < odd_levels(b); });
+    put_plain_first(open);
     for (const auto& combination : open) is_open(combination) = 1;
     for (const auto& combination : open) {
       if (is_open(combination) == 0) continue;
@@ -103,6 +95,53 @@ public:
   }
 
 private:
+  /// Combinations that are plain themselves come first: a setting for another one is less plain, and has many of these.
+  void put_plain_first(std::vector<Combination>& combinations) const {
+    std::stable_sort(combinations.begin(), combinations.end(),
+                     [&](const Combination& a, const Combination& b) { return odd_levels(a) < odd_levels(b); });
+  }
+
+  int odd_levels(const Combination& combination) const {
+    int odd = 0;
+    for (std::size_t i = 0; i < combination.axes.size(); ++i)
+      odd += plain_[combination.axes[i]] >= 0 && plain_[combination.axes[i]] != combination.levels[i];
+    return odd;
+  }
+  int odd_levels(const Setting& setting) const {
+    int odd = 0;
+    for (std::size_t axis = 0; axis < plain_.size(); ++axis)
+      odd += plain_[axis] >= 0 && plain_[axis] != setting.level[axis];
+    return odd;
+  }
+
+  /// A setting for each combination of axes that have a plain level, plain along the others of them.
+  void add_plain(std::vector<Combination> combinations, const std::vector<int>& plain) {
+    std::erase_if(combinations, [&](const Combination& combination) {
+      return std::any_of(combination.axes.begin(), combination.axes.end(),
+                         [&](std::size_t axis) { return plain[axis] < 0; });
+    });
+    plain_ = plain;
+    put_plain_first(combinations);
+    for (const auto& combination : combinations) {
+      int least = std::numeric_limits<int>::max();
+      for (const Setting& setting : covering_.settings)
+        if (has(setting, combination)) least = std::min(least, odd_levels(setting));
+      if (least == odd_levels(combination) || !is_possible(combination)) continue;
+      if (const auto setting = best_setting(combination); setting && odd_levels(*setting) < least) add(*setting);
+    }
+    plain_.assign(axes_.size(), -1);
+  }
+
+  std::optional<Setting> best_setting(const Combination& combination) {
+    return shapes_are_spent() ? best_of_shapes(combination) : best_with(combination);
+  }
+
+  void add(const Setting& setting) {
+    covering_.settings.push_back(setting);
+    mark(setting);
+    note_shape(setting);
+  }
+
   bool shapes_are_spent() const { return limit_ && shapes_.size() >= limit_->most; }
 
   /// Keeps the setting's levels and members along the axes of shapes, where no other setting has the same.
@@ -349,8 +388,8 @@ bool has(const Setting& setting, const Combination& combination) {
 }
 
 Covering cover(const std::vector<Axis>& axes, const std::vector<Rule>& rules, int strength, std::uint64_t seed,
-               const std::optional<ShapeLimit>& shapes) {
-  return Builder(axes, rules, strength, seed, shapes).build();
+               const std::vector<int>& plain, const std::optional<ShapeLimit>& shapes) {
+  return Builder(axes, rules, strength, seed, shapes).build(plain);
 }
 
 }  // namespace attest::judge

@@ -141,7 +141,7 @@ struct Regimes::Maker {
     if (regimes.grid_) add_grid();
     add_memory();
     for (const auto& condition : conditions) add_rule(condition);
-    add_order();
+    add_orders();
     real() ? add_real_work() : add_work();
   }
 
@@ -419,19 +419,54 @@ struct Regimes::Maker {
     regimes.rules_.push_back({condition.text(), {axes.begin(), axes.end()}, holds});
   }
 
-  /// Which of the first two token sizes is larger.
-  void add_order() {
-    const auto tokens = kernel.token_sizes();
-    if (tokens.size() < 2) return;
-    const auto one = *axis_of(tokens[0]), other = *axis_of(tokens[1]);
-    const auto axis = add(tokens[0] + kMinus + tokens[1], {Kind::order}, {{-1}, {0}, {1}});
-    regimes.rules_.push_back({"the order of " + tokens[0] + " and " + tokens[1],
+  /// Which of the first two token sizes is larger; at small sizes of the first two widths, too.
+  void add_orders() {
+    if (const auto tokens = kernel.token_sizes(); tokens.size() > 1) {
+      add_order(tokens[0], tokens[1]);
+      if (real()) add_shapes(*axis_of(tokens[0]), *axis_of(tokens[1]));
+    }
+    std::vector<std::string> widths;
+    for (const auto& size : spec.sizes)
+      if (!size.tokens) widths.push_back(size.name);
+    if (!real() && widths.size() > 1) add_order(widths[0], widths[1]);
+  }
+
+  void add_order(const std::string& first, const std::string& second) {
+    const auto one = *axis_of(first), other = *axis_of(second);
+    const auto signs = orders_of(one, other);
+    if (signs.size() < 2) return;
+    const auto axis = add(first + kMinus + second, {Kind::order}, signs);
+    regimes.rules_.push_back({"the order of " + first + " and " + second,
                               {one, other, axis},
                               [&r = regimes, one, other, axis](const Setting& s) {
                                 const auto a = r.value(s, one), b = r.value(s, other);
                                 return (a > b) - (a < b) == r.value(s, axis);
                               }});
-    if (real()) add_shapes(one, other);
+  }
+
+  /// Signs of the difference of two sizes that the conditions on these two allow, in ascending order.
+  std::vector<std::vector<std::int64_t>> orders_of(std::size_t one, std::size_t other) const {
+    const auto& names = {regimes.axes_[one].name, regimes.axes_[other].name};
+    const auto keeps = [&](std::int64_t a, std::int64_t b) {
+      return std::all_of(conditions.begin(), conditions.end(), [&](const Expression& condition) {
+        const auto of = names_in(condition);
+        const bool of_both = !of.empty() && std::all_of(of.begin(), of.end(), [&](const auto& name) {
+          return std::find(names.begin(), names.end(), name) != names.end();
+        });
+        return !of_both || condition.holds([&](std::string_view name) {
+          return std::optional<Value>(static_cast<double>(name == regimes.axes_[one].name ? a : b));
+        });
+      });
+    };
+    std::set<std::int64_t> signs;
+    for (const auto& level : regimes.axes_[one].levels)
+      for (const auto a : level)
+        for (const auto& other_level : regimes.axes_[other].levels)
+          for (const auto b : other_level)
+            if (const auto sign = (a > b) - (a < b); !signs.count(sign) && keeps(a, b)) signs.insert(sign);
+    std::vector<std::vector<std::int64_t>> levels;
+    for (const auto sign : signs) levels.push_back({sign});
+    return levels;
   }
 
   /// As many queries as keys, or one query: where the kernel can do that.
@@ -539,7 +574,9 @@ Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudg
   if (shapes)
     limit = {maker.axes_of({Kind::size, Kind::order, Kind::entries, Kind::heads, Kind::sharing}),
              static_cast<std::size_t>(*shapes)};
-  if (strength > 0) covering_ = cover(axes_, rules_, strength, seed, limit);
+  // At real sizes calls are few and cost seconds.
+  const auto plain = sizes == SizesJudged::small ? plain_choices() : std::vector<int>{};
+  if (strength > 0) covering_ = cover(axes_, rules_, strength, seed, plain, limit);
 }
 
 std::vector<Setting> Regimes::again(const std::vector<Combination>& combinations, std::uint64_t seed) const {
@@ -894,6 +931,20 @@ std::vector<int> Regimes::plain_levels() const {
       case Kind::sharing: plain[axis] = level_of(axis, 1); break;
       default: plain[axis] = level_of(axis, 0);
     }
+  }
+  return plain;
+}
+
+std::vector<int> Regimes::plain_choices() const {
+  std::vector<int> plain = plain_levels();
+  for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+    const Kind kind = meanings_[axis].kind;
+    if (kind == Kind::order)
+      plain[axis] = level_of(axis, 0);
+    else if (kind == Kind::parameter)
+      plain[axis] = std::max(plain[axis], 0);
+    else if (kind != Kind::input)
+      plain[axis] = -1;
   }
   return plain;
 }

@@ -175,11 +175,9 @@ Matrix stored(Matrix x);
 inline Number not_a_number() { return Number(std::numeric_limits<double>::quiet_NaN()); }
 
 /// sigma(x) = 1 / (1 + e^-x), for negative x as e^x / (1 + e^x), so that no exponential overflows in any arithmetic.
-inline Number sigmoid(const Number& x) {
-  if (positive(x)) return 1 / (1 + exp(-x));
-  const Number e = exp(x);
-  return e / (1 + e);
-}
+/// Its derivative is sigma (1 - sigma) of the computed sigma, as automatic differentiation has it: where sigma is close
+/// to 1, the difference is right beside 1, not beside itself.
+Number sigmoid(const Number& x);
 
 /// Discrete decisions met during one evaluation: their margins, and the choices to make instead where a margin is too
 /// small for any kernel to be blamed for another one.

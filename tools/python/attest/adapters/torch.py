@@ -72,6 +72,7 @@ def _flexed(attend, q, k, v, mask, bias, scale, causal):
     conventions={"empty_row": "zero", "hidden_nan": False},
     capabilities="not causal or n == s",
     gradients=WIDE,
+    explains=dict.fromkeys(ALL, NEGATIVE_SCALE),
 )
 def scaled_dot_product_attention(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
     """torch.nn.functional.scaled_dot_product_attention, the backend its own choice. is_causal is tril(diagonal=0),
@@ -105,7 +106,7 @@ def sdpa_math(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
     conventions={"empty_row": "zero", "hidden_nan": False},
     capabilities="d == m; not causal or n == s",
     gradients=WIDE,
-    explains={"f64": NEGATIVE_SCALE, "f32": NEGATIVE_SCALE},
+    explains=dict.fromkeys(ALL, NEGATIVE_SCALE),
 )
 def sdpa_flash(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
     """The same with SDPBackend.FLASH_ATTENTION, on a CPU _scaled_dot_product_flash_attention_for_cpu. It wants keys as
@@ -122,6 +123,7 @@ def sdpa_flash(q, k, v, *, mask=None, bias=None, scale=None, causal=False):
     profiles=ALL,
     capabilities="causal",
     gradients=WIDE,
+    explains=dict.fromkeys(ALL, NEGATIVE_SCALE),
 )
 def sdpa_causal_lower_right(q, k, v, *, scale=None, causal=True):
     """torch.nn.attention.bias.causal_lower_right as attn_mask: the last query sees the last key."""
@@ -173,6 +175,7 @@ def sdpa_math_backward(q, k, v, grad_o, *, mask=None, bias=None, scale=None, cau
     profiles=ALL,
     conventions={"grad_bias": False},
     capabilities="d == m; not causal or n == s",
+    explains=dict.fromkeys(ALL, NEGATIVE_SCALE),
 )
 def sdpa_flash_backward(q, k, v, grad_o, *, mask=None, bias=None, scale=None, causal=False):
     """The backward pass of SDPBackend.FLASH_ATTENTION: _scaled_dot_product_flash_attention_for_cpu_backward. A bias
@@ -223,18 +226,7 @@ def _or(value, x, number, width):
     return torch.full((width,), number, dtype=x.dtype) if value is None else value
 
 
-@adapter(
-    "attention.feed_forward",
-    library="torch",
-    like="torch",
-    layout="nd",
-    profiles=ALL,
-    gradients=WIDE,
-    explains={
-        "f64": "values pass; the gradient of gelu_tanh holds 1 + tanh and 1 - tanh^2, which cancel below 0 "
-        "(aten/src/ATen/native/cpu/Activation.cpp, GeluBackwardKernelImpl)"
-    },
-)
+@adapter("attention.feed_forward", library="torch", like="torch", layout="nd", profiles=ALL, gradients=WIDE)
 def feed_forward(x, w_1, w_2, b_1=None, b_2=None, *, activation="relu"):
     """The feed-forward block of torch.nn.TransformerEncoderLayer; weights are stored transposed there."""
     layer = torch.nn.TransformerEncoderLayer(

@@ -485,18 +485,7 @@ def m2m_100_sinusoidal(x, *, start=0):
     return x + table[start:].to(x.dtype)
 
 
-@adapter(
-    "attention.feed_forward",
-    library="transformers",
-    like="torch",
-    layout="nd",
-    profiles=ALL,
-    gradients=WIDE,
-    explains={
-        "f64": "values pass; the gradient of gelu_tanh holds 1 + tanh and 1 - tanh^2, which cancel below 0 "
-        "(activations.py, NewGELUActivation)"
-    },
-)
+@adapter("attention.feed_forward", library="transformers", like="torch", layout="nd", profiles=ALL, gradients=WIDE)
 def gpt2_mlp(x, w_1, w_2, b_1=None, b_2=None, *, activation="relu"):
     """GPT2MLP, whose weights are stored [input, output]; gelu_tanh is NewGELUActivation."""
     names = {"relu": "relu", "gelu_tanh": "gelu_new", "identity": "linear"}

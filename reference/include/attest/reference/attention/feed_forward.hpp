@@ -10,16 +10,16 @@ using In = attest::spec::attention::feed_forward::In<Number>;
 using Out = attest::spec::attention::feed_forward::Out<Number>;
 using attest::spec::attention::feed_forward::Activation;
 
-/// 2 sqrt(2 / pi)
-inline const Constant steepness([] { return 2 * sqrt(2 / pi()); });
+/// sqrt(2 / pi)
+inline const Constant steepness([] { return sqrt(2 / pi()); });
 
-/// act(u); gelu_tanh is u/2 (1 + tanh(t)) = u sigmoid(2 t) with t = sqrt(2/pi) (u + 0.044715 u^3)
-/// [Hendrycks and Gimpel 2016, section 2]. By tanh the factor of u is right beside 1, not beside itself.
+/// act(u); gelu_tanh is u/2 (1 + tanh(t)) with t = sqrt(2/pi) (u + 0.044715 u^3)
+/// [Hendrycks and Gimpel 2016, section 2]. Where u is negative, 1 + tanh and the 1 - tanh^2 of its gradient are right
+/// beside 1, not beside themselves; u sigmoid(2 t) is finer.
 inline Number activated(const In& in, const Number& u) {
   if (in.activation == Activation::identity) return u;
   if (in.activation == Activation::relu) return larger(u, 0);
-  constexpr Index kOfTanh = 2;  // units: of tanh, halved, and of the sum
-  return u * stable_by_norm(sigmoid(steepness * (u + rational(44715, 1000000) * u * u * u)), 1, kOfTanh);
+  return u / 2 * (1 + tanh(steepness * (u + rational(44715, 1000000) * u * u * u)));
 }
 
 /// x, or x + bias where there is one; x is a sum of so many products that kernels may add to the bias one by one.

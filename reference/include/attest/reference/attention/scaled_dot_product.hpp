@@ -64,13 +64,15 @@ bool has_cap([[maybe_unused]] const I& in) {
   return false;
 }
 
-/// softcap tanh(x / softcap), where tanh t = 2 sigma(2 t) - 1; x where nothing is capped.
+/// softcap tanh(x / softcap), where tanh t = 2 sigma(2 t) - 1 for t > 0 and 1 - 2 sigma(-2 t) below, so that on either
+/// side its derivative is right beside 1, as 1 - tanh^2 is; x where nothing is capped.
 template <class I>
 Number capped(const I& in, const Number& x) {
   if constexpr (requires { in.softcap; })
     if (has_cap(in)) {
       const Number cap = parameter(in.softcap);
-      return stage("capped", cap * (2 * sigmoid(2 * (x / cap)) - 1));
+      const Number t = 2 * (x / cap);
+      return stage("capped", cap * (positive(t) ? 2 * sigmoid(t) - 1 : 1 - 2 * sigmoid(-t)));
     }
   return x;
 }

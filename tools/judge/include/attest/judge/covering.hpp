@@ -65,9 +65,11 @@ struct Covering {
 
 /// Settings that cover every combination of `strength` axes (at least 1) that the rules allow. A combination for which
 /// a number of attempts found no setting is uncovered. Where shapes are limited, the first ones that are found serve
-/// for all other combinations. The same arguments give the same settings.
+/// for all other combinations. Every combination of axes that have a level in `plain` (-1: none; empty: no axis has
+/// one) is in one setting, too, that is plain along all the others of them where the rules allow that: what is wrong
+/// only where nothing else is chosen would be seen nowhere else. The same arguments give the same settings.
 Covering cover(const std::vector<Axis>& axes, const std::vector<Rule>& rules, int strength, std::uint64_t seed,
-               const std::optional<ShapeLimit>& shapes = {});
+               const std::vector<int>& plain = {}, const std::optional<ShapeLimit>& shapes = {});
 
 /// More settings that have these combinations; along the other axes each has the level of `plain` (-1: any) where the
 /// rules allow that.

@@ -139,6 +139,10 @@ private:
   std::pair<std::int64_t, std::int64_t> border_of(std::size_t axis, const std::vector<Setting>& failing,
                                                   const std::vector<Setting>& passing) const;
 
+  /// Of each axis that a caller chooses along, parameters, optional inputs, sizes that are equal or not, the level that
+  /// most calls have; -1 of other axes. Kernels have a path of their own for calls that choose nothing.
+  std::vector<int> plain_choices() const;
+
   std::optional<std::size_t> axis_of(std::string_view name) const;
   std::int64_t value(const Setting& setting, std::size_t axis) const;
   golden::Grid grid_of(const Setting& setting) const;
