@@ -50,6 +50,9 @@ TEST_F(Condition, OfThresholdsAndOfSizesThatGoTogether) {
   EXPECT_EQ(said("attention.softmax", [](const auto& c) { return size(c, "s") >= 33; }), "s >= 33 (not 32)");
   EXPECT_EQ(said("attention.multi_head", [](const auto& c) { return size(c, "n") < size(c, "s"); }), "n < s");
   EXPECT_EQ(said("attention.multi_head", [](const auto& c) { return size(c, "n") == size(c, "s"); }), "n = s");
+  EXPECT_EQ(said("attention.multi_head", [](const auto& c) { return size(c, "n") <= 5; }), "n <= 5 (not 6)");
+  EXPECT_EQ(said("attention.scaled_dot_product", [](const auto& c) { return size(c, "d") == size(c, "m"); }), "d = m");
+  EXPECT_EQ(said("attention.scaled_dot_product", [](const auto& c) { return size(c, "d") > size(c, "m"); }), "d > m");
 }
 
 TEST_F(Condition, OfWhatAPlainCallHas) {

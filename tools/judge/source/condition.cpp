@@ -42,7 +42,7 @@ public:
     if (!again(setting_, true)) return {"", calls_ - left_};  // it fails by chance
     std::vector<std::string> texts, trivial;
     for (const std::size_t axis : needed)
-      if (is_needed(axis, plain[axis])) texts.push_back(text_of(axis, along(axis)));
+      if (is_needed(axis, plain[axis])) texts.push_back(text_of_needed(axis));
     where_plain_fails(plain, needed, texts, trivial);
     std::erase(texts, "");
     if (texts.empty()) texts = trivial;
@@ -107,7 +107,7 @@ private:
       everything.passing.insert(everything.passing.end(), tried.passing.begin(), tried.passing.end());
       if (!tried.passing.empty() && again(tried.passing.back(), false)) all.emplace_back(axis, std::move(tried));
     }
-    for (const auto& [axis, tried] : all) {
+    for (auto& [axis, tried] : all) {
       std::string text = regimes_.text_of_order(axis, everything.failing, everything.passing);
       if (text.empty()) text = text_of(axis, tried);
       auto& some = regimes_.are_of_one(axis, tried.passing) ? trivial : texts;
@@ -134,10 +134,28 @@ private:
     return tried;
   }
 
+  /// A size at which it passes beside one at which it fails may be a border of its own, or be that of another size:
+  /// then what passes there fails where the other one is changed.
+  std::string text_of_needed(std::size_t axis) {
+    Tried tried = along(axis);
+    const std::string text = text_of(axis, tried);
+    const std::string order = regimes_.text_of_order(axis, tried.failing, tried.passing);
+    if (order.empty()) return text;
+    Tried beside = tried;
+    const auto fails_there = [&] { return beside.failing.size() > tried.failing.size(); };
+    for (std::size_t passed = 0; passed < tried.passing.size() && !fails_there(); ++passed)
+      for (std::size_t other = 0; other < regimes_.axes().size(); ++other) {
+        if (other == axis || !regimes_.is_size(other)) continue;
+        for (int level = 0; level < static_cast<int>(regimes_.axes()[other].levels.size()); ++level)
+          if (const auto changed = regimes_.with_level(tried.passing[passed], other, level)) try_at(*changed, beside);
+      }
+    return fails_there() && regimes_.text_of_order(axis, beside.failing, beside.passing) == order ? order : text;
+  }
+
   /// Of a size more values than its levels are tried: between the nearest that pass and fail; where it fails neither
   /// from a value on nor up to one, all, for what they are multiples of. Without such a rule its levels are tried
   /// again, and what changes is chance.
-  std::string text_of(std::size_t axis, Tried tried) {
+  std::string text_of(std::size_t axis, Tried& tried) {
     const auto is_threshold = [&] { return regimes_.is_threshold(axis, tried.failing, tried.passing); };
     if (is_threshold()) {
       for (auto between = regimes_.between(setting_, axis, tried.failing, tried.passing); !between.empty();
