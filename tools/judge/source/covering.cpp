@@ -45,11 +45,15 @@ public:
         strength_(std::min<int>(strength, static_cast<int>(axes.size()))),
         random_(seed),
         plain_(axes.size(), -1),
+        limited_(axes.size()),
         rules_of_(axes.size()),
         blocked_(rules.size(), 0),
         open_(power(axes.size(), strength_)) {
     for (std::size_t r = 0; r < rules.size(); ++r)
-      for (const std::size_t axis : rules[r].axes) rules_of_[axis].push_back(r);
+      for (const std::size_t axis : rules[r].axes) {
+        rules_of_[axis].push_back(r);
+        if (rules[r].limits) limited_[axis] = true;
+      }
   }
 
   Covering build(const std::vector<int>& plain) {
@@ -213,7 +217,8 @@ private:
     const auto& members = axes_[axis].levels[static_cast<std::size_t>(level)];
     const auto size = members.size();
     // Mistakes mostly begin at some size: the larger of two values shows more of them.
-    const auto one = random_() % size, other = random_() % size, first = std::max(one, other);
+    const auto one = random_() % size, other = random_() % size,
+               first = least_ && limited_[axis] ? 0 : std::max(one, other);
     setting.level[axis] = level;
     const bool open = size == 1 || keeps_limits(setting, axis);
     for (std::size_t i = 0; open && i < size && i < kMembersTried; ++i) {
@@ -277,6 +282,7 @@ private:
     for (std::size_t axis = 0; axis < axes_.size(); ++axis)
       if (setting.level[axis] < 0) rest.push_back(axis);
     shuffle(rest, random_);
+    if (least_) std::stable_partition(rest.begin(), rest.end(), [&](std::size_t axis) { return limited_[axis]; });
     std::stable_partition(rest.begin(), rest.end(), [&](std::size_t axis) { return plain_[axis] >= 0; });
     gained = 1;
     for (const std::size_t axis : rest) {
@@ -284,7 +290,9 @@ private:
       for (int level = 0; level < static_cast<int>(axes_[axis].levels.size()); ++level)
         levels.emplace_back(gain(setting, done, axis, level), level);
       shuffle(levels, random_);
-      std::stable_sort(levels.begin(), levels.end(), [](auto& a, auto& b) { return a.first > b.first; });
+      std::stable_sort(levels.begin(), levels.end(), [&](auto& a, auto& b) {
+        return least_ && limited_[axis] ? a.second < b.second : a.first > b.first;
+      });
       std::stable_partition(levels.begin(), levels.end(), [&](auto& level) { return level.second == plain_[axis]; });
       const auto fits = std::find_if(levels.begin(), levels.end(),
                                      [&](const auto& level) { return set(setting, axis, level.second); });
@@ -306,6 +314,12 @@ private:
       ++found;
       if (gained > most) most = gained, best = std::move(setting);
     }
+    if (best) return best;
+    // Along the axes that a limit is over, by first levels and values: no setting with the combination takes less.
+    least_ = true;
+    int gained = 0;
+    best = with(combination, gained, none());
+    least_ = false;
     return best;
   }
 
@@ -334,6 +348,8 @@ private:
   int strength_;
   std::mt19937_64 random_;
   std::vector<int> plain_;
+  std::vector<bool> limited_;  // whether a rule that limits is over the axis
+  bool least_ = false;
   std::vector<std::vector<std::size_t>> rules_of_;
   std::vector<long> blocked_;
   std::vector<std::vector<char>> open_;  // by axes; by levels
