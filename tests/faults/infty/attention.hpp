@@ -36,7 +36,7 @@ inline void r_normalised(const In& in, const Out& out) {
 inline void mean_only(const In& in, const Out& out) {
   with_expectations(in, out, [&](const Normal& t) {
     return tabulate(in.c.extent(0), [&](Index k) {
-      return reference::infty::expectation::at_point(t.mean, in.c(k), in.s(k), in.domain, in.normalised);
+      return reference::infty::expectation::expected(t.mean, Number(0), in.c(k), in.s(k), in.domain, in.normalised);
     });
   });
 }

@@ -11,10 +11,18 @@ using right::Domain;
 using right::In;
 using right::Out;
 
+/// f where there is a variance, the equation where there is none.
+template <class F>
+void each_spread(const In& in, const Out& out, F&& f) {
+  right::each_element(in, out, [&](const Number& mu, const Number& sigma2, const Number& c, const Number& s) {
+    return is_zero(sigma2) ? right::expected(mu, sigma2, c, s, in.domain, in.normalised) : Number(f(mu, sigma2, c, s));
+  });
+}
+
 /// The equation with another variance in place of sigma2 + s^2; the share inside as it is.
 template <class F>
 void with_variance(const In& in, const Out& out, F&& variance) {
-  right::each_element(in, out, [&](const Number& mu, const Number& sigma2, const Number& c, const Number& s) {
+  each_spread(in, out, [&](const Number& mu, const Number& sigma2, const Number& c, const Number& s) {
     Number r = right::density(mu, {c, variance(sigma2, s)});
     if (!in.normalised) r = r * (s * right::root_of_two_pi);
     return in.domain == Domain::real_line ? r : r * right::share_inside(right::product_of({mu, sigma2}, {c, s * s}));
@@ -24,7 +32,7 @@ void with_variance(const In& in, const Out& out, F&& variance) {
 /// With another share inside.
 template <class F>
 void with_share(const In& in, const Out& out, F&& share) {
-  right::each_element(in, out, [&](const Number& mu, const Number& sigma2, const Number& c, const Number& s) {
+  each_spread(in, out, [&](const Number& mu, const Number& sigma2, const Number& c, const Number& s) {
     const Number r = right::expected(mu, sigma2, c, s, Domain::real_line, in.normalised);
     return in.domain == Domain::real_line ? r : r * share(right::Normal{mu, sigma2}, right::Normal{c, s * s});
   });
@@ -57,7 +65,7 @@ inline void point_kept_outside(const In& in, const Out& out) {
   for (const Index i : wanted(out.r))
     for (Index k = 0; k < in.c.extent(0); ++k)
       if (is_zero(in.sigma2(i)))
-        out.r(i, k) = right::at_point(in.mu(i), in.c(k), in.s(k), Domain::real_line, in.normalised);
+        out.r(i, k) = right::expected(in.mu(i), in.sigma2(i), in.c(k), in.s(k), Domain::real_line, in.normalised);
 }
 
 inline void unnormalised_basis(In in, const Out& out) {
@@ -112,7 +120,7 @@ inline void normalised_to_one(const In& in, const Out& out) {
 }
 
 inline void missing_half(const In& in, const Out& out) {
-  right::each_element(in, out, [&](const Number& mu, const Number& sigma2, const Number& c, const Number& s) {
+  each_spread(in, out, [&](const Number& mu, const Number& sigma2, const Number& c, const Number& s) {
     const Number r = right::expected(mu, sigma2, c, s, in.domain, in.normalised), d = mu - c;
     return r * exp(-(d * d) / (2 * (sigma2 + s * s)));
   });
@@ -126,7 +134,7 @@ inline void last_function_dropped(const In& in, const Out& out) {
 }
 
 inline void variance_drift(const In& in, const Out& out, const Number& c) {
-  right::each_element(in, out, [&](const Number& mu, const Number& sigma2, const Number& centre, const Number& s) {
+  each_spread(in, out, [&](const Number& mu, const Number& sigma2, const Number& centre, const Number& s) {
     return right::expected(mu, sigma2 * (1 + c), centre, s, in.domain, in.normalised);
   });
 }

@@ -507,6 +507,52 @@ TEST(Panel, TheDerivativeOfACapMayBeTakenOfItsResult) {
   }
 }
 
+/// The mask of one query that stands at the last key; distances are from it.
+Compute span_mask(double (*of)(double z, double x, double ramp)) {
+  return [of](const Problem& p) {
+    const Index s = p.sizes.at("s");
+    const double z = p.inputs.at("z").values[0];
+    return Arrays{{"mask", filled({1, s}, [&](Index, Index j) {
+                     const auto x = static_cast<double>(s - 1 - j);
+                     return x == 0 ? 0.0 : std::clamp(of(z, x, 3), 0.0, 1.0);
+                   })}};
+  };
+}
+
+TEST(Panel, ARampMayBeTakenFromItsEnd) {
+  const std::string query = "attest:adaptive.span_attention:f32;n=1;s=6;d=1;m=1;ramp=3;exact=f32";
+  const auto authors = span_mask([](double z, double x, double ramp) { return f32(f32(f32(z - x) / ramp) + 1); });
+  const auto as_written = span_mask([](double z, double x, double ramp) { return f32(f32(f32(ramp + z) - x) / ramp); });
+  const auto from_its_begin = span_mask([](double z, double x, double ramp) { return f32(f32(z - x) / ramp); });
+  for (const char* size : {"", ";magnitude.z=9.5367431640625e-07"}) {
+    for (const auto& kernel : {authors, as_written}) expect_right(query + size + ";seed=1", kernel, 50);
+    expect_wrong(query + size + ";seed=1", from_its_begin, 50);
+  }
+}
+
+/// By sigma2, which is added to the square of each width: N' = N (d^2 / V - 1) / (2 V).
+TEST(Panel, ThePointOfADensityHasADerivativeByItsVariance) {
+  const auto by_variance = [](bool none_at_points) {
+    return [none_at_points](const Problem& p, const Arrays& cotangents) {
+      const auto& [mu, sigma2, c, s] = std::tie(p.inputs.at("mu").values, p.inputs.at("sigma2").values,
+                                                p.inputs.at("c").values, p.inputs.at("s").values);
+      const auto& g = cotangents.at("r").values;
+      Array gradient{{static_cast<Index>(mu.size())}, std::vector<double>(mu.size())};
+      for (std::size_t i = 0; i < mu.size(); ++i)
+        for (std::size_t k = 0; k < c.size(); ++k) {
+          const double V = sigma2[i] + s[k] * s[k], d = mu[i] - c[k];
+          const double N = std::exp(-d * d / (2 * V)) / std::sqrt(2 * 3.141592653589793 * V);
+          if (sigma2[i] > 0 || !none_at_points)
+            gradient.values[i] += g[i * c.size() + k] * N * (d * d / V - 1) / (2 * V);
+        }
+      return Arrays{{"gradient.sigma2", gradient}};
+    };
+  };
+  const std::string query = "attest:infty.expectation:f32;n=5;b=4;flag=point_density;seed=1";
+  EXPECT_LE(worst_gradient(query, by_variance(false), 8), 1);
+  EXPECT_GT(worst_gradient(query, by_variance(true), 8), 1);
+}
+
 // --- ways of taking a step, in every equation ------------------------------------------------------------------------
 
 enum class Way {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "attest/golden/agreement.hpp"
 #include "attest/golden/rows.hpp"
 #include "attest/judge/diagnosis.hpp"
 #include "attest/judge/faults.hpp"
@@ -99,6 +100,33 @@ TEST_P(EveryStage, ThatExceedsTheBoundsIsNamed) {
   EXPECT_TRUE(counts.others.empty());
   // Of all equations together more than 95 in 100: in small cases one or two elements may carry all of an error.
   EXPECT_GE(counts.named + counts.alike, 0.65 * counts.shown);
+}
+
+/// A gradient that is wrong in no known way: no stage is its cause, and one that has an output's name is tried, too.
+TEST_P(EveryStage, ThatHasTheNameOfAnOutputIsTried) {
+  const Spec& spec = find_spec(GetParam());
+  const auto has_output_of_its_name = [&](const FormDeclaration& form) {
+    const auto labels = golden::stages_of(spec, form);
+    return std::any_of(labels.begin(), labels.end(), [&](const auto& label) { return spec.output(label); });
+  };
+  if (spec.gradient.empty() || std::none_of(spec.forms.begin(), spec.forms.end(), has_output_of_its_name)) return;
+  const auto& profile = golden::profile("f32");
+  const auto cases = small_cases(spec, profile);
+  std::vector<Sample> samples;
+  for (const auto& c : cases) {
+    samples.push_back({&c, {}});
+    double sign = 1;
+    for (const auto& [name, tensor] : c.certified.outputs)
+      if (golden::is_gradient(name)) {
+        Array& wrong = samples.back().got[name] = {tensor.shape, tensor.hi};
+        for (double& x : wrong.values) x += sign, sign = -sign;
+      }
+  }
+  std::vector<const Sample*> failing;
+  for (const Sample& sample : samples)
+    if (!sample.got.empty()) failing.push_back(&sample);
+  ASSERT_FALSE(failing.empty());
+  EXPECT_FALSE(name_of_stage(failing, {}, profile));
 }
 
 INSTANTIATE_TEST_SUITE_P(Specs, EveryStage, testing::ValuesIn(equation_ids()), name_of_equation);

@@ -137,9 +137,11 @@ Arrays computed(const Problem& original, const Arrays& cotangents, const Way& wa
     }
   }
   Arrays results = emulated(problem, way.form, kernel, cotangents);
-  for (const auto& change : changes)
+  for (const auto& change : changes) {
+    if (change.kind == Kind::detached || change.kind == Kind::parameter) continue;  // whatever has the same name
     if (const auto result = results.find(change.place); result != results.end())
       for (double& x : result->second.values) x = change_of(change, problem)(x);
+  }
   return results;
 }
 

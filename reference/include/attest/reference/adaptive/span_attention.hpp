@@ -24,12 +24,13 @@ inline Keys window(const In& in, Index t) {
   return keys;
 }
 
-/// clip((ramp + z - x) / ramp, 0, 1)
+/// clip((ramp + z - x) / ramp, 0, 1); the authors' code has (z - x) / ramp + 1, which is right beside 1.
 inline Number clipped(const In& in, const Number& z, const Number& x) {
   const Number over = parameter(in.ramp) + z - x;
   if (!positive(over)) return Number(0);
-  const Number m = stage("ramp", over / parameter(in.ramp));
-  return less(Number(1), m) ? Number(1) : m;
+  constexpr Index kOfSum = 4;  // units: of the difference, its quotient, and the sum with 1
+  const Number m = stage("ramp", stable_by_norm(larger(over, Number(0)) / parameter(in.ramp), 1, kOfSum));
+  return -larger(-m, Number(-1));
 }
 
 /// m_ij
@@ -119,6 +120,17 @@ inline void masked_exp(const In& in, const Out& out) {
 inline void renormalised_softmax(const In& in, const Out& out) {
   each_query(in, out, [&](Index i, const Seen& seen) {
     const auto w = masked(seen.m, of(seen.keys, seen.all, softmax::shifted(logits(in, i, seen.all)).first));
+    const Number total = sum(w);
+    return mixed(in, seen, w, in.eps > 0 ? total + parameter(in.eps) : total);
+  });
+}
+
+/// The same from a softmax over the keys that the mask leaves, where eps counts no others; the gradient of a logit is
+/// then a difference of sums that are not weighted with its own mask.
+inline void masked_softmax(const In& in, const Out& out) {
+  each_query(in, out, [&](Index i, const Seen& seen) {
+    const Keys& keys = in.eps > 0 ? seen.all : seen.keys;
+    const auto w = masked(seen.m, of(seen.keys, keys, softmax::shifted(logits(in, i, keys)).first));
     const Number total = sum(w);
     return mixed(in, seen, w, in.eps > 0 ? total + parameter(in.eps) : total);
   });

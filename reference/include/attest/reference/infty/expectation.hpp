@@ -39,30 +39,30 @@ inline Number share_inside(const Normal& of) {
   return stage("shares", distribution((1 - of.mean) / deviation) - distribution(-of.mean / deviation));
 }
 
+/// Whether a point is none of the domain's.
+template <class D>
+bool is_outside(const Number& mu, D domain) {
+  return domain != D::real_line && (less(mu, Number(0)) || less(Number(1), mu));
+}
+
 /// E[psi(t)], t ~ N(mu, sigma2), of a basis function with centre c and width s: N(mu; c, sigma2 + s^2), and the share
-/// of the product that lies inside.
+/// of the product that lies inside. A density without variance is a point, with all of its share on one side; beside it
+/// the share is off by less than any power of sigma2, so that the derivative is that of N alone.
 template <class D>
 Number expected(const Number& mu, const Number& sigma2, const Number& c, const Number& s, D domain, bool normalised) {
   const Number square = s * s;
   Number r = density(mu, {c, stage("variances", sigma2 + square)});
   if (!normalised) r = r * (s * root_of_two_pi);
-  return domain == D::real_line ? r : r * share_inside(product_of({mu, sigma2}, {c, square}));
+  if (domain == D::real_line) return r;
+  if (is_zero(sigma2)) return is_outside(mu, domain) ? Number(0) : r;
+  return r * share_inside(product_of({mu, sigma2}, {c, square}));
 }
 
-/// The basis function at mu; over [0, 1] 0 where mu lies outside.
-template <class D>
-Number at_point(const Number& mu, const Number& c, const Number& s, D domain, bool normalised) {
-  if (domain != D::real_line && (less(mu, Number(0)) || less(Number(1), mu))) return {};
-  return gaussian_basis::basis_function(mu, c, s, normalised);
-}
-
-/// r_ik = f(mu_i, sigma2_i, c_k, s_k); a density without variance is a point.
+/// r_ik = f(mu_i, sigma2_i, c_k, s_k)
 template <class F>
 void each_element(const In& in, const Out& out, F&& f) {
   for (const Index i : wanted(out.r))
-    for (Index k = 0; k < in.c.extent(0); ++k)
-      out.r(i, k) = is_zero(in.sigma2(i)) ? at_point(in.mu(i), in.c(k), in.s(k), in.domain, in.normalised)
-                                          : Number(f(in.mu(i), in.sigma2(i), in.c(k), in.s(k)));
+    for (Index k = 0; k < in.c.extent(0); ++k) out.r(i, k) = Number(f(in.mu(i), in.sigma2(i), in.c(k), in.s(k)));
 }
 
 /// r_ik = N(mu_i; c_k, sigma2_i + s_k^2)      [Martins et al. 2021, eq. 8]
@@ -85,6 +85,7 @@ Number trapezoidal(const Normal& of, F&& f) {
 inline void quadrature(const In& in, const Out& out) {
   each_element(in, out, [&](const Number& mu, const Number& sigma2, const Number& c, const Number& s) {
     const auto psi = [&](const Number& t) { return gaussian_basis::basis_function(t, c, s, in.normalised); };
+    if (is_zero(sigma2)) return psi(mu);
     return trapezoidal(product_of({mu, sigma2}, {c, s * s}),
                        [&](const Number& t) { return density(t, {mu, sigma2}) * psi(t); });
   });
