@@ -47,7 +47,7 @@ TEST(Refusals, AreCountedAndTheCapabilityIsFound) {
       {[](const Request& r) { return extent(r, "q", 1) != 1; }, "heads == 1"},
       {[](const Request& r) { return extent(r, "q", 3) > 64; }, "d <= 64"},
       {[](const Request& r) { return extent(r, "v", 3) % 8 != 0; }, "m % 8 == 0"},
-      {[](const Request& r) { return input(r, "bias") || extent(r, "q", 0) > 3; }, "bias == false; batch <= 3"},
+      {[](const Request& r) { return input(r, "bias") || extent(r, "q", 0) > 3; }, "batch <= 3; bias == false"},
   };
   Candidate right("openmp");
   for (const auto& plant : plants) {
