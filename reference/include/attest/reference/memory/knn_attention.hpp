@@ -37,8 +37,7 @@ inline Vector mean(const Vector& l, View<const Number, 2> v, const std::vector<I
 template <class F>
 void attend_with_gradient(const In& in, const Out& out, F&& retrieve) {
   const Index n = in.q.extent(0), r = in.memory_k.extent(0), m = in.v.extent(1), c = out.memory_k.extent(0);
-  const Number scale = scale_of(in), g = stage("gate", sigmoid(in.gate_bias())),
-               closed = stage("gate", 1 - g);
+  const Number scale = scale_of(in), g = stage("gate", sigmoid(in.gate_bias())), closed = stage("gate", 1 - g);
   for (const Index i : wanted(out.o)) {
     std::vector<Index> past(static_cast<std::size_t>(i + 1));
     std::iota(past.begin(), past.end(), Index{0});
