@@ -84,7 +84,8 @@ class CandidateThatRefuses(unittest.TestCase):
         self.assertIn("times the bound", text)
         self.assertLess(text.index("times the bound"), text.index("REFUSED"))
         self.assertNotIn("every answer is right", text)
-        self.assertIn("looks like scale: multiplied by sqrt(d)", text)
+        # Where a scale is given it is wrong as well: no factor explains all cases.
+        self.assertIn("(here also sqrt(d)), as if its logits were so many times as large", " ".join(text.split()))
 
 
 class CandidateThatReadsDenseTensors(unittest.TestCase):
