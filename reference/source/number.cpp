@@ -270,8 +270,9 @@ bool positive(const Number& x) { return arithmetic().positive(x.handle()); }
 bool less(const Number& x, const Number& y) { return arithmetic().less(x.handle(), y.handle()); }
 bool is_zero(const Number& x) { return arithmetic().is_zero(x.handle()); }
 
-Number larger(const Number& a, const Number& b) {
-  const bool first = less(b, a);
+namespace {
+/// The operands keep their order: bounds of sums depend on it in the last bit.
+Number larger(const Number& a, const Number& b, bool first) {
   const auto either = arithmetic().either(a.handle(), b.handle());
   if (!either) return first ? a : b;
   Number x = Number::owning(either->larger);
@@ -280,6 +281,10 @@ Number larger(const Number& a, const Number& b) {
     Recorder(*tape).operand(a, [&] { return slope; }).operand(b, [&] { return 1 - slope; }).become(x);
   return x;
 }
+}  // namespace
+
+Number larger(const Number& a, const Number& b) { return larger(a, b, less(b, a)); }
+Number larger_of(const Number& a, const Number& b) { return larger(a, b, true); }
 
 Number Sum::result() const {
   Number x = Number::owning(arithmetic().sum(terms_.data(), static_cast<Index>(terms_.size())));

@@ -79,6 +79,8 @@ inline void scale_by_sqrt_m(const In& in, const Out& out) {
 
 inline void scale_ignored(const In& in, const Out& out) { with_scale(in, out, 1 / sqrt(Number(in.q.extent(1)))); }
 
+inline void scale_is_one(const In& in, const Out& out) { with_scale(in, out, 1); }
+
 inline void scale_outside_exp(const In& in, const Out& out) {
   with_scale(in, out, Number(1));
   const Number scale = right::scale_of(in);

@@ -53,6 +53,9 @@ inline void softplus_overflow(const In& in, const Out& out) {
 inline void softplus_without_log1p(const In& in, const Out& out) {
   with_variance(in, out, [](const Number& x) { return positive(x) ? x + log(1 + exp(-x)) : log(1 + exp(x)); });
 }
+inline void softplus_linear_beyond_20(const In& in, const Out& out) {
+  with_variance(in, out, [](const Number& x) { return less(20, x) ? x : softplus(x); });
+}
 inline void clamped_unasked(const In& in, const Out& out) {
   with_variance(in, out, [](const Number& x) { return larger(rational(1, 10000), softplus(x)); });
 }

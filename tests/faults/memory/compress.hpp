@@ -117,6 +117,21 @@ inline void oldest_dropped(const In& in, const Out& out) {
   });
 }
 
+/// Taps of dilated_conv that reach beyond the last block read what is there.
+inline void dropped_rows_read(const In& in, const Out& out) {
+  if (in.kind != Kind::dilated_conv) return right::loop(in, out);
+  const Index n = in.x.extent(0), before = right::padding(in, out.y.extent(0));
+  const right::Taps taps(in);
+  with_rows(in, out, [&](Index r) {
+    Rows rows;
+    for (Index t = 0; t < taps.count; ++t) {
+      const Index row = r * in.rate - before + taps.first + t * taps.apart;
+      rows.push_back(row < 0 || row >= n ? -1 : row);
+    }
+    return rows;
+  });
+}
+
 inline void newest_padded(const In& in, const Out& out) {
   const Index g = out.y.extent(0), first = right::padding(in, g), n = in.x.extent(0);
   const bool pooled = !convolves(in);

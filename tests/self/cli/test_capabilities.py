@@ -84,8 +84,7 @@ class CandidateThatRefuses(unittest.TestCase):
         self.assertIn("times the bound", text)
         self.assertLess(text.index("times the bound"), text.index("REFUSED"))
         self.assertNotIn("every answer is right", text)
-        # Where a scale is given it is wrong as well: no factor explains all cases.
-        self.assertIn("(here also sqrt(d)), as if its logits were so many times as large", " ".join(text.split()))
+        self.assertIn("looks like scale_is_one: no scale, whether one is given or not", " ".join(text.split()))
 
 
 class CandidateThatReadsDenseTensors(unittest.TestCase):

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -551,6 +552,39 @@ TEST(Panel, ThePointOfADensityHasADerivativeByItsVariance) {
   const std::string query = "attest:infty.expectation:f32;n=5;b=4;flag=point_density;seed=1";
   EXPECT_LE(worst_gradient(query, by_variance(false), 8), 1);
   EXPECT_GT(worst_gradient(query, by_variance(true), 8), 1);
+}
+
+/// Of c = p_a - p_b, where a and b are the largest words and the last ones of those that are as large; `second` counts
+/// them from the largest.
+Derive confidence_gradient(std::size_t second) {
+  return [second](const Problem& p, const Arrays& cotangents) {
+    const Array& logits = p.inputs.at("logits");
+    const auto words = static_cast<std::size_t>(logits.shape[1]);
+    Array gradient{logits.shape, std::vector<double>(logits.values.size())};
+    for (std::size_t first = 0; first < logits.values.size(); first += words) {
+      const double* l = &logits.values[first];
+      std::vector<double> share(words);
+      double sum = 0;
+      for (std::size_t t = 0; t < words; ++t) sum += share[t] = std::exp(l[t]);
+      std::vector<std::size_t> order(words);
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::stable_sort(order.rbegin(), order.rend(), [&](std::size_t a, std::size_t b) { return l[a] < l[b]; });
+      const std::size_t a = order[0], b = order[second];
+      const double g = cotangents.at("c").values[first / words];
+      for (std::size_t t = 0; t < words; ++t)
+        gradient.values[first + t] =
+            g / sum * (share[a] * ((t == a) - share[t] / sum) - share[b] * ((t == b) - share[t] / sum));
+    }
+    return Arrays{{"gradient.logits", gradient}};
+  };
+}
+
+TEST(Panel, TheLargestOfEqualProbabilitiesIsAnyOfThem) {
+  for (const char* flag : {"tie", "random"}) {
+    const std::string query = "attest:adaptive.confidence:f32;r=6;s=5;d=1;flag=" + std::string(flag) + ";seed=1";
+    EXPECT_LE(worst_gradient(query, confidence_gradient(1), 8), 1) << flag;
+    EXPECT_GT(worst_gradient(query, confidence_gradient(2), 8), 1) << flag;
+  }
 }
 
 // --- ways of taking a step, in every equation ------------------------------------------------------------------------

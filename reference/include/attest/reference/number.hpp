@@ -331,6 +331,8 @@ bool is_zero(const Number& x);
 /// a where a > b, and b elsewhere. Where a kernel's rounding may decide otherwise, the error model has that in the
 /// bounds of the result and of its derivatives.
 Number larger(const Number& a, const Number& b);
+/// The same of numbers of which a is known to be the larger one, or as large as b.
+Number larger_of(const Number& a, const Number& b);
 
 /// A number near x that carries neither error nor derivative: for a quantity that cancels exactly, such as the maximum
 /// that a softmax subtracts. Any nearby number would do.

@@ -19,10 +19,15 @@ inline std::vector<Index> descending(const Row& logits) {
   return order;
 }
 
-/// p(largest) - p(second); 1 for a single word.
+/// p(largest) - p(second); 1 for a single word. A kernel that sorts probabilities may take any of those that are equal
+/// within its error, and its gradient is that one's.
 template <class F>
 Number gap(const std::vector<Index>& order, F&& p) {
-  return order.size() < 2 ? Number(1) : p(order[0]) - p(order[1]);
+  if (order.size() < 2) return Number(1);
+  Number second = p(order.back());
+  for (std::size_t t = order.size() - 1; t-- > 1;) second = larger_of(p(order[t]), second);
+  const Number first = p(order[0]);
+  return larger_of(first, second) + larger_of(-second, -first);
 }
 
 /// u . v / (|u| |v|)      C1
