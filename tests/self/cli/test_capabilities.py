@@ -84,7 +84,10 @@ class CandidateThatRefuses(unittest.TestCase):
         self.assertIn("times the bound", text)
         self.assertLess(text.index("times the bound"), text.index("REFUSED"))
         self.assertNotIn("every answer is right", text)
-        self.assertIn("looks like scale_is_one: no scale, whether one is given or not", " ".join(text.split()))
+        self.assertIn(
+            "looks like scale_is_one (no scale, whether one is given or not): c = 1, beyond doubt",
+            " ".join(text.split()),
+        )
 
 
 class CandidateThatReadsDenseTensors(unittest.TestCase):
