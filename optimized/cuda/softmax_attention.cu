@@ -19,6 +19,11 @@ void with_similarity(const Logits& logits, Visit&& visit) {
   }
 }
 
+/// Tiles of keys begin where segments do, and their bits at multiples of 64.
+void check_segments(const Logits& logits) {
+  if (logits.segment && logits.seen.words) throw std::invalid_argument("attention in segments takes no mask");
+}
+
 template <class T, class Factor, Similarity similarity>
 void backward(Call& call, const Logits& logits, const AttentionBackward& x) {
   Sums p{.logits = logits,
@@ -50,17 +55,22 @@ void backward(Call& call, const Logits& logits, const AttentionBackward& x) {
 
 }  // namespace
 
-Logits scaled_products_of(const Call& call) {
+Logits unmasked_products_of(const Call& call) {
   const Rows q = call.rows("q");
   return {.q = q,
           .k = call.rows("k"),
           .queries = call.sequences("n", "q", kTile),
           .keys = call.sequences("s", "k", kTile),
-          .scale = static_cast<float>(call.real("scale", 1 / std::sqrt(static_cast<double>(q.stored)))),
-          .mask = call.rows("mask")};
+          .scale = static_cast<float>(call.real("scale", 1 / std::sqrt(static_cast<double>(q.stored))))};
 }
 
-Logits logits_of(const Call& call, EmptyRow empty_row) {
+Logits scaled_products_of(Call& call) {
+  Logits logits = unmasked_products_of(call);
+  logits.seen = seen_by_mask(call, logits.queries, logits.keys, call.rows("mask"));
+  return logits;
+}
+
+Logits logits_of(Call& call, EmptyRow empty_row) {
   Logits logits = scaled_products_of(call);
   logits.causal = call.integer("causal") != 0;
   logits.bias = call.rows("bias");
@@ -70,6 +80,7 @@ Logits logits_of(const Call& call, EmptyRow empty_row) {
 
 template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const OutputRows& o) {
+  check_segments(logits);
   if constexpr (std::is_same_v<T, __nv_bfloat16>)
     if (attends_by_warpgroup(logits, v.width())) return attend_by_warpgroup(call, logits, v, o);
   with_similarity<Factor>(
@@ -79,6 +90,7 @@ void attend_online(Call& call, const Logits& logits, const Rows& v, const Output
 template <class T, class Factor>
 void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, const OutputRows& o,
                             const OutputRows& weights_by_row) {
+  check_segments(logits);
   constexpr Similarity softmax = Similarity::exp_product;
   const Rows statistics = passes::statistics_of<T, Factor, softmax>(call, logits, v, {});
   passes::sum_up<T, Factor, softmax, Side::queries, Coefficient::weight>(
@@ -87,6 +99,7 @@ void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, con
 
 template <class T, class Factor>
 void attend_backward(Call& call, const Logits& logits, const AttentionBackward& x) {
+  check_segments(logits);
   with_similarity<Factor>(logits,
                           [&]<class F, Similarity similarity>() { backward<T, F, similarity>(call, logits, x); });
 }

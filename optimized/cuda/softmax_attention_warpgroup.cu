@@ -19,7 +19,8 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows 
   const LogitsOf<Bf16> logits(p, chunk.sequence, head);
   const Panel<Bf16> values(v, LogitsOf<Bf16>::whole(p.keys, chunk.sequence), head);
   const Span span = span_of_block<Fragments>(o);
-  const int begin = logits.keys_from(first), end = logits.keys_before(first + chunk.count);
+  const int end = logits.keys_before(first + chunk.count),
+            begin = next_seen<Side::queries, plain>(logits, first, logits.keys_from(first), end);
 
   const auto fetch = [&](int j, int stage) {
     const int keys = end - j < kTile ? end - j : kTile;
@@ -33,9 +34,10 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows 
 
   Strip<Bf16, Fragments> sum;
   RunningSoftmax running;
-  for (int j = begin, stage = 0; j < end; j += kTile, stage = 1 - stage) {
+  for (int j = begin, next = 0, stage = 0; j < end; j = next, stage = 1 - stage) {
     wait_for_tiles_of_products();
-    if (j + kTile < end) fetch(j + kTile, 1 - stage);
+    next = next_seen<Side::queries, plain>(logits, first, j + kTile, end);
+    if (next < end) fetch(next, 1 - stage);
 
     Strip<Bf16, kScoreFragments> scores;
     start_scores(scores, q, k, stage, depth);
@@ -61,7 +63,8 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
   const LogitsOf<Bf16> logits(p, chunk.sequence, head);
   const Panel<Bf16> values(v, LogitsOf<Bf16>::whole(p.keys, chunk.sequence), head),
       cotangent(grad_o, LogitsOf<Bf16>::whole(p.queries, chunk.sequence), head);
-  const int begin = logits.keys_from(first), end = logits.keys_before(first + chunk.count);
+  const int end = logits.keys_before(first + chunk.count),
+            begin = next_seen<Side::queries, plain>(logits, first, logits.keys_from(first), end);
 
   const auto fetch = [&](int j, int stage) {
     const int keys = end - j < kTile ? end - j : kTile;
@@ -76,9 +79,10 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
 
   RunningSoftmax running;
   TwoRows delta{0, 0};
-  for (int j = begin, stage = 0; j < end; j += kTile, stage = 1 - stage) {
+  for (int j = begin, next = 0, stage = 0; j < end; j = next, stage = 1 - stage) {
     wait_for_tiles_of_products();
-    if (j + kTile < end) fetch(j + kTile, 1 - stage);
+    next = next_seen<Side::queries, plain>(logits, first, j + kTile, end);
+    if (next < end) fetch(next, 1 - stage);
     Strip<Bf16, kScoreFragments> scores, gradients;
     start_scores(scores, q, k, stage, depth);
     if (width != 0) {

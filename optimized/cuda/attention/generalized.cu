@@ -10,7 +10,7 @@ using spec::attention::generalized::Sim;
 
 /// The similarity that the parameters of a call select: the features of `feature_dot` are power similarities of mapped
 /// queries and keys.
-Logits similarities_of(const Call& call, EmptyRow empty_row) {
+Logits similarities_of(Call& call, EmptyRow empty_row) {
   Logits logits = logits_of(call, empty_row);
   const auto sim = call.choice<Sim>("sim");
   if (sim == Sim::rbf) {

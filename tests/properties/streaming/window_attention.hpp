@@ -76,11 +76,12 @@ inline Finding full_limit(const Context& c) {
                     plain.radius.at("o"), "a window as long as the sequence");
 }
 
-/// A window of one token: o = v.
+/// A window of one token: o = v, of numbers that no format of operands rounds.
 inline Finding unit_window(const Context& c) {
-  const Outcome outcome = c.evaluate(with_cache(c, c.problem, seen_of(c.problem), 1));
+  const Problem problem = with_cache(c, laws::with_drawn(c, {"v"}, "integers -9 9"), seen_of(c.problem), 1);
+  const Outcome outcome = c.evaluate(problem);
   Outcome expected;
-  expected.values["o"] = c.problem.inputs.at("v");
+  expected.values["o"] = problem.inputs.at("v");
   expected.bounds = outcome.bounds;
   return laws::identical(c, "o", outcome, expected, "a window of one token");
 }

@@ -23,7 +23,8 @@ public:
       : logits_(logits),
         queries_(whole(logits.queries, sequence)),
         keys_(whole(logits.keys, sequence)),
-        mask_(static_cast<const std::uint8_t*>(logits.mask.data) + logits.mask.place.at(sequence, head, 0, 0)),
+        words_(logits.seen.words ? logits.seen.words_of(sequence, head) : nullptr),
+        tiles_(logits.seen.words ? logits.seen.tiles_of(sequence, head) : nullptr),
         bias_(logits.bias, queries_, head),
         slope_(logits.slopes.data ? Panel<T>(logits.slopes, queries_, head).raw(0, 0) : 0.0f),
         table_(floats(logits.factors.data ? logits.factors : logits.relative.scores, sequence, head)),
@@ -68,10 +69,7 @@ public:
       else
         each([&](int, int, float& l) { l *= logits_.scale; });
     }
-    if (!plain && logits_.mask.data)
-      each([&](int i, int j, float& l) {
-        if (in_range(i, j) && !mask_[i * logits_.mask.place.row + j * logits_.mask.place.column]) l = -INFINITY;
-      });
+    if (!plain && words_) hide<side>(scores, fragments, first, t);
     if (!plain && similarity == Similarity::exp_product && logits_.segment)
       each([&](int i, int j, float& l) {
         if (j < keys_from(i)) l = -INFINITY;
@@ -106,6 +104,11 @@ public:
     return table_[row * logits_.factors.place.row + (i < j ? j - i : i - j)];
   }
 
+  /// Whether a query of the tile from i on may see a key of the tile from j on.
+  __device__ bool sees_tile(int i, int j) const {
+    return !tiles_ || logits_.empty_row == EmptyRow::mean || tiles_[i / kTile * logits_.seen.key_tiles + j / kTile];
+  }
+
   /// No query before `end` sees a key from here on. A mean over all keys is one over all keys.
   __device__ int keys_before(int end) const {
     const int seen = end + past();
@@ -122,6 +125,27 @@ public:
   }
 
 private:
+  /// Keys without a bit.
+  template <Side side, class Factor>
+  __device__ __forceinline__ void hide(Strip<Factor, kTile / 8>& scores, int fragments, int first, int t) const {
+    const int row_length = logits_.seen.row();
+    if constexpr (side == Side::queries) {
+      const auto words_of = [&](int row) {
+        const int i = first + strip_row() + Accumulator::row(0) + row;
+        const std::uint32_t* words = words_ + i * row_length + t / 32;
+        return i < queries() ? std::uint64_t{words[1]} << 32 | words[0] : 0;
+      };
+      const std::uint64_t top = words_of(0), bottom = words_of(8);
+      scores.each(fragments, [&](int row, int x, float& l) {
+        if (!((row < 8 ? top : bottom) >> x & 1)) l = -INFINITY;
+      });
+    } else {
+      each_of<side>(scores, fragments, first, t, [&](int i, int j, float& l) {
+        if (in_range(i, j) && !(words_[i * row_length + j / 32] >> j % 32 & 1)) l = -INFINITY;
+      });
+    }
+  }
+
   template <Side side, class Factor, class Change>
   static __device__ __forceinline__ void each_of(Strip<Factor, kTile / 8>& strip, int fragments, int first, int t,
                                                  Change&& change) {
@@ -142,7 +166,8 @@ private:
 
   const Logits& logits_;
   Chunk queries_, keys_;
-  const std::uint8_t* mask_;
+  const std::uint32_t* words_;
+  const std::uint8_t* tiles_;
   Panel<T> bias_;
   float slope_;
   const float* table_;  // of factors, or of scores by row
@@ -151,5 +176,14 @@ private:
 public:
   Panel<T> q, k;
 };
+
+/// The first row from t on, t and t + 64 and so on, of the other side that the block's rows from `own` on meet at all.
+template <Side side, bool plain, class T>
+__device__ __forceinline__ int next_seen(const LogitsOf<T>& logits, int own, int t, int end) {
+  constexpr bool by_query = side == Side::queries;
+  if constexpr (!plain)
+    while (t < end && !logits.sees_tile(by_query ? own : t, by_query ? t : own)) t += kTile;
+  return t;
+}
 
 }  // namespace attest::cuda

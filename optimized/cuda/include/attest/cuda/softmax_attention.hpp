@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attest/cuda/empty_row.hpp"
+#include "attest/cuda/seen.hpp"
 
 /// Softmax attention tile by tile, forward and backward. Nothing of the size of queries times keys is kept: a block
 /// takes the scores of 64 queries and 64 keys again wherever it needs them.
@@ -42,7 +43,7 @@ struct Logits {
   int query_offset = 0;
   bool causal = false;     // key j is seen when j <= i + past
   IntDivider segment = 0;  // where it is given: keys of earlier segments of so many tokens are not seen
-  Rows mask{};             // bytes [n, s]: 0 hides
+  Seen seen{};             // of masks and patterns
   Rows bias{};             // [n, s]
   Rows slopes{};           // a number; not together with a bias
   bool by_key = false;     // + slope j in place of the distance: the weights of keys that are not ahead are the same
@@ -57,15 +58,16 @@ struct Logits {
   }
 
   /// Whether the logits are scaled products, of queries and keys that see each other but for causal order.
-  bool plain() const { return only_masked() && !mask.data; }
+  bool plain() const { return only_masked() && !seen.words; }
 
   /// Whether a key may be hidden from all queries, so that nothing of it may be read.
-  __host__ __device__ bool hides() const { return mask.data || bias.data; }
+  __host__ __device__ bool hides() const { return seen.words || bias.data; }
 };
 
-/// The logits of a call by its q, k, scale and mask; logits_of adds causal and bias.
-Logits scaled_products_of(const Call& call);
-Logits logits_of(const Call& call, EmptyRow empty_row);
+/// The logits of a call by its q, k and scale, and by its mask; logits_of adds causal and bias.
+Logits unmasked_products_of(const Call& call);
+Logits scaled_products_of(Call& call);
+Logits logits_of(Call& call, EmptyRow empty_row);
 
 /// o_i = sum_j a_ij v_j, a = softmax(l) or the weights of another similarity: keys in one pass, with the running
 /// maximum and sum of each query.

@@ -25,6 +25,7 @@ __global__ __launch_bounds__(kThreads, 1) void online(Logits p, Rows v, OutputRo
   Strip<Factor, kFragments> sum;
   RunningSoftmax running;
   for (int j = logits.keys_from(first), end = logits.keys_before(first + rows); j < end; j += kTile) {
+    if (!logits.sees_tile(first, j)) continue;
     const int keys = end - j < kTile ? end - j : kTile, fragments = round_up(keys, 16) / 8;
     Strip<Factor, kScoreFragments> scores;
     add_similarities<similarity, T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
@@ -56,6 +57,7 @@ __global__ __launch_bounds__(kThreads, 1) void statistics(Logits p, Rows v, Rows
   RunningSoftmax running;
   TwoRows delta{0, 0};
   for (int j = logits.keys_from(first), end = logits.keys_before(first + rows); j < end; j += kTile) {
+    if (!logits.sees_tile(first, j)) continue;
     const int keys = end - j < kTile ? end - j : kTile, fragments = round_up(keys, 16) / 8;
     Strip<Factor, kScoreFragments> scores, gradients;
     add_similarities<similarity, T, Factor>(scores, tiles, logits.q, logits.k, first, rows, j, keys);
@@ -171,6 +173,7 @@ __global__ __launch_bounds__(kThreads, 1) void sums(Sums p) {
                   : stores  ? keys.count
                             : logits.keys_before(first + rows);
   for (int t = begin; t < end; t += kTile) {
+    if (!stores && !logits.sees_tile(by_query ? first : t, by_query ? t : first)) continue;
     const int count = end - t < kTile ? end - t : kTile, fragments = round_up(count, 16) / 8;
     fill_statistics(statistics_tile, statistic, by_query ? first : t, queries.count);
     Strip<Factor, kScoreFragments> scores, gradients;

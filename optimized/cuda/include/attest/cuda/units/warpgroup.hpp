@@ -29,10 +29,13 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   const Panel<Bf16> statistic(p.statistics, queries, head), values(p.v, keys, head), cotangent(p.grad_o, queries, head);
   const Span span = span_of_block<Fragments>(p.output);
   const bool stores = !plain && of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
-  const int begin = !by_query ? logits.queries_from(first) / kTile * kTile : stores ? 0 : logits.keys_from(first);
+  const int start = !by_query ? logits.queries_from(first) / kTile * kTile : stores ? 0 : logits.keys_from(first);
   const int end = !by_query ? logits.queries_before(first + chunk.count)
                   : stores  ? keys.count
                             : logits.keys_before(first + chunk.count);
+
+  const auto from = [&](int t) { return stores ? t : next_seen<side, plain>(logits, first, t, end); };
+  const int begin = from(start);
 
   const auto fetch = [&](int t, int stage) {
     const int count = end - t < kTile ? end - t : kTile;
@@ -47,9 +50,10 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   }
 
   Strip<Bf16, Fragments> sum;
-  for (int t = begin, stage = 0; t < end; t += kTile, stage = 1 - stage) {
+  for (int t = begin, next = 0, stage = 0; t < end; t = next, stage = 1 - stage) {
     wait_for_tiles_of_products();
-    if (t + kTile < end) fetch(t + kTile, 1 - stage);
+    next = from(t + kTile);
+    if (next < end) fetch(next, 1 - stage);
     Strip<Bf16, kScoreFragments> scores, gradients;
     start_scores(scores, own, other, stage, depth);
     if constexpr (of_gradients) {
