@@ -6,7 +6,7 @@ namespace attest::cuda {
 namespace {
 
 /// The outputs of 64 queries, in 8 * Fragments columns.
-template <int Fragments, bool plain>
+template <int Fragments, Terms terms>
 __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows o) {
   DynamicShared memory;
   const int depth = depth_of(p.q.width());
@@ -20,7 +20,7 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows 
   const Panel<Bf16> values(v, LogitsOf<Bf16>::whole(p.keys, chunk.sequence), head);
   const Span span = span_of_block<Fragments>(o);
   const int end = logits.keys_before(first + chunk.count),
-            begin = next_seen<Side::queries, plain>(logits, first, logits.keys_from(first), end);
+            begin = next_seen<Side::queries, terms>(logits, first, logits.keys_from(first), end);
 
   const auto fetch = [&](int j, int stage) {
     const int keys = end - j < kTile ? end - j : kTile;
@@ -36,22 +36,22 @@ __global__ __launch_bounds__(kThreads) void online(Logits p, Rows v, OutputRows 
   RunningSoftmax running;
   for (int j = begin, next = 0, stage = 0; j < end; j = next, stage = 1 - stage) {
     wait_for_tiles_of_products();
-    next = next_seen<Side::queries, plain>(logits, first, j + kTile, end);
+    next = next_seen<Side::queries, terms>(logits, first, j + kTile, end);
     if (next < end) fetch(next, 1 - stage);
 
     Strip<Bf16, kScoreFragments> scores;
     start_scores(scores, q, k, stage, depth);
     warpgroup_wait(scores.fragments);
-    logits.of_products<Side::queries, Similarity::exp_product, plain>(scores, kScoreFragments, first, j);
+    logits.of_products<Side::queries, Similarity::exp_product, terms>(scores, kScoreFragments, first, j);
     const TwoRows rescale = running.add(scores, kScoreFragments);
     sum.each(Fragments, [&](int row, int, float& value) { value *= rescale[row]; });
-    add_weighted_rows(sum, scores, weighted, stage, 0, used, !plain && p.hides());
+    add_weighted_rows(sum, scores, weighted, stage, 0, used, terms != Terms::none && p.hides());
   }
   store_attended(sum, running, p, values, logits.keys(), o, chunk, head, span);
 }
 
 /// The statistics of 64 queries. Without grad_o delta is not computed.
-template <bool plain>
+template <Terms terms>
 __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows grad_o, OutputRows out) {
   DynamicShared memory;
   const int depth = depth_of(p.q.width()), width = grad_o.data ? depth_of(v.width()) : 0;
@@ -64,7 +64,7 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
   const Panel<Bf16> values(v, LogitsOf<Bf16>::whole(p.keys, chunk.sequence), head),
       cotangent(grad_o, LogitsOf<Bf16>::whole(p.queries, chunk.sequence), head);
   const int end = logits.keys_before(first + chunk.count),
-            begin = next_seen<Side::queries, plain>(logits, first, logits.keys_from(first), end);
+            begin = next_seen<Side::queries, terms>(logits, first, logits.keys_from(first), end);
 
   const auto fetch = [&](int j, int stage) {
     const int keys = end - j < kTile ? end - j : kTile;
@@ -81,7 +81,7 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
   TwoRows delta{0, 0};
   for (int j = begin, next = 0, stage = 0; j < end; j = next, stage = 1 - stage) {
     wait_for_tiles_of_products();
-    next = next_seen<Side::queries, plain>(logits, first, j + kTile, end);
+    next = next_seen<Side::queries, terms>(logits, first, j + kTile, end);
     if (next < end) fetch(next, 1 - stage);
     Strip<Bf16, kScoreFragments> scores, gradients;
     start_scores(scores, q, k, stage, depth);
@@ -92,9 +92,9 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
     } else {
       warpgroup_wait(scores.fragments);
     }
-    logits.of_products<Side::queries, Similarity::exp_product, plain>(scores, kScoreFragments, first, j);
+    logits.of_products<Side::queries, Similarity::exp_product, terms>(scores, kScoreFragments, first, j);
     const TwoRows rescale = running.add(scores, kScoreFragments);
-    if (!plain) logits.add_relative_gradients<Side::queries>(gradients, kScoreFragments, first, j);
+    if (terms == Terms::any) logits.add_relative_gradients<Side::queries>(gradients, kScoreFragments, first, j);
     add_delta(delta, rescale, scores, gradients, kScoreFragments);
   }
   store_statistics(running, delta, p, logits.keys(), out, chunk, head);
@@ -103,9 +103,10 @@ __global__ __launch_bounds__(kThreads) void statistics(Logits p, Rows v, Rows gr
 template <int Fragments>
 void launch_online(Call& call, const Logits& p, const Rows& v, const OutputRows& o) {
   const int depth = depth_of(p.q.width());
-  call.launch(p.plain() ? online<Fragments, true> : online<Fragments, false>,
-              {p.queries.slots(), divide_up(o.width, 8 * Fragments), call.heads()}, kThreads,
-              bytes_of(depth, depth + 8 * Fragments), p, v, o);
+  with_terms(p, false, [&]<Terms terms>() {
+    call.launch(online<Fragments, terms>, {p.queries.slots(), divide_up(o.width, 8 * Fragments), call.heads()},
+                kThreads, bytes_of(depth, depth + 8 * Fragments), p, v, o);
+  });
 }
 
 }  // namespace
@@ -125,8 +126,10 @@ void attend_by_warpgroup(Call& call, const Logits& p, const Rows& v, const Outpu
 
 void statistics_by_warpgroup(Call& call, const Logits& p, const Rows& v, const Rows& grad_o, const OutputRows& out) {
   const int depth = depth_of(p.q.width()), width = grad_o.data ? depth_of(v.width()) : 0;
-  call.launch(p.plain() ? statistics<true> : statistics<false>, {p.queries.slots(), 1, call.heads()}, kThreads,
-              bytes_of(depth + width, depth + width), p, v, grad_o, out);
+  with_terms(p, false, [&]<Terms terms>() {
+    call.launch(statistics<terms>, {p.queries.slots(), 1, call.heads()}, kThreads,
+                bytes_of(depth + width, depth + width), p, v, grad_o, out);
+  });
 }
 
 }  // namespace attest::cuda

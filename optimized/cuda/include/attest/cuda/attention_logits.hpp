@@ -40,12 +40,12 @@ public:
 
   /// This warp's products q_i . k_j become logits: -inf where query or key does not exist, or the query does not see
   /// the key. `first` is row 0 of the block's own side, `t` that of the other. Options of the call are tested once for
-  /// all elements: tested for each element, a strip would hold the code of every combination. `plain` says that
-  /// Logits::plain() holds.
-  template <Side side, Similarity similarity, bool plain = false, class Factor>
+  /// all elements: tested for each element, a strip would hold the code of every combination. There are no other terms
+  /// than `terms`.
+  template <Side side, Similarity similarity, Terms terms = Terms::any, class Factor>
   __device__ __forceinline__ void of_products(Strip<Factor, kTile / 8>& scores, int fragments, int first, int t) const {
     const auto each = [&](auto&& change) { each_of<side>(scores, fragments, first, t, change); };
-    if constexpr (similarity != Similarity::exp_product || plain) {
+    if constexpr (similarity != Similarity::exp_product || terms != Terms::any) {
       each([&](int, int, float& l) { l *= logits_.scale; });
     } else if (logits_.slopes.data) {
       each([&](int i, int j, float& l) {
@@ -69,8 +69,8 @@ public:
       else
         each([&](int, int, float& l) { l *= logits_.scale; });
     }
-    if (!plain && words_) hide<side>(scores, fragments, first, t);
-    if (!plain && similarity == Similarity::exp_product && logits_.segment)
+    if (terms != Terms::none && words_) hide<side>(scores, fragments, first, t);
+    if (terms == Terms::any && similarity == Similarity::exp_product && logits_.segment)
       each([&](int i, int j, float& l) {
         if (j < keys_from(i)) l = -INFINITY;
       });
@@ -178,10 +178,10 @@ public:
 };
 
 /// The first row from t on, t and t + 64 and so on, of the other side that the block's rows from `own` on meet at all.
-template <Side side, bool plain, class T>
+template <Side side, Terms terms, class T>
 __device__ __forceinline__ int next_seen(const LogitsOf<T>& logits, int own, int t, int end) {
   constexpr bool by_query = side == Side::queries;
-  if constexpr (!plain)
+  if constexpr (terms != Terms::none)
     while (t < end && !logits.sees_tile(by_query ? own : t, by_query ? t : own)) t += kTile;
   return t;
 }

@@ -160,7 +160,7 @@ struct NoExtraSums {
 /// Products q_i . k_j, and those of grad_o_i . v_j, become c: this warp's rows of the chunk, and the other side's from
 /// t on. The queries' statistics begin in row `statistics_row`. `extra` is called with (row of the strip, i, j, c_ij,
 /// l_ij) for a query's keys.
-template <Similarity similarity, Side side, Coefficient coefficient, bool plain = false, class T, class Factor,
+template <Similarity similarity, Side side, Coefficient coefficient, Terms terms = Terms::any, class T, class Factor,
           class Tile, class Extra>
 __device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreFragments>& scores,
                                                 Strip<Factor, kScoreFragments>& gradients, int fragments,
@@ -168,9 +168,10 @@ __device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreFragments>& 
                                                 int statistics_row, const Chunk& chunk, int t, Extra&& extra) {
   constexpr bool by_query = side == Side::queries, is_power = similarity == Similarity::power;
   const int first = static_cast<int>(chunk.first);
-  logits.template of_products<side, similarity, plain>(scores, fragments, first, t);
-  if constexpr (!plain && similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient)
-    logits.template add_relative_gradients<side>(gradients, fragments, first, t);
+  logits.template of_products<side, similarity, terms>(scores, fragments, first, t);
+  constexpr bool of_any =
+      terms == Terms::any && similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient;
+  if constexpr (of_any) logits.template add_relative_gradients<side>(gradients, fragments, first, t);
   scores.each_with(gradients, fragments, [&](int row, int x, float& score, float gradient) {
     const int r = strip_row() + row, query = statistics_row + (by_query ? r : x);
     const int i = by_query ? first + r : t + x, j = by_query ? t + x : first + r;
@@ -185,9 +186,7 @@ __device__ __forceinline__ void to_coefficients(Strip<Factor, kScoreFragments>& 
       c = maximum == -INFINITY ? inverse : exponential<Factor>(l, maximum) * inverse;
     }
     if constexpr (by_query) extra.add(row, i, j, c, l);
-    score = !plain && similarity == Similarity::exp_product && coefficient == Coefficient::logit_gradient
-                ? c * logits.slope(i, j, l)
-                : c;
+    score = of_any ? c * logits.slope(i, j, l) : c;
   });
 }
 /// The gradients of this warp's logits, for `count` keys from t on.

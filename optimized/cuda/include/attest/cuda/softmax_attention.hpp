@@ -18,6 +18,10 @@ enum class Similarity {
   power,         // (scale q_i . k_j + offset)^power, of either sign
 };
 
+/// What makes a logit beside the scaled product and causal order: nothing, the bits of masks and patterns, or anything.
+/// Kernels of warpgroups are compiled for each.
+enum class Terms { none, seen, any };
+
 /// Relative positions, clipped (Shaw et al. 2018): key j has row r_ij = max(-c, min(c, j - i - offset)) + c of 2c + 1.
 struct Relative {
   int c = 0, offset = 0;
@@ -57,8 +61,7 @@ struct Logits {
            segment == 0;
   }
 
-  /// Whether the logits are scaled products, of queries and keys that see each other but for causal order.
-  bool plain() const { return only_masked() && !seen.words; }
+  Terms terms() const { return !only_masked() ? Terms::any : seen.words ? Terms::seen : Terms::none; }
 
   /// Whether a key may be hidden from all queries, so that nothing of it may be read.
   __host__ __device__ bool hides() const { return seen.words || bias.data; }

@@ -82,6 +82,16 @@ __device__ __forceinline__ void add_weighted_rows(Strip<Bf16, Fragments>& sum, S
   warpgroup_wait(sum.fragments, factors);
 }
 
+/// launch.operator()<terms>() for the terms of these logits; `all`: whatever they have.
+template <class Launch>
+void with_terms(const Logits& logits, bool all, Launch&& launch) {
+  switch (all ? Terms::any : logits.terms()) {
+    case Terms::none: return launch.template operator()<Terms::none>();
+    case Terms::seen: return launch.template operator()<Terms::seen>();
+    case Terms::any: return launch.template operator()<Terms::any>();
+  }
+}
+
 /// The output columns of this block.
 template <int Fragments>
 __device__ Span span_of_block(const OutputRows& output) {

@@ -10,7 +10,7 @@ namespace {
 
 /// The output of 64 rows of one side, in 8 * Fragments columns. The summed rows are already in shared memory for the
 /// scores or their gradients.
-template <int Fragments, Side side, Coefficient coefficient, bool plain>
+template <int Fragments, Side side, Coefficient coefficient, Terms terms>
 __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   constexpr bool by_query = side == Side::queries, of_gradients = coefficient == Coefficient::logit_gradient;
   DynamicShared memory;
@@ -28,13 +28,13 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
               keys = LogitsOf<Bf16>::whole(p.logits.keys, chunk.sequence);
   const Panel<Bf16> statistic(p.statistics, queries, head), values(p.v, keys, head), cotangent(p.grad_o, queries, head);
   const Span span = span_of_block<Fragments>(p.output);
-  const bool stores = !plain && of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
+  const bool stores = terms == Terms::any && of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
   const int start = !by_query ? logits.queries_from(first) / kTile * kTile : stores ? 0 : logits.keys_from(first);
   const int end = !by_query ? logits.queries_before(first + chunk.count)
                   : stores  ? keys.count
                             : logits.keys_before(first + chunk.count);
 
-  const auto from = [&](int t) { return stores ? t : next_seen<side, plain>(logits, first, t, end); };
+  const auto from = [&](int t) { return stores ? t : next_seen<side, terms>(logits, first, t, end); };
   const int begin = from(start);
 
   const auto fetch = [&](int t, int stage) {
@@ -63,13 +63,13 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
     } else {
       warpgroup_wait(scores.fragments);
     }
-    to_coefficients<Similarity::exp_product, side, coefficient, plain>(
+    to_coefficients<Similarity::exp_product, side, coefficient, terms>(
         scores, gradients, kScoreFragments, p.logits, logits, statistics_tile, stage * kTile, chunk, t, NoExtraSums{});
     if (stores)
       store_logit_gradients<Bf16>(scores, kScoreFragments, p.grad_logits, chunk, head, t,
                                   end - t < kTile ? end - t : kTile);
     add_weighted_rows(sum, scores, of_gradients ? other : other_factor, stage, span.first, used,
-                      !plain && by_query && p.logits.hides());
+                      terms != Terms::none && by_query && p.logits.hides());
   }
 
   const StripOutput<Bf16> output(p.output, chunk, head, span.first);
@@ -78,15 +78,14 @@ __global__ __launch_bounds__(kThreads) void sums(Sums p) {
   });
 }
 
-template <Side side, Coefficient coefficient, int Fragments>
+template <Side side, Coefficient coefficient, Terms terms, int Fragments>
 void launch_sums(Call& call, const Sums& x) {
   const Sequences& tokens = side == Side::queries ? x.logits.queries : x.logits.keys;
   const int depth = depth_of(x.logits.q.width()), width = depth_of(x.v.width());
   const std::size_t bytes = coefficient == Coefficient::logit_gradient
                                 ? bytes_of(depth + width, round_up(depth, 8 * Fragments) + width)
                                 : bytes_of(depth, depth + round_up(width, 8 * Fragments));
-  call.launch(x.logits.plain() && !x.grad_logits.data ? sums<Fragments, side, coefficient, true>
-                                                      : sums<Fragments, side, coefficient, false>,
+  call.launch(sums<Fragments, side, coefficient, terms>,
               {tokens.slots(), divide_up(x.output.width, 8 * Fragments), call.heads()}, kThreads, bytes, x);
 }
 
@@ -94,10 +93,12 @@ void launch_sums(Call& call, const Sums& x) {
 
 template <Side side, Coefficient coefficient>
 void sums_by_warpgroup(Call& call, const Sums& x) {
-  if (x.output.width <= 8 * kNarrowBlock)
-    launch_sums<side, coefficient, kNarrowBlock>(call, x);
-  else
-    launch_sums<side, coefficient, kWideBlock>(call, x);
+  with_terms(x.logits, x.grad_logits.data != nullptr, [&]<Terms terms>() {
+    // Gradients of logits of any terms have no registers left for 128 columns.
+    if constexpr (coefficient == Coefficient::weight || terms != Terms::any)
+      if (x.output.width > 8 * kNarrowBlock) return launch_sums<side, coefficient, terms, kWideBlock>(call, x);
+    launch_sums<side, coefficient, terms, kNarrowBlock>(call, x);
+  });
 }
 
 }  // namespace attest::cuda
