@@ -285,6 +285,12 @@ Number larger(const Number& a, const Number& b, bool first) {
 
 Number larger(const Number& a, const Number& b) { return larger(a, b, less(b, a)); }
 Number larger_of(const Number& a, const Number& b) { return larger(a, b, true); }
+bool may_be_larger(const Number& b, const Number& a) {
+  const auto either = arithmetic().either(a.handle(), b.handle());
+  if (!either) return false;
+  const Number larger = Number::owning(either->larger), slope = Number::owning(either->slope);
+  return true;
+}
 
 Number Sum::result() const {
   Number x = Number::owning(arithmetic().sum(terms_.data(), static_cast<Index>(terms_.size())));

@@ -333,6 +333,8 @@ bool is_zero(const Number& x);
 Number larger(const Number& a, const Number& b);
 /// The same of numbers of which a is known to be the larger one, or as large as b.
 Number larger_of(const Number& a, const Number& b);
+/// Whether a kernel's rounding may make b the larger one of these.
+bool may_be_larger(const Number& b, const Number& a);
 
 /// A number near x that carries neither error nor derivative: for a quantity that cancels exactly, such as the maximum
 /// that a softmax subtracts. Any nearby number would do.

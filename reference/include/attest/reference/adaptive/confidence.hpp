@@ -24,9 +24,13 @@ inline std::vector<Index> descending(const Row& logits) {
 template <class F>
 Number gap(const std::vector<Index>& order, F&& p) {
   if (order.size() < 2) return Number(1);
-  Number second = p(order.back());
-  for (std::size_t t = order.size() - 1; t-- > 1;) second = larger_of(p(order[t]), second);
   const Number first = p(order[0]);
+  Number second = p(order[1]);
+  for (std::size_t t = 2; t < order.size(); ++t) {
+    const Number other = p(order[t]);
+    if (!may_be_larger(other, second)) break;
+    second = larger_of(second, other);
+  }
   return larger_of(first, second) + larger_of(-second, -first);
 }
 
