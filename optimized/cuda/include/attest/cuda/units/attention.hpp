@@ -164,6 +164,7 @@ __global__ __launch_bounds__(kThreads, 1) void sums(Sums p) {
   const Span span = span_of(p.output);
   const bool stores =
       similarity == Similarity::exp_product && of_gradients && by_query && p.grad_logits.data && blockIdx.y == 0;
+  const bool whole = stores || p.by_row.data;  // every key has a number of its own to be written
   constexpr bool sloped = similarity == Similarity::power && of_gradients;
 
   Extra extra(p, logits, chunk, head);
@@ -173,7 +174,7 @@ __global__ __launch_bounds__(kThreads, 1) void sums(Sums p) {
                   : stores  ? keys.count
                             : logits.keys_before(first + rows);
   for (int t = begin; t < end; t += kTile) {
-    if (!stores && !logits.sees_tile(by_query ? first : t, by_query ? t : first)) continue;
+    if (!whole && !logits.sees_tile(by_query ? first : t, by_query ? t : first)) continue;
     const int count = end - t < kTile ? end - t : kTile, fragments = round_up(count, 16) / 8;
     fill_statistics(statistics_tile, statistic, by_query ? first : t, queries.count);
     Strip<Factor, kScoreFragments> scores, gradients;
