@@ -78,6 +78,14 @@ Logits logits_of(Call& call, EmptyRow empty_row) {
   return logits;
 }
 
+AttentionBackward gradients_of(const Call& call) {
+  return {.v = call.rows("v"),
+          .grad_o = call.rows("cotangent.o"),
+          .grad_q = call.output_rows("gradient.q"),
+          .grad_k = call.output_rows("gradient.k"),
+          .grad_v = call.output_rows("gradient.v")};
+}
+
 template <class T, class Factor>
 void attend_online(Call& call, const Logits& logits, const Rows& v, const OutputRows& o) {
   check_segments(logits);
@@ -98,8 +106,9 @@ void attend_from_statistics(Call& call, const Logits& logits, const Rows& v, con
 }
 
 template <class T, class Factor>
-void attend_backward(Call& call, const Logits& logits, const AttentionBackward& x) {
+void attend_backward(Call& call, Logits logits, const AttentionBackward& x) {
   check_segments(logits);
+  if (logits.empty_row == EmptyRow::nan) logits.empty_row = EmptyRow::zero;
   with_similarity<Factor>(logits,
                           [&]<class F, Similarity similarity>() { backward<T, F, similarity>(call, logits, x); });
 }
@@ -108,7 +117,7 @@ void attend_backward(Call& call, const Logits& logits, const AttentionBackward& 
   template void attend_online<T, Factor>(Call&, const Logits&, const Rows&, const OutputRows&);         \
   template void attend_from_statistics<T, Factor>(Call&, const Logits&, const Rows&, const OutputRows&, \
                                                   const OutputRows&);                                   \
-  template void attend_backward<T, Factor>(Call&, const Logits&, const AttentionBackward&);
+  template void attend_backward<T, Factor>(Call&, Logits, const AttentionBackward&);
 ATTEST_CUDA_FORMATS(ATTEST_CUDA_INSTANTIATE)
 #undef ATTEST_CUDA_INSTANTIATE
 

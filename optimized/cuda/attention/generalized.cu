@@ -74,12 +74,7 @@ struct AsSoftmax {
 struct Gradient {
   template <class T, class Factor>
   static void run(Call& call) {
-    attend_backward<T, Factor>(call, similarities_of(call, EmptyRow::zero),
-                               {.v = call.rows("v"),
-                                .grad_o = call.rows("cotangent.o"),
-                                .grad_q = call.output_rows("gradient.q"),
-                                .grad_k = call.output_rows("gradient.k"),
-                                .grad_v = call.output_rows("gradient.v")});
+    attend_backward<T, Factor>(call, similarities_of(call, EmptyRow::zero), gradients_of(call));
   }
 };
 

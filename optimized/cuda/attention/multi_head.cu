@@ -5,20 +5,22 @@
 namespace attest::cuda::attention::multi_head {
 namespace {
 
-MultiHead operands(const Call& call) {
+MultiHead operands(Call& call) {
   const Weights w_q = weights_of_own_heads(call, "w_q");
-  return {.x_q = call.rows("x_q"),
-          .x_k = call.rows("x_k"),
-          .x_v = call.rows("x_v"),
-          .queries = call.sequences("n", "x_q", kTile),
-          .keys = call.sequences("s", "x_k", kTile),
-          .w_q = w_q,
-          .w_k = weights_of_own_heads(call, "w_k"),
-          .w_v = weights_of_own_heads(call, "w_v"),
-          .w_o = weights_of_own_heads(call, "w_o"),
-          .scale = static_cast<float>(call.real("scale", 1 / std::sqrt(static_cast<double>(w_q.width())))),
-          .causal = call.integer("causal") != 0,
-          .mask = call.rows("mask")};
+  MultiHead a{.x_q = call.rows("x_q"),
+              .x_k = call.rows("x_k"),
+              .x_v = call.rows("x_v"),
+              .queries = call.sequences("n", "x_q", kTile),
+              .keys = call.sequences("s", "x_k", kTile),
+              .w_q = w_q,
+              .w_k = weights_of_own_heads(call, "w_k"),
+              .w_v = weights_of_own_heads(call, "w_v"),
+              .w_o = weights_of_own_heads(call, "w_o"),
+              .scale = static_cast<float>(call.real("scale", 1 / std::sqrt(static_cast<double>(w_q.width())))),
+              .causal = call.integer("causal") != 0};
+  const OwnHeads own(call, a.heads());
+  a.seen = seen_by_mask(call, a.queries, a.keys, a.shared(call.rows("mask")));
+  return a;
 }
 
 /// Head by head, then the concatenation times W_O.

@@ -21,16 +21,9 @@ struct FromStatistics {
 };
 
 struct Gradient {
-  /// An output that is NaN by convention is a constant.
   template <class T, class Factor>
   static void run(Call& call) {
-    const EmptyRow convention = empty_row_of(call, "empty_row");
-    attend_backward<T, Factor>(call, logits_of(call, convention == EmptyRow::nan ? EmptyRow::zero : convention),
-                               {.v = call.rows("v"),
-                                .grad_o = call.rows("cotangent.o"),
-                                .grad_q = call.output_rows("gradient.q"),
-                                .grad_k = call.output_rows("gradient.k"),
-                                .grad_v = call.output_rows("gradient.v")});
+    attend_backward<T, Factor>(call, logits_of(call, empty_row_of(call, "empty_row")), gradients_of(call));
   }
 };
 

@@ -127,13 +127,9 @@ struct Gradient {
   static void run(Call& call) {
     const Logits logits = logits_of<T>(call);
     const OutputRows sums = call.workspace_rows(logits.queries, 2);
-    attend_backward<T, Factor>(call, logits,
-                               {.v = call.rows("v"),
-                                .grad_o = call.rows("cotangent.o"),
-                                .grad_q = call.output_rows("gradient.q"),
-                                .grad_k = call.output_rows("gradient.k"),
-                                .grad_v = call.output_rows("gradient.v"),
-                                .grad_of_factors = sums});
+    AttentionBackward gradients = gradients_of(call);
+    gradients.grad_of_factors = sums;
+    attend_backward<T, Factor>(call, logits, gradients);
     const Sequences queries = call.sequences("n", "q", kWarps);
     if (const Rows grad_f = call.rows("cotangent.f"); grad_f.data)
       launch_by_chunks(call, add_rows_of_f<T>, queries, logits.factors, grad_f, sums);

@@ -10,7 +10,7 @@ struct Sets {
   Place lists{}, place{};
   int places = 0;
 
-  static Sets of(const Call& call) {
+  static Sets from(const Call& call) {
     const Rows rows = call.rows("sets");
     Sets pattern{.sets = static_cast<const Index*>(rows.data),
                  .counts = call.numbers<const Index>(call.input("counts")),

@@ -11,7 +11,7 @@ struct Blocks {
   int radius = 0, first_global = 0, global_from = 0;  // blocks
   int listed = 0;                                     // c
 
-  static Blocks of(const Call& call) {
+  static Blocks from(const Call& call) {
     const Rows rows = call.rows("random");
     const auto length = call.integer("block");
     return {.lists = static_cast<const Index*>(rows.data),
@@ -31,9 +31,8 @@ struct Blocks {
       const int a = i / pattern.length, e = j / pattern.length;
       if ((a < e ? e - a : a - e) <= pattern.radius || is_global(a) || is_global(e)) return true;
       const Index list = first + static_cast<Index>(a) * static_cast<int>(pattern.length) * pattern.place.row;
-      for (int t = 0; t < pattern.listed; ++t) {
+      for (int t = 0; t < pattern.listed; ++t)
         if (static_cast<int>(pattern.lists[list + t * pattern.place.column]) / pattern.length == e) return true;
-      }
       return false;
     }
   };

@@ -7,10 +7,9 @@ namespace {
 struct Permuted {
   const Index* permutation = nullptr;  // [p] of each sequence and head
   Place place{};
-  IntDivider tokens = 1;
-  int blocks = 1;
+  int tokens = 1, blocks = 1;
 
-  static Permuted of(const Call& call) {
+  static Permuted from(const Call& call) {
     const Rows rows = call.rows_of_sequence("permutation");
     return {static_cast<const Index*>(rows.data), rows.place, static_cast<int>(call.input("q")->shape[2]), rows.stored};
   }
@@ -19,7 +18,7 @@ struct Permuted {
     const Permuted& pattern;
     Index first;
     __device__ int block(int i) const {  // floor(i p / n)
-      return static_cast<int>(static_cast<Index>(i) * pattern.blocks / static_cast<int>(pattern.tokens));
+      return static_cast<int>(static_cast<Index>(i) * pattern.blocks / pattern.tokens);
     }
     __device__ bool operator()(int i, int j) const {
       return pattern.permutation[first + block(i) * pattern.place.column] == block(j);

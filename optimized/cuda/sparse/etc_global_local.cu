@@ -9,7 +9,7 @@ struct GlobalAndLocal {
   Place place{};
   int globals = 0, radius = 0;
 
-  static GlobalAndLocal of(const Call& call) {
+  static GlobalAndLocal from(const Call& call) {
     const Rows mask = call.rows("mask");
     return {.mask = static_cast<const std::uint8_t*>(mask.data),
             .place = mask.place,

@@ -12,7 +12,7 @@ struct Fixed : PositionPattern<Fixed> {
   int summary = 1;
   bool own_block = true, summaries = true;  // A1, A2
 
-  static Fixed of(const Call& call) {
+  static Fixed from(const Call& call) {
     const auto part = call.choice<Part>("part");
     Fixed pattern;
     pattern.period = static_cast<int>(call.integer("period"));
@@ -21,7 +21,6 @@ struct Fixed : PositionPattern<Fixed> {
     pattern.summaries = part != Part::first;
     return pattern;
   }
-  using PositionPattern::of;
   __device__ bool operator()(int i, int j) const {
     return j <= i && ((own_block && i / period == j / period) || (summaries && j % period >= period - summary));
   }

@@ -9,14 +9,13 @@ struct BlocksInARow : PositionPattern<BlocksInARow> {
   int extension = 0;      // l_m
   bool causal = true;
 
-  static BlocksInARow of(const Call& call) {
+  static BlocksInARow from(const Call& call) {
     BlocksInARow pattern;
     pattern.length = static_cast<int>(call.integer("query_block"));
     pattern.extension = static_cast<int>(call.integer("extension"));
     pattern.causal = call.integer("causal") != 0;
     return pattern;
   }
-  using PositionPattern::of;
   __device__ bool operator()(int i, int j) const {
     const int start = i - i % length;
     return j >= start - extension && (causal ? j <= i : j - start < length);

@@ -9,7 +9,7 @@ struct BlocksOfPixels : PositionPattern<BlocksOfPixels> {
   int above = 0, beside = 0;
   bool causal = true;
 
-  static BlocksOfPixels of(const Call& call) {
+  static BlocksOfPixels from(const Call& call) {
     const auto integer = [&](const char* name) { return static_cast<int>(call.integer(name)); };
     BlocksOfPixels pattern;
     pattern.columns = integer("columns");
@@ -20,8 +20,6 @@ struct BlocksOfPixels : PositionPattern<BlocksOfPixels> {
     pattern.causal = call.integer("causal") != 0;
     return pattern;
   }
-  using PositionPattern::of;
-
   /// A pixel and its block. Pixels are generated block by block, and by row and column in a block.
   struct Pixel {
     int row, column, block_row, block_column;

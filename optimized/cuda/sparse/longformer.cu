@@ -11,7 +11,7 @@ struct Window {
   IntDivider dilation = 1;
   bool causal = false, symmetric = true;
 
-  static Window of(const Call& call) {
+  static Window from(const Call& call) {
     const auto globals = call.numbers<const std::uint8_t>(call.input("globals"));
     return {.globals = globals.data,
             .place = globals.place,

@@ -13,7 +13,7 @@ struct Strided : PositionPattern<Strided> {
   int reach = 0;                          // keys before a query's own in its window
   bool last_keys = true, every_l = true;  // A1, A2
 
-  static Strided of(const Call& call) {
+  static Strided from(const Call& call) {
     const auto part = call.choice<Part>("part");
     const int stride = static_cast<int>(call.integer("stride"));
     Strided pattern;
@@ -23,7 +23,6 @@ struct Strided : PositionPattern<Strided> {
     pattern.every_l = part != Part::first;
     return pattern;
   }
-  using PositionPattern::of;
   __device__ bool operator()(int i, int j) const {
     return j <= i && ((last_keys && i - j <= reach) || (every_l && (i - j) % stride == 0));
   }

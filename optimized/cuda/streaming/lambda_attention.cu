@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "attest/cuda/streaming.hpp"
-#include "attest/spec/streaming/lambda_attention.hpp"
 
 namespace attest::cuda::streaming::lambda_attention {
 namespace {
 
-using spec::streaming::lambda_attention::CacheOrder;
-
 struct Online {
   template <class T, class Factor>
   static void run(Call& call) {
-    Streaming(call, static_cast<int>(call.integer("starts")),
-              call.choice<CacheOrder>("cache_order") == CacheOrder::oldest_first)
-        .run<T, Factor>();
+    Streaming(call, static_cast<int>(call.integer("starts"))).run<T, Factor>();
   }
 };
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "attest/cuda/streaming.hpp"
-#include "attest/spec/streaming/window_attention.hpp"
 
 namespace attest::cuda::streaming::window_attention {
 namespace {
 
-using spec::streaming::window_attention::CacheOrder;
-
 struct Online {
   template <class T, class Factor>
   static void run(Call& call) {
-    Streaming(call, 0, call.choice<CacheOrder>("cache_order") == CacheOrder::oldest_first).run<T, Factor>();
+    Streaming(call, 0).run<T, Factor>();
   }
 };
 

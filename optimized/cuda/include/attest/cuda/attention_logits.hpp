@@ -132,7 +132,7 @@ private:
     if constexpr (side == Side::queries) {
       const auto words_of = [&](int row) {
         const int i = first + strip_row() + Accumulator::row(0) + row;
-        const std::uint32_t* words = words_ + i * row_length + t / 32;
+        const std::uint32_t* words = words_ + static_cast<Index>(i) * row_length + t / 32;
         return i < queries() ? std::uint64_t{words[1]} << 32 | words[0] : 0;
       };
       const std::uint64_t top = words_of(0), bottom = words_of(8);
@@ -140,8 +140,9 @@ private:
         if (!((row < 8 ? top : bottom) >> x & 1)) l = -INFINITY;
       });
     } else {
+      const std::uint32_t* words = words_ + static_cast<Index>(t) * row_length;
       each_of<side>(scores, fragments, first, t, [&](int i, int j, float& l) {
-        if (in_range(i, j) && !(words_[i * row_length + j / 32] >> j % 32 & 1)) l = -INFINITY;
+        if (in_range(i, j) && !(words[(i - t) * row_length + j / 32] >> j % 32 & 1)) l = -INFINITY;
       });
     }
   }

@@ -33,7 +33,7 @@ struct MultiHead {
   Weights w_q{}, w_k{}, w_v{}, w_o{};  // of own heads
   float scale = 1;
   bool causal = false, linear = false;  // linear: with features elu(x) + 1 in place of the softmax
-  Rows mask{};
+  Seen seen{};
 
   int heads() const { return w_q.rows.place.own; }
   Rows shared(Rows rows) const {
@@ -61,7 +61,7 @@ struct MultiHead {
     const OwnHeads own(call, heads());
     const OutputRows o = call.workspace_rows(queries, p.v.stored);
     if (!linear)
-      attend_online<T, Factor>(call, logits(call, p), p.v, o);
+      attend_online<T, Factor>(call, logits(p), p.v, o);
     else if (causal)
       outputs_by<Algorithm::parallel, T, Factor>(
           call, {.a = p.q, .b = p.k, .c = p.v, .tokens = queries, .division = {.wanted = true}, .output = o});
@@ -94,7 +94,7 @@ struct MultiHead {
     const OutputRows q = call.workspace_rows(queries, p.q.stored), k = call.workspace_rows(keys, p.k.stored),
                      v = call.workspace_rows(keys, p.v.stored);
     if (!linear)
-      attend_backward<T, Factor>(call, logits(call, p),
+      attend_backward<T, Factor>(call, logits(p),
                                  {.v = p.v, .grad_o = cotangent, .grad_q = q, .grad_k = k, .grad_v = v});
     else if (causal)
       cuda::backward<Algorithm::parallel, T, Factor>(call, {.phi_q = p.q,
@@ -126,14 +126,8 @@ struct MultiHead {
   }
 
 private:
-  Logits logits(Call& call, const Projections& p) const {
-    return {.q = p.q,
-            .k = p.k,
-            .queries = queries,
-            .keys = keys,
-            .scale = scale,
-            .causal = causal,
-            .seen = seen_by_mask(call, queries, keys, shared(mask))};
+  Logits logits(const Projections& p) const {
+    return {.q = p.q, .k = p.k, .queries = queries, .keys = keys, .scale = scale, .causal = causal, .seen = seen};
   }
   Noncausal noncausal(const Projections& p) const {
     Rows values = p.v;

@@ -5,7 +5,7 @@
 
 /// Softmax attention in which a pattern says what a query sees. An equation gives the pattern, a struct with
 ///
-///     static Pattern of(const Call&);                       the pattern of a call
+///     static Pattern from(const Call&);                     the pattern of a call
 ///     Place place;                                          where its tensors lie, if it has some: seen_by()
 ///     __device__ Sees of(int sequence, int head) const;     a function (query, key) -> bool, or word_of()
 ///
@@ -26,7 +26,7 @@ struct Patterned {
   static Logits logits_of(Call& call) {
     Logits logits = unmasked_products_of(call);
     if constexpr (requires { Pattern::empty_row(call); }) logits.empty_row = Pattern::empty_row(call);
-    const Pattern pattern = Pattern::of(call);
+    const Pattern pattern = Pattern::from(call);
     logits.seen = seen_by(call, logits.queries, logits.keys, pattern, pattern.place);
     return logits;
   }
@@ -40,14 +40,7 @@ struct Patterned {
   struct Gradient {
     template <class T, class Factor>
     static void run(Call& call) {
-      Logits logits = logits_of(call);
-      if (logits.empty_row == EmptyRow::nan) logits.empty_row = EmptyRow::zero;  // a constant
-      attend_backward<T, Factor>(call, logits,
-                                 {.v = call.rows("v"),
-                                  .grad_o = call.rows("cotangent.o"),
-                                  .grad_q = call.output_rows("gradient.q"),
-                                  .grad_k = call.output_rows("gradient.k"),
-                                  .grad_v = call.output_rows("gradient.v")});
+      attend_backward<T, Factor>(call, logits_of(call), gradients_of(call));
     }
   };
 

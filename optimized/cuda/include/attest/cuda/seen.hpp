@@ -72,11 +72,11 @@ template <class Sees>
 Seen seen_by(Call& call, const Sequences& queries, const Sequences& keys, const Sees& sees, Place place = {}) {
   const int heads = call.heads() / place.own / place.sharing, own = place.own_head ? static_cast<int>(place.own) : 1;
   Seen seen{.queries = static_cast<int>(queries.length), .key_tiles = static_cast<int>(divide_up(keys.length, kTile))};
+  const Index of_a_sequence = Index{place.head ? heads : 1} * own,
+              matrices = place.sequence ? of_a_sequence * queries.count : of_a_sequence;
   place.own_head = place.own_head ? 1 : 0;
   place.head = place.head ? own : 0;
-  place.sequence = place.sequence ? (place.head ? heads : 1) * static_cast<Index>(own) : 0;
-  const Index matrices =
-      (place.sequence ? place.sequence * queries.count : (place.head ? heads : 1) * static_cast<Index>(own));
+  place.sequence = place.sequence ? of_a_sequence : 0;
   seen.place = place;
   seen.words = call.workspace<std::uint32_t>(matrices * seen.queries * seen.row());
   seen.tiles = call.workspace<std::uint8_t>(matrices * seen.query_tiles() * seen.key_tiles);

@@ -96,7 +96,11 @@ struct AttentionBackward {
   OutputRows grad_of_factors{};  // [n, 2] of floats: what each query adds to the gradients by the two numbers that f
                                  // depends on
 };
+/// The gradients of a call with inputs q, k and v and output o.
+AttentionBackward gradients_of(const Call& call);
+
+/// An output that is NaN by convention is a constant.
 template <class T, class Factor>
-void attend_backward(Call& call, const Logits& logits, const AttentionBackward& backward);
+void attend_backward(Call& call, Logits logits, const AttentionBackward& backward);
 
 }  // namespace attest::cuda

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "attest/cuda/pattern.hpp"
 
@@ -9,11 +10,15 @@
 
 namespace attest::cuda::streaming {
 
+/// The rows of the recent tokens: token p in row p modulo their number, or in the order of the tokens.
+enum class CacheOrder { ring, oldest_first };
+constexpr std::array<std::string_view, 2> words_of(CacheOrder) { return {"ring", "oldest_first"}; }
+
 /// The rows of a cache: the first `sinks` tokens at their positions, behind them the last `recent` ones.
 struct Cache {
   int sinks = 0;
   IntDivider recent = 1;
-  bool oldest_first = false;  // the recent ones in the order of the tokens; else token p in row p modulo their number
+  CacheOrder order = CacheOrder::ring;
 
   __host__ __device__ int rows() const { return sinks + recent; }
   __host__ __device__ int filled(int seen) const { return seen < rows() ? seen : rows(); }
@@ -22,7 +27,7 @@ struct Cache {
   /// The row of a position that is kept.
   __host__ __device__ int row(int p, int seen) const {
     if (p < sinks) return p;
-    return oldest_first ? p - (seen - filled(seen)) : sinks + (p - sinks) % recent;
+    return order == CacheOrder::oldest_first ? p - (seen - filled(seen)) : sinks + (p - sinks) % recent;
   }
 };
 
@@ -80,9 +85,8 @@ __global__ __launch_bounds__(kThreads) void store(Sequences rows, Stream stream,
 /// Attention of the equations whose cache has `sinks` rows for the first tokens.
 class Streaming {
 public:
-  Streaming(Call& call, int sinks, bool oldest_first)
-      : call_(call), rows_(static_cast<int>(call.input("cache_k")->shape[2])) {
-    stream_.cache = {.sinks = sinks, .recent = rows_ - sinks, .oldest_first = oldest_first};
+  Streaming(Call& call, int sinks) : call_(call), rows_(static_cast<int>(call.input("cache_k")->shape[2])) {
+    stream_.cache = {.sinks = sinks, .recent = rows_ - sinks, .order = call.choice<CacheOrder>("cache_order")};
     stream_.seen = static_cast<int>(call.integer("seen"));
   }
 
