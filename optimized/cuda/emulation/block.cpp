@@ -28,7 +28,8 @@ struct KeptStack {
 /// Thrown in every other thread of a block after the first report, so that their stacks unwind.
 struct Stopped {};
 
-bool same_place(Location a, Location b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
+bool same_text(const char* a, const char* b) { return a == b || std::strcmp(a, b) == 0; }
+bool same_place(Location a, Location b) { return a.line == b.line && same_text(a.file, b.file); }
 
 }  // namespace
 
@@ -38,9 +39,10 @@ Thread::~Thread() = default;
 Block::Block()
     : bytes_(new std::byte[shared_capacity]),
       cells_(static_cast<Cell*>(std::calloc(shared_capacity / cell_bytes, sizeof(Cell)))),
+      updates_(static_cast<Updates*>(std::calloc(shared_capacity / cell_bytes, sizeof(Updates)))),
       used_(shared_capacity),
       stacks_(std::make_unique<Stacks>()) {
-  if (!cells_) throw std::bad_alloc();
+  if (!cells_ || !updates_) throw std::bad_alloc();
 }
 Block::~Block() = default;
 
@@ -66,6 +68,7 @@ void Block::run(uint3 index, std::uint64_t seed, std::uint32_t dynamic_bytes, vo
   static_used_ = 0;
   waiting_at_barrier_ = 0;
   lanes_waiting_ = lanes_gone_ = {};
+  together_ = {};
   failure_ = nullptr;
   blockIdx = index;
   running = this;
@@ -209,7 +212,7 @@ void Block::collective(Collective& arrival) {
   for (std::uint32_t rest = mask; complete && rest != 0; rest &= rest - 1) {
     const Collective& other = *threads_[first + static_cast<unsigned>(std::countr_zero(rest))]->collective;
     complete = other.mask == mask;
-    if (complete && ((other.name != arrival.name && std::strcmp(other.name, arrival.name) != 0) ||
+    if (complete && (!same_text(other.name, arrival.name) ||
                      (arrival.aligned && !same_place(other.where, arrival.where)))) {
       report(ErrorKind::collective, arrival.where,
              sentence(arrival.name, " meets ", other.name, " of ", other.where, " in other lanes of its mask"));
@@ -299,21 +302,16 @@ void Block::warpgroup(WarpgroupCollective& arrival) {
   thread.where = arrival.where;
   thread.polls = 0;
   thread.state = Thread::State::in_warpgroup;
-  bool complete = true;
+  Together& all = together_[first / warpgroup_width];
+  if (all.waiting == 0) all.first = &arrival;
+  if (!same_place(all.first->where, arrival.where))
+    report(ErrorKind::collective, arrival.where,
+           sentence(arrival.name, " meets ", all.first->name, " of ", all.first->where,
+                    " in other threads of its warpgroup"));
+  if (++all.waiting < warpgroup_width) return suspend();
+  all.waiting = 0;
   std::array<void*, warpgroup_width> exchange;
-  for (unsigned i = 0; i < warpgroup_width; ++i) {
-    const Thread& other = *threads_[first + i];
-    if (other.state != Thread::State::in_warpgroup) {
-      complete = false;
-      continue;
-    }
-    exchange[i] = other.together->exchange;
-    if (!same_place(other.where, arrival.where))
-      report(ErrorKind::collective, arrival.where,
-             sentence(arrival.name, " meets ", other.together->name, " of ", other.where,
-                      " in other threads of its warpgroup"));
-  }
-  if (!complete) return suspend();
+  for (unsigned i = 0; i < warpgroup_width; ++i) exchange[i] = threads_[first + i]->together->exchange;
   for (unsigned warp = first / warp_width; warp < (first + warpgroup_width) / warp_width; ++warp) {
     check_together(arrival.name, 0xffffffffu, warp, arrival.where);
     come_together(0xffffffffu, warp);

@@ -40,7 +40,7 @@ void Block::read_by_product(std::uint32_t offset, void* sixteen_bytes, Warpgroup
       report(
           ErrorKind::unfenced, where,
           sentence("a product reads shared memory at byte ", i * cell_bytes, ", which thread ",
-                   threads_[cell.writer]->index, " wrote in ", cell.write_place,
+                   threads_[cell.writer]->index, " wrote in ", cell.write_place(),
                    " with no fence_proxies after it, of the thread itself before a barrier or of all that multiply"));
     cell.readers.several_warps = true;
     ++cell.products;

@@ -120,13 +120,13 @@ void Block::report_copy_in_flight(std::uint32_t index, Location where) {
   const Cell& cell = cells_[index];
   report(ErrorKind::in_flight, where,
          sentence("uses shared memory at byte ", index * cell_bytes, " to which the async copy that thread ",
-                  threads_[cell.writer]->index, " issued in ", cell.write_place, " is in flight"));
+                  threads_[cell.writer]->index, " issued in ", cell.write_place(), " is in flight"));
 }
 
 void Block::report_product_in_flight(std::uint32_t index, Location where) {
   report(ErrorKind::in_flight, where,
          sentence("writes shared memory at byte ", index * cell_bytes, ", which a product in flight reads, issued in ",
-                  cells_[index].read_place));
+                  cells_[index].read_place()));
 }
 
 }  // namespace attest::cuda::emulation

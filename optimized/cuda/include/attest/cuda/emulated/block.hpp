@@ -143,14 +143,25 @@ struct Group {
   bool several_warps = false;
 };
 
-/// The access record of `cell_bytes` bytes of shared memory. All zero: never accessed.
+/// The access record of `cell_bytes` bytes of shared memory. All zero: never accessed. Every access reads and writes
+/// one, so that it is kept small.
 struct Cell {
   Time written = 0;  // by a plain write
   std::uint16_t writer = 0;
   std::uint16_t products = 0;  // of warpgroups that read it and are in flight
   bool in_flight = false;      // the write is a copy_async whose data have not landed
-  Group readers, adders;       // since that write; `adders` by atomics
-  Location write_place{}, read_place{}, add_place{};
+  bool updated = false;        // by atomics since that write: `Updates` says by whom
+  std::uint32_t write_line = 0, read_line = 0;
+  Group readers;  // since that write
+  const char *write_file = nullptr, *read_file = nullptr;
+  Location write_place() const { return {write_file, write_line}; }
+  Location read_place() const { return {read_file, read_line}; }
+};
+
+/// The atomic accesses to a cell since the last plain write to it.
+struct Updates {
+  Group adders;
+  Location place{};
 };
 
 // In the place of a thread's number.
@@ -280,6 +291,10 @@ private:
   }
   unsigned unordered(const Group& group) const;
   void join(Group& group) const;
+  /// A thread that updated the cell and is not ordered before this one; no_thread where there is none.
+  unsigned unordered_update(std::uint32_t cell) const {
+    return cells_[cell].updated ? unordered(updates_[cell].adders) : no_thread;
+  }
 
   Thread* current_ = nullptr;
   Time now_ = 1;  // the counter
@@ -289,6 +304,7 @@ private:
   bool racecheck_ = true, stopping_ = false;
   std::unique_ptr<std::byte[]> bytes_;
   std::unique_ptr<Cell[], Free> cells_;
+  std::unique_ptr<Updates[], Free> updates_;
   std::uint32_t used_ = 0, static_used_ = 0, dynamic_bytes_ = 0;
   std::uint64_t serial_ = 0;  // one for every block that ever ran
   struct Static {
@@ -306,6 +322,11 @@ private:
   std::vector<Thread*> ready_;
   std::array<std::uint32_t, block_limit / warp_width> lanes_waiting_{},
       lanes_gone_{};  // per warp; gone: returned, or beyond the block's end
+  struct Together {   // threads of a warpgroup that wait at an operation of it, and what the first of them waits at
+    unsigned waiting = 0;
+    const WarpgroupCollective* first = nullptr;
+  };
+  std::array<Together, block_limit / warpgroup_width> together_{};
   std::exception_ptr failure_;
 };
 
@@ -356,11 +377,12 @@ inline void Block::note_read(std::uint32_t index, Location where) {
   if (cell.in_flight) [[unlikely]]
     report_copy_in_flight(index, where);
   if (!ordered(cell.writer, cell.written)) [[unlikely]]
-    report_race(index, "reads", cell.writer, "wrote", cell.write_place, where);
-  if (const unsigned adder = unordered(cell.adders); adder != no_thread) [[unlikely]]
-    report_race(index, "reads", adder, "updated", cell.add_place, where);
+    report_race(index, "reads", cell.writer, "wrote", cell.write_place(), where);
+  if (const unsigned adder = unordered_update(index); adder != no_thread) [[unlikely]]
+    report_race(index, "reads", adder, "updated", updates_[index].place, where);
   join(cell.readers);
-  cell.read_place = where;
+  cell.read_file = where.file;
+  cell.read_line = where.line;
 }
 
 inline void Block::note_write(std::uint32_t index, bool by_copy, Location where) {
@@ -371,17 +393,19 @@ inline void Block::note_write(std::uint32_t index, bool by_copy, Location where)
     if (cell.products != 0) [[unlikely]]
       report_product_in_flight(index, where);
     if (!ordered(cell.writer, cell.written)) [[unlikely]]
-      report_race(index, "writes", cell.writer, "wrote", cell.write_place, where);
-    if (const unsigned adder = unordered(cell.adders); adder != no_thread) [[unlikely]]
-      report_race(index, "writes", adder, "updated", cell.add_place, where);
+      report_race(index, "writes", cell.writer, "wrote", cell.write_place(), where);
+    if (const unsigned adder = unordered_update(index); adder != no_thread) [[unlikely]]
+      report_race(index, "writes", adder, "updated", updates_[index].place, where);
     if (const unsigned reader = unordered(cell.readers); reader != no_thread) [[unlikely]]
-      report_race(index, "writes", reader, "read", cell.read_place, where);
+      report_race(index, "writes", reader, "read", cell.read_place(), where);
   }
   cell.written = current_->time;
   cell.writer = static_cast<std::uint16_t>(current_->number);
   cell.in_flight = by_copy;
-  cell.readers.time = cell.adders.time = 0;  // threads ordered after this write are ordered after them
-  cell.write_place = where;
+  cell.readers.time = 0;  // threads ordered after this write are ordered after them
+  cell.updated = false;
+  cell.write_file = where.file;
+  cell.write_line = where.line;
 }
 
 /// Atomics are not ordered among each other, and need not be.
@@ -395,11 +419,14 @@ inline void Block::note_update(std::uint32_t index, Location where) {
   if (cell.products != 0) [[unlikely]]
     report_product_in_flight(index, where);
   if (!ordered(cell.writer, cell.written)) [[unlikely]]
-    report_race(index, "updates", cell.writer, "wrote", cell.write_place, where);
+    report_race(index, "updates", cell.writer, "wrote", cell.write_place(), where);
   if (const unsigned reader = unordered(cell.readers); reader != no_thread) [[unlikely]]
-    report_race(index, "updates", reader, "read", cell.read_place, where);
-  join(cell.adders);
-  cell.add_place = where;
+    report_race(index, "updates", reader, "read", cell.read_place(), where);
+  Updates& updates = updates_[index];
+  if (!cell.updated) updates.adders.time = 0;
+  cell.updated = true;
+  join(updates.adders);
+  updates.place = where;
 }
 
 }  // namespace attest::cuda::emulation
