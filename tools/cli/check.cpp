@@ -101,7 +101,7 @@ void add_check(CLI::App& app, int& status) {
                    "write what passed to this file, which `verify-claim` checks again; nothing is written unless all "
                    "passes")
       ->type_name("FILE")
-      ->excludes("--budget", "--waivers");
+      ->excludes("--budget", "--waivers", "--single-calls");
   command->add_option("--part", line->part,
                       "K/N: a part of the kernels, with value and gradient kernels of each equation and dtype");
   command->add_flag("--explain-exclusions", line->explain,

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,6 +106,31 @@ TEST(Again, RareFailuresAreSeenInAsManyCallsAsTheReportSays) {
   }
   EXPECT_GT(row_of(never, quick("correct")).reach.unseen_rate(), 1.0 / 300);
   EXPECT_LT(row_of(never, quick("correct", 10)).reach.unseen_rate(), 1.0 / 300);
+}
+
+TEST(Again, SingleCallsOfRegimesDifferAsThreeCallsOfEachDo) {
+  CheckOptions thrice = quick("correct"), once = thrice;
+  thrice.strength = once.strength = 1;
+  once.single_calls = true;
+  const auto calls = [](const CheckOptions& options) { return row_of(never, options).reach.calls; };
+  const int of_cases = row_of(never, quick("correct")).reach.calls;
+  const int regimes = row_of(never, once).regimes.judged;
+  ASSERT_GT(regimes, 3);
+  constexpr int of_last_regimes = 4;  // two regimes in two calls each
+  EXPECT_EQ(calls(thrice), of_cases + 3 * regimes + of_last_regimes);
+  EXPECT_EQ(calls(once), of_cases + regimes + of_last_regimes);
+
+  std::set<std::pair<Placement, unsigned char>> ways;
+  const std::size_t first = first_calls();
+  const Row row = row_of(
+      [&](std::size_t call, const CallOptions& how) {
+        if (call > first) ways.emplace(how.placement, how.poison);
+        return call == first + static_cast<std::size_t>(regimes);
+      },
+      once);
+  EXPECT_EQ(ways.size(), 3u);
+  EXPECT_EQ(row.status, Status::fail) << "each is judged";
+  EXPECT_EQ(row.regimes.passed, regimes - 1);
 }
 
 TEST(Again, RegimesAreCalledInEveryRound) {

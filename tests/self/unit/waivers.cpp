@@ -170,6 +170,9 @@ TEST(Waivers, HaveNoneWhereTheRunDidLess) {
   EXPECT_EQ(applied({waiver_of("*")}, {early}).status(), Status::pass);
   CheckOptions options;
   EXPECT_FALSE(does_less(options));
+  options.single_calls = true;
+  EXPECT_TRUE(does_less(options));
+  options.single_calls = false;
   options.most_cases = 3;
   EXPECT_TRUE(does_less(options));
   options = {};

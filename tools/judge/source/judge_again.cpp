@@ -101,9 +101,10 @@ void judge_again(Candidate& candidate, const Kernel& kernel, const golden::Profi
   const auto due = (options.repeat - 1) * static_cast<std::int64_t>(selection.cases.size() + asked.grids().size()) +
                    static_cast<std::int64_t>(last_cases + regimes.size());
   const Source calls = asked.again(calls_of(candidate, kernel, profile, options));
+  const Source regime_calls = asked.again(regime_calls_of(candidate, kernel, profile, options));
   for (int round = 1; round < options.repeat && later.goes_on(); ++round) {
     later.cases(selection, calls);
-    if (later.goes_on()) later.regimes(calls, known, shown);
+    if (later.goes_on()) later.regimes(regime_calls, known, shown);
   }
   const Source last = asked.again(last_calls_of(candidate, kernel, profile, options));
   if (later.goes_on()) {

@@ -165,7 +165,7 @@ void check_waivers(const std::vector<Waiver>& waivers, const std::vector<Kernel>
 bool does_less(const CheckOptions& options) {
   const CheckOptions usual;
   return options.flags != usual.flags || options.most_cases || options.law_draws < usual.law_draws ||
-         options.strength < usual.strength;
+         options.strength < usual.strength || options.single_calls;
 }
 
 std::string today() { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))); }

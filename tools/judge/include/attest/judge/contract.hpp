@@ -39,6 +39,10 @@ struct Source {
 Source calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                 const CheckOptions& options);
 
+/// The calls of a regime: the same, or with `options.single_calls` one of the three, which the case's seed says.
+Source regime_calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
+                       const CheckOptions& options);
+
 /// Two calls: from the thread of all other calls, and from a second one unless the kernel says "any_thread == false".
 /// Bits may differ between the two: libraries keep settings and pools per thread.
 Source last_calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
