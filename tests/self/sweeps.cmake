@@ -41,9 +41,9 @@ add_test(
   COMMAND ${record} ${records}/mutation_score.txt ${sweep} $<TARGET_FILE:attest-cli> mutants --seeds 40 --strength 1
 )
 set_tests_properties(mutation_score PROPERTIES TIMEOUT 2400 COST ${cost_awaited})
-# Batches of heads; of all CUDA kernels by hand: attest check cuda-emulated.
+# Every pair of conditions; of all CUDA kernels by hand: attest check cuda-emulated --single-calls --laws 0.
 add_test(
   NAME check_cuda_emulated/regimes
-  COMMAND attest-cli check cuda-emulated --strength 1 --only linear.causal_step
+  COMMAND attest-cli check cuda-emulated --single-calls --only linear.causal_step
 )
 set_tests_properties(check_cuda_emulated/regimes PROPERTIES TIMEOUT 600)

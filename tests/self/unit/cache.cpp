@@ -16,6 +16,8 @@
 #include "attest/golden/agreement.hpp"
 #include "attest/golden/case.hpp"
 #include "attest/golden/files.hpp"
+#include "attest/judge/packed.hpp"
+#include "attest/judge/regimes.hpp"
 #include "attest/judge/true_values.hpp"
 
 namespace attest::judge {
@@ -198,6 +200,40 @@ TEST_P(TrueValuesInACache, AreFoundOutWhereTheyAreWrong) {
   std::string bytes = cache.find(key()).value();
   bytes[bytes.find("hi") + 9] ^= 0x10;  // a bit of the first true value, by 2^-8 of it or more
   cache.keep(key(), bytes);
+  EXPECT_THROW(for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) with(&cache), std::runtime_error);
+}
+
+class RegimesInACache : public testing::Test {
+protected:
+  std::string with(Cache* cache) const {
+    return packed(KnownRegimes(cache).of(kernel_, profile_, SizesJudged::small, 1, 1, {})->covering());
+  }
+  std::string key() const {
+    return KnownRegimes::kept_as(KnownRegimes::key_of(kernel_, profile_, SizesJudged::small, 1, 1, {}), kernel_,
+                                 profile_);
+  }
+
+private:
+  const Spec& spec_ = specs().at("attention.softmax_one");
+  const golden::Profile& profile_ = golden::profile("f32");
+  Kernel kernel_{0, {spec_.id, "", "value", profile_.storage, "cpu", "bhnd", ""}, &spec_, Capabilities(spec_, "")};
+};
+
+TEST_F(RegimesInACache, AreThoseThatWereMade) {
+  const TemporaryFolder folder;
+  Cache cache(folder.path());
+  const std::string made = with(nullptr);
+  EXPECT_EQ(with(&cache), made);
+  EXPECT_EQ(cache.find(key()), made);
+  for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) EXPECT_EQ(with(&cache), made);  // one is made again
+}
+
+TEST_F(RegimesInACache, AreFoundOutWhereTheyAreWrong) {
+  const TemporaryFolder folder;
+  Cache cache(folder.path());
+  Covering fewer = unpacked_covering(with(&cache));
+  fewer.settings.pop_back();
+  cache.keep(key(), packed(fewer));
   EXPECT_THROW(for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) with(&cache), std::runtime_error);
 }
 

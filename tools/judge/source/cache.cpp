@@ -135,7 +135,7 @@ bool Cache::is_to_be_checked() { return ++asked_ % kChecked == 0; }
 
 void Cache::reject(const std::string& key) const {
   throw std::runtime_error(fmt::format(
-      "{}: holds other true values than those of the reference; remove it. It is of {}", file_of(key).string(), key));
+      "{}: holds something else than what this program computes; remove it. It is of {}", file_of(key).string(), key));
 }
 
 fs::path cache_folder() {

@@ -77,6 +77,10 @@ ATTEST_MEMBERS(MutantsReport, mutants, orders, conditions)
 ATTEST_MEMBERS(Share, stand, listed, declared)
 ATTEST_MEMBERS(Coverage, id, title, status, forms, laws, faults, errata, claims, golden, gradient, kernels, open,
                declared, left_out)
+ATTEST_MEMBERS(Setting, level, member)
+ATTEST_MEMBERS(Combination, axes, levels)
+ATTEST_MEMBERS(Uncovered, combination, why, proven)
+ATTEST_MEMBERS(Covering, settings, combinations, uncovered, left_out)
 
 template <class T>
 concept HasMembers = requires(T& value) { members(value); };
@@ -111,8 +115,10 @@ T value_of(const std::string& bytes) {
 std::string packed(const std::vector<Row>& rows) { return bytes_of(rows); }
 std::string packed(const MutantsReport& report) { return bytes_of(report); }
 std::string packed(const Coverage& row) { return bytes_of(row); }
+std::string packed(const Covering& covering) { return bytes_of(covering); }
 std::vector<Row> unpacked_rows(const std::string& bytes) { return value_of<std::vector<Row>>(bytes); }
 MutantsReport unpacked_mutants(const std::string& bytes) { return value_of<MutantsReport>(bytes); }
 Coverage unpacked_coverage(const std::string& bytes) { return value_of<Coverage>(bytes); }
+Covering unpacked_covering(const std::string& bytes) { return value_of<Covering>(bytes); }
 
 }  // namespace attest::judge

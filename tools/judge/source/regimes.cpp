@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "attest/judge/memory.hpp"
+#include "attest/judge/packed.hpp"
 #include "attest/judge/true_values.hpp"
 #include "attest/judge/work.hpp"
 
@@ -285,7 +286,7 @@ struct Regimes::Maker {
   /// Inputs that choose what is computed: masks, biases, positions; as the golden cases of each flag draw them.
   void add_draws() {
     const auto chooses = [&](const TensorDeclaration& input) {
-      return input.element != Element::real || input.role == Role::bias;
+      return input.element != attest::Element::real || input.role == Role::bias;
     };
     Meaning meaning{Kind::draw};
     std::set<std::map<std::string, std::string>> seen;
@@ -344,7 +345,7 @@ struct Regimes::Maker {
     constexpr Index kRows = 17;
     std::vector<Problem> drawn(2);
     for (const auto& input : spec.inputs) {
-      if (input.element != Element::integer) continue;
+      if (input.element != attest::Element::integer) continue;
       const auto recipe = fill.find(input.name);
       for (std::size_t p = 0; p < drawn.size(); ++p)
         drawn[p].inputs[input.name] =
@@ -405,7 +406,7 @@ struct Regimes::Maker {
       add_axis(name);
       if (name == kContiguous) add_axis(kMemory);
       if (name == kGridNames[2] && !axis_of(name)) add_axis(name_of_heads()), add_axis(kSharing);
-      if (const auto* input = spec.input(name); input && input->element == Element::integer) add_axis(kDraw);
+      if (const auto* input = spec.input(name); input && input->element == attest::Element::integer) add_axis(kDraw);
       if (const auto* parameter = spec.parameter(name); parameter && !parameter->fallback)
         for (const auto& other : names_in_default(*parameter)) add_axis(other);
     }
@@ -566,7 +567,7 @@ struct Regimes::Maker {
 };
 
 Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
-                 std::uint64_t seed, std::optional<int> shapes)
+                 std::uint64_t seed, std::optional<int> shapes, std::optional<Covering> kept)
     : spec_(kernel.spec), sizes_(sizes), grid_(kernel.batched()), limited_(shapes.has_value()) {
   Maker maker{*this, kernel, profile};
   maker.make();
@@ -576,7 +577,10 @@ Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudg
              static_cast<std::size_t>(*shapes)};
   // At real sizes calls are few and cost seconds.
   const auto plain = sizes == SizesJudged::small ? plain_choices() : std::vector<int>{};
-  if (strength > 0) covering_ = cover(axes_, rules_, strength, seed, plain, limit);
+  if (kept)
+    covering_ = std::move(*kept);
+  else if (strength > 0)
+    covering_ = cover(axes_, rules_, strength, seed, plain, limit);
 }
 
 std::vector<Setting> Regimes::again(const std::vector<Combination>& combinations, std::uint64_t seed) const {
@@ -1075,15 +1079,32 @@ std::vector<Combination> VisitedSettings::unseen() const {
   return judge::unseen(regimes_.axes(), strength_, settings_, shows_);
 }
 
+std::string KnownRegimes::key_of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
+                                 std::uint64_t seed, std::optional<int> shapes) {
+  const auto* form = kernel.spec->form(kernel.info.form);
+  return fmt::format("regimes;{};{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(),
+                     sizes == SizesJudged::real ? name(profile.storage) : "any format", kernel.is_gradient(),
+                     kernel.capabilities.text(), form ? form->when : "", static_cast<int>(sizes), strength, seed,
+                     shapes.value_or(0));
+}
+
+std::string KnownRegimes::kept_as(const std::string& key, const Kernel& kernel, const golden::Profile& profile) {
+  return fmt::format("{};{};{};{};{}", key, name(kernel.info.dtype), kernel.info.form, kernel.info.layout,
+                     profile.name);
+}
+
 std::shared_ptr<const Regimes> KnownRegimes::of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes,
                                                 int strength, std::uint64_t seed, std::optional<int> shapes) {
-  const auto* form = kernel.spec->form(kernel.info.form);
-  const std::string key = fmt::format("{};{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(),
-                                      sizes == SizesJudged::real ? name(profile.storage) : "any format",
-                                      kernel.is_gradient(), kernel.capabilities.text(), form ? form->when : "",
-                                      static_cast<int>(sizes), strength, seed, shapes.value_or(0));
+  const std::string key = key_of(kernel, profile, sizes, strength, seed, shapes);
   auto& known = known_[key];
-  if (!known) known = std::make_shared<const Regimes>(kernel, profile, sizes, strength, seed, shapes);
+  if (known) return known;
+  const std::string kept_as = KnownRegimes::kept_as(key, kernel, profile);
+  const auto kept = cache_ ? cache_->find(kept_as) : std::nullopt;
+  const bool checked = kept && cache_->is_to_be_checked();
+  known = std::make_shared<const Regimes>(kernel, profile, sizes, strength, seed, shapes,
+                                          kept && !checked ? std::optional(unpacked_covering(*kept)) : std::nullopt);
+  if (checked && packed(known->covering()) != *kept) cache_->reject(kept_as);
+  if (cache_ && !kept) cache_->keep(kept_as, packed(known->covering()));
   return known;
 }
 

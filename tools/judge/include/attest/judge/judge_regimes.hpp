@@ -25,7 +25,7 @@ struct Known {
 
   Cache cache;
   LawBounds law_bounds{};
-  KnownRegimes regimes{};
+  KnownRegimes regimes{&cache};
   TrueValues values{&cache};
   Witness witness{};
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "attest/golden/case.hpp"
+#include "attest/judge/cache.hpp"
 #include "attest/judge/covering.hpp"
 #include "attest/judge/kernel.hpp"
 #include "attest/judge/options.hpp"
@@ -30,10 +31,10 @@ std::vector<std::string> probed_inputs(const Spec& spec);
 class Regimes {
 public:
   /// `strength` axes at a time are brought together, in calls of at most `shapes` different sizes and extents of the
-  /// batch; 0: there are no settings. Throws SpecError where the kernel can do no such size, or each of its calls is
-  /// too large.
+  /// batch; 0: there are no settings. `kept`: what covering() was for the same arguments. Throws SpecError where the
+  /// kernel can do no such size, or each of its calls is too large.
   Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength, std::uint64_t seed,
-          std::optional<int> shapes = {});
+          std::optional<int> shapes = {}, std::optional<Covering> kept = {});
 
   Regimes(const Regimes&) = delete;  // its rules refer to it
   Regimes& operator=(const Regimes&) = delete;
@@ -195,10 +196,20 @@ private:
 /// Regimes by what decides them: kernels of one equation that can do the same share theirs.
 class KnownRegimes {
 public:
+  /// Settings are found in the cache where one is given, and kept there.
+  explicit KnownRegimes(Cache* cache = nullptr) : cache_(cache) {}
+
   std::shared_ptr<const Regimes> of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes,
                                     int strength, std::uint64_t seed, std::optional<int> shapes);
 
+  /// The same for kernels that share their regimes.
+  static std::string key_of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
+                            std::uint64_t seed, std::optional<int> shapes);
+  /// Of regimes that were made for this kernel, which decides how much work a call may be: key in a cache.
+  static std::string kept_as(const std::string& key, const Kernel& kernel, const golden::Profile& profile);
+
 private:
+  Cache* cache_;
   std::map<std::string, std::shared_ptr<const Regimes>> known_;
 };
 
