@@ -41,6 +41,16 @@ add_test(
   COMMAND ${record} ${records}/mutation_score.txt ${sweep} $<TARGET_FILE:attest-cli> mutants --seeds 40 --strength 1
 )
 set_tests_properties(mutation_score PROPERTIES TIMEOUT 2400 COST ${cost_awaited})
+# Queries that see nothing, in a block that has no others: NaN is due, and a kernel that leaves out what no query sees
+# has nothing to add.
+add_test(
+  NAME check_cuda_emulated/nothing_seen
+  COMMAND
+    attest-cli reproduce
+    "attest:attention.scaled_dot_product:f32;n=1;s=64;d=64;m=32;causal=true;empty_row=nan;flag=empty_row;with=mask+bias;seed=1000082;grid=5x8x4"
+    cuda-emulated
+)
+set_tests_properties(check_cuda_emulated/nothing_seen PROPERTIES TIMEOUT 300)
 # Every pair of conditions; of all CUDA kernels by hand: attest check cuda-emulated --single-calls --laws 0.
 add_test(
   NAME check_cuda_emulated/regimes

@@ -104,15 +104,17 @@ public:
     return table_[row * logits_.factors.place.row + (i < j ? j - i : i - j)];
   }
 
-  /// Whether a query of the tile from i on may see a key of the tile from j on.
+  /// Whether a query of the tile from i on may see a key of the tile from j on. The first keys count as seen where
+  /// queries without a visible key get NaN: sums that meet no key at all are 0.
   __device__ bool sees_tile(int i, int j) const {
-    return !tiles_ || logits_.empty_row == EmptyRow::mean || tiles_[i / kTile * logits_.seen.key_tiles + j / kTile];
+    return !tiles_ || logits_.empty_row == EmptyRow::mean || (logits_.empty_row == EmptyRow::nan && j < kTile) ||
+           tiles_[i / kTile * logits_.seen.key_tiles + j / kTile];
   }
 
   /// No query before `end` sees a key from here on. A mean over all keys is one over all keys.
   __device__ int keys_before(int end) const {
-    const int seen = end + past();
-    return bounded() && seen < keys() ? (seen < 0 ? 0 : seen) : keys();
+    const int seen = end + past(), fewest = logits_.empty_row == EmptyRow::nan && keys() > 0 ? 1 : 0;
+    return bounded() && seen < keys() ? (seen < fewest ? fewest : seen) : keys();
   }
   /// No query from `begin` on sees a key before this one.
   __device__ int keys_from(int begin) const { return logits_.segment ? begin / logits_.segment * logits_.segment : 0; }
