@@ -212,8 +212,8 @@ void Block::collective(Collective& arrival) {
   for (std::uint32_t rest = mask; complete && rest != 0; rest &= rest - 1) {
     const Collective& other = *threads_[first + static_cast<unsigned>(std::countr_zero(rest))]->collective;
     complete = other.mask == mask;
-    if (complete && (!same_text(other.name, arrival.name) ||
-                     (arrival.aligned && !same_place(other.where, arrival.where)))) {
+    if (complete &&
+        (!same_text(other.name, arrival.name) || (arrival.aligned && !same_place(other.where, arrival.where)))) {
       report(ErrorKind::collective, arrival.where,
              sentence(arrival.name, " meets ", other.name, " of ", other.where, " in other lanes of its mask"));
     }

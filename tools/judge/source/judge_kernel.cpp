@@ -201,7 +201,8 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
   const Source regimes = asked.first(regime_calls_of(candidate, kernel, profile, options));
   if (row.only_refusals()) judge_regimes(kernel, profile, regimes, known, options, shown, failed, row);
   if (options.single_calls && row.regimes.judged + row.real.judged > 0)
-    row.notes.push_back("regimes were called once each: that the same call has the same answer is known of cases alone");
+    row.notes.push_back(
+        "regimes were called once each: only of cases is it known that the same call has the same answer");
   if (!row.failures.empty()) {
     row.diagnosis = name_by_equation(bank, samples, failed.samples, row.statistics);
     if (row.diagnosis.names.empty() || !row.diagnosis.names[0].whole) {
