@@ -113,7 +113,8 @@ public:
 
   /// No query before `end` sees a key from here on. A mean over all keys is one over all keys.
   __device__ int keys_before(int end) const {
-    const int seen = end + past(), fewest = logits_.empty_row == EmptyRow::nan && keys() > 0 ? 1 : 0;
+    const int seen = end + past();
+    const int fewest = logits_.empty_row == EmptyRow::nan && keys() > 0 ? 1 : 0;
     return bounded() && seen < keys() ? (seen < fewest ? fewest : seen) : keys();
   }
   /// No query from `begin` on sees a key before this one.
