@@ -20,6 +20,7 @@
 #include <set>
 
 #include "attest/spec.hpp"
+#include "attest/tokens.hpp"
 
 namespace fs = std::filesystem;
 using namespace attest;
@@ -239,7 +240,42 @@ std::vector<std::string> kernel_forms(const Spec& spec) {
   return forms;
 }
 
-/// The C interface around one equation's OpenMP kernels.
+struct Layout {
+  std::string name, capabilities;
+};
+
+/// The layouts other than bhnd that an equation's OpenMP kernels have: those under which some tensor lies otherwise.
+std::vector<Layout> further_layouts(const Spec& spec) {
+  bool rows = false, packable = false;
+  std::string without;  // optional tensors that cannot be packed
+  for (const auto* tensors : {&spec.inputs, &spec.outputs})
+    for (const auto& tensor : *tensors) {
+      rows = rows || has_tokens_as_rows(spec, tensor);
+      packable = packable || begins_with_tokens(spec, tensor);
+    }
+  for (const auto* tensors : {&spec.inputs, &spec.outputs})
+    for (const auto& tensor : *tensors) {
+      if (!has_tokens_behind_the_first_axis(spec, tensor)) continue;
+      packable = packable && tensor.optional;
+      without += fmt::format("; {} == false", tensor.name);
+    }
+  std::vector<Layout> layouts;
+  if (rows) layouts.push_back({"bnhd", "hidden_nan == true"});
+  if (packable) layouts.push_back({"thd", "hidden_nan == true" + without});
+  return layouts;
+}
+
+/// Of attest::openmp::Placement: which tensors begin with tokens.
+std::string tokens_of(const Spec& spec, const std::vector<TensorDeclaration>& tensors) {
+  std::vector<std::string> all;
+  for (const auto& tensor : tensors)
+    if (begins_with_tokens(spec, tensor))
+      all.push_back(
+          fmt::format("{{\"{}\", \"{}\", {}}}", tensor.name, tensor.shape[0], has_tokens_as_rows(spec, tensor)));
+  return fmt::format("{{{}}}", fmt::join(all, ", "));
+}
+
+/// The C interface around one equation's OpenMP kernels: every form under bhnd, the first under the other layouts too.
 std::string openmp_unit(const Spec& spec) {
   std::string text = fmt::format(
       "// Generated; the C interface of {0}.\n#include \"attest/spec/{1}/{2}.hpp\"\n#include "
@@ -248,11 +284,14 @@ std::string openmp_unit(const Spec& spec) {
       spec.id, spec.family(), spec.stem());
   for (const auto& form : kernel_forms(spec))
     text += fmt::format("template <class T>\nvoid {}(const contract::In<T>& in, const contract::Out<T>& out);\n", form);
-  text += "\nnamespace {\n";
+  text += fmt::format(
+      "\nnamespace {{\n\ntemplate <Layout layout>\nconst Placement placement{{layout, {}, {}}};\n"
+      "template <>\nconst Placement placement<Layout::bhnd>{{}};\n",
+      tokens_of(spec, spec.inputs), tokens_of(spec, spec.outputs));
   for (const auto& form : kernel_forms(spec))
     text += fmt::format(
-        "\ntemplate <class T>\nint run_{0}(const attest_call* call) {{\n  return over_heads<T>(call, [](auto& head) "
-        "{{\n"
+        "\ntemplate <class T, Layout layout>\nint run_{0}(const attest_call* call) {{\n  return over_heads<T>(call, "
+        "placement<layout>, [](auto& head) {{\n"
         "    {0}<T>(contract::read<T>(head), contract::write<T>(head));\n  }});\n}}\n",
         form);
   text += fmt::format(
@@ -260,10 +299,16 @@ std::string openmp_unit(const Spec& spec) {
       "std::vector<attest_kernel> kernels_{0} = {{\n",
       symbol(spec), spec.family(), spec.stem());
   const auto backend = spec.backends.find("openmp");
-  for (const auto& form : kernel_forms(spec))
-    for (const auto& dtype : backend->second)
-      text += fmt::format("    kernel<{0}>(\"{1}\", \"{2}\", {3}::{4}::run_{2}<{0}>),\n",
-                          dtype == "f32" ? "float" : "double", spec.id, form, spec.family(), spec.stem());
+  const auto row = [&](const std::string& form, const std::string& dtype, const Layout& layout) {
+    text += fmt::format("    kernel<{0}>(\"{1}\", \"{2}\", \"{5}\", \"{6}\", {3}::{4}::run_{2}<{0}, Layout::{5}>),\n",
+                        dtype == "f32" ? "float" : "double", spec.id, form, spec.family(), spec.stem(), layout.name,
+                        layout.capabilities);
+  };
+  const auto forms = kernel_forms(spec);
+  for (const auto& form : forms)
+    for (const auto& dtype : backend->second) row(form, dtype, {"bhnd", "hidden_nan == true"});
+  for (const auto& layout : further_layouts(spec))
+    for (const auto& dtype : backend->second) row(forms[0], dtype, layout);
   text += "};\n\n}  // namespace attest::openmp\n";
   return text;
 }

@@ -415,7 +415,11 @@ private:
     const Node& node = tree_.nodes[index];
     if (node.op == Op::choice) return node.name;
     if (node.op != Op::variable && node.op != Op::property) return number(index);
-    const std::string name = node.op == Op::variable ? node.name : Expression::Property{node.word, node.name}.text();
+    if (node.op == Op::variable) return look_up(node, node.name);
+    return look_up(node, Expression::Property{node.word, node.name}.text());
+  }
+
+  Value look_up(const Node& node, const std::string& name) const {
     auto found = variable_(name);
     if (!found) undefined(node, fmt::format("unknown variable '{}'", name));
     return *std::move(found);
@@ -437,12 +441,12 @@ private:
       case Op::disjunction: return truth(node.children[0]) || truth(node.children[1]);
       case Op::conjunction: return truth(node.children[0]) && truth(node.children[1]);
       case Op::negation: return !truth(node.children[0]);
-      case Op::equal: return equal(node, value(node.children[0]), value(node.children[1]));
-      case Op::unequal: return !equal(node, value(node.children[0]), value(node.children[1]));
+      case Op::equal: return equal(node);
+      case Op::unequal: return !equal(node);
       case Op::member: {
         const Value element = value(node.children[0]);
         return std::any_of(node.children.begin() + 1, node.children.end(),
-                           [&](std::size_t child) { return equal(node, element, value(child)); });
+                           [&](std::size_t child) { return equal(node, element, child); });
       }
       default: break;
     }
@@ -495,11 +499,19 @@ private:
     return result;
   }
 
-  bool equal(const Node& node, const Value& x, const Value& y) const {
+  bool equal(const Node& node) const {
+    const std::size_t x = node.children[0], y = node.children[1];
+    return tree_.nodes[x].op == Op::choice ? equal(node, value(y), x) : equal(node, value(x), y);
+  }
+
+  bool equal(const Node& node, const Value& x, std::size_t other) const {
+    const auto* choice = std::get_if<std::string>(&x);
+    if (choice && tree_.nodes[other].op == Op::choice) return *choice == tree_.nodes[other].name;
+    const Value y = value(other);
     if (x.index() != y.index()) {
-      const std::string& choice = std::get<std::string>(x.index() == 1 ? x : y);
-      undefined(node, fmt::format("the choice '{}' is compared with the number {}", choice,
-                                  std::get<double>(x.index() == 1 ? y : x)));
+      undefined(node,
+                fmt::format("the choice '{}' is compared with the number {}",
+                            std::get<std::string>(x.index() == 1 ? x : y), std::get<double>(x.index() == 1 ? y : x)));
     }
     return x == y;
   }
@@ -519,6 +531,42 @@ Expression Expression::parse(std::string_view text) { return ExpressionParser(te
 double Expression::evaluate(const Variables& variable) const { return ExpressionEvaluation(*tree_, variable).number(); }
 
 bool Expression::holds(const Variables& variable) const { return ExpressionEvaluation(*tree_, variable).truth(); }
+
+void Expression::check_choices(const Choices& choices_of) const {
+  const auto refuse = [&](const Node& node, const std::string& problem) {
+    fail(tree_->text, node.at, fmt::format("cannot evaluate the expression: column {}: {}", node.at + 1, problem));
+  };
+  const auto of = [&](const Node& node) { return node.op == Op::variable ? choices_of(node.name) : nullptr; };
+  const auto check_number = [&](const Node& node) {
+    if (const auto* choices = of(node))
+      refuse(node, fmt::format("'{}' is a choice of '{}', expected a number", node.name, fmt::join(*choices, "', '")));
+  };
+  // What a choice, or a variable that is one, is compared with.
+  const auto check_pair = [&](const Node& one, const Node& other) {
+    const auto* choices = of(one);
+    const auto* others = of(other);
+    if (other.op != Op::choice) {
+      if (choices && !others)
+        refuse(other, fmt::format("'{}' is a choice of '{}', and compared with a number", one.name,
+                                  fmt::join(*choices, "', '")));
+    } else if (!choices) {
+      refuse(one, fmt::format("'{}' is a number, and compared with the choice '{}'", one.name, other.name));
+    } else if (std::find(choices->begin(), choices->end(), other.name) == choices->end()) {
+      refuse(other, fmt::format("'{}' is none of the choices of '{}': '{}'", other.name, one.name,
+                                fmt::join(*choices, "', '")));
+    }
+  };
+  check_number(tree_->nodes.back());
+  for (const Node& node : tree_->nodes) {
+    const bool compares = node.op == Op::equal || node.op == Op::unequal || node.op == Op::member;
+    for (const std::size_t child : node.children) {
+      const Node& one = tree_->nodes[child];
+      if (!compares) check_number(one);
+      for (const std::size_t index : node.children)
+        if (compares && index != child && one.op != Op::choice) check_pair(one, tree_->nodes[index]);
+    }
+  }
+}
 
 std::vector<std::string> Expression::variables() const {
   std::vector<std::string> names;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <new>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -29,6 +31,16 @@ void use_installed_folders() {
   if (error || !std::filesystem::exists(project / "golden/flags.toml", error)) return;
   setenv("ATTEST_PROJECT_DIR", project.c_str(), 0);
   setenv("ATTEST_PLUGIN_DIR", (here / ATTEST_INSTALLED_PLUGINS).lexically_normal().c_str(), 0);
+}
+
+/// `check` lets the judge's idle threads sleep, unless the user says otherwise: between its parallel loops they would
+/// take the cores from the kernel that it waits for. libgomp reads the variable when it is loaded, so the program
+/// starts itself again; where that fails the threads spin.
+void let_idle_threads_sleep(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "check" || std::getenv("OMP_WAIT_POLICY")) return;
+  setenv("OMP_WAIT_POLICY", "passive", 1);
+  std::error_code error;
+  ::execv(std::filesystem::read_symlink("/proc/self/exe", error).c_str(), argv);
 }
 
 /// Parses the command line and runs the command that it names.
@@ -112,6 +124,7 @@ int main(int argc, char** argv) {
   using namespace attest;
   golden::end_when_out_of_memory();
   judge::serve_if_worker(argc, argv);
+  let_idle_threads_sleep(argc, argv);
   std::set_new_handler(golden::end_out_of_memory);  // in any thread; kernels handle their own
   // What a command prints is printed once.
   if (jobs::launched().rank > 0 && !std::freopen("/dev/null", "w", stdout)) return 2;

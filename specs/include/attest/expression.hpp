@@ -44,6 +44,13 @@ public:
   /// evaluate(), read as true or false; NaN is neither and throws.
   bool holds(const Variables& variable) const;
 
+  /// The words that a variable may be; null where it is a number.
+  using Choices = std::function<const std::vector<std::string>*(std::string_view)>;
+
+  /// Throws std::invalid_argument, which shows the place, where a variable that is a choice stands for a number, a
+  /// number is compared with a choice, or a choice is none of the variable's: such a condition would never hold.
+  void check_choices(const Choices& choices_of) const;
+
   /// Names of the variables, each once, in order of appearance.
   std::vector<std::string> variables() const;
 

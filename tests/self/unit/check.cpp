@@ -368,6 +368,24 @@ TEST(Capabilities, AParameterCanStayAtItsDefault) {
     EXPECT_THROW(Capabilities(spec, wrong), SpecError) << wrong;
 }
 
+TEST(Capabilities, AConditionThatCannotHoldIsRefused) {
+  const Spec& spec = find_spec("attention.scaled_dot_product");
+  const auto refusal = [&](const char* text) -> std::string {
+    try {
+      Capabilities(spec, text);
+      return "";
+    } catch (const SpecError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_NE(refusal("empty_row == 'zeros'").find("'zeros' is none of the choices of 'empty_row': 'zero', "),
+            std::string::npos);
+  EXPECT_NE(refusal("n > 4; empty_row == 1").find("'empty_row' is a choice of 'zero', "), std::string::npos);
+  EXPECT_NE(refusal("causal implies d == 'zero'").find("'d' is a number, and compared with the choice 'zero'"),
+            std::string::npos);
+  EXPECT_EQ(refusal("empty_row in {'zero', 'nan'} or not mask"), "");
+}
+
 TEST(Capabilities, ADefaultMayStandAnywhere) {
   const Spec& spec = find_spec("attention.scaled_dot_product");
   const Sizes sizes{{"n", 2}, {"s", 3}, {"d", 4}, {"m", 2}};

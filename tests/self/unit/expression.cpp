@@ -327,6 +327,37 @@ TEST(Expression, EvaluationErrorsNameTheMistake) {
   EXPECT_TRUE(std::isnan(evaluate("nan")));
 }
 
+TEST(Expression, ChoicesAreComparedWithWhatAVariableMayBe) {
+  const std::vector<std::string> modes{"half", "full"}, rows{"zero", "nan"};
+  const auto choices_of = [&](std::string_view name) {
+    return name == "mode" ? &modes : name == "row" ? &rows : nullptr;
+  };
+  for (const char* right : {"mode == 'half'", "'full' != mode", "mode in {'half', 'full'} or n > 1", "mode == default",
+                            "not (row == 'nan' and n in {1, 2})", "mode == mode"})
+    EXPECT_NO_THROW(Expression::parse(right).check_choices(choices_of)) << right;
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"n > 1 and mode == 'halff'",
+       "cannot evaluate the expression: column 19: 'halff' is none of the choices of 'mode': 'half', 'full'\n"
+       "  n > 1 and mode == 'halff'\n"
+       "                    ^"},
+      {"mode == 1", "column 9: 'mode' is a choice of 'half', 'full', and compared with a number"},
+      {"n + 1 != mode", "'mode' is a choice of 'half', 'full', and compared with a number"},
+      {"mode == n", "'mode' is a choice of 'half', 'full', and compared with a number"},
+      {"mode in {'half', 'nan'}", "column 18: 'nan' is none of the choices of 'mode'"},
+      {"n == 'half'", "column 1: 'n' is a number, and compared with the choice 'half'"},
+      {"n in {'half'}", "'n' is a number, and compared with the choice 'half'"},
+      {"mode", "column 1: 'mode' is a choice of 'half', 'full', expected a number"},
+      {"not mode", "'mode' is a choice of 'half', 'full', expected a number"},
+      {"n > 1 or sqrt(row) < 2", "column 15: 'row' is a choice of 'zero', 'nan', expected a number"},
+  };
+  for (const auto& [text, expected] : cases) try {
+      Expression::parse(text).check_choices(choices_of);
+      ADD_FAILURE() << text;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_TRUE(contains(error.what(), expected)) << error.what();
+    }
+}
+
 TEST(Expression, LetsTheLookupThrow) {
   const auto refuse = [](std::string_view) -> std::optional<Value> { throw std::out_of_range("closed"); };
   EXPECT_THROW(Expression::parse("n").evaluate(refuse), std::out_of_range);

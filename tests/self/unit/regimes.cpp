@@ -325,6 +325,7 @@ TEST(Regimes, AreReproducedByTheirQueries) {
   const Report again = reproduce(candidate, row.failures[0].query, {});
   ASSERT_FALSE(again.rows.empty());
   for (const Row& one : again.rows) {
+    if (one.kernel.layout == "thd") continue;  // its first axis is no batch
     ASSERT_FALSE(one.failures.empty()) << one.kernel.form;
     if (one.kernel.form != row.kernel.form) continue;
     EXPECT_EQ(one.failures[0].message, row.failures[0].message);

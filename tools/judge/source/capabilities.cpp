@@ -163,6 +163,7 @@ std::vector<std::string> names_in(const Expression& condition) {
 
 std::optional<Value> value_in(const Spec& spec, const Situation& situation, std::string_view name) {
   const auto& [sizes, parameters, given, grid, contiguous, properties] = situation;
+  if (const auto size = sizes.find(std::string(name)); size != sizes.end()) return static_cast<double>(size->second);
   if (name.ends_with(')')) {
     const auto open = name.find('(');
     if (name.substr(0, open) == kDefault)
@@ -241,6 +242,10 @@ Capabilities::Capabilities(const Spec& spec, const std::string& text) try : text
               "'heads', 'groups', 'contiguous', "
               "'align', 'deterministic', 'any_thread', 'hidden_nan', 'page', 'ranks', 'zigzag' nor 'profile'",
               spec.id, name));
+      condition.check_choices([&](std::string_view name) {
+        const auto* parameter = spec.parameter(name);
+        return parameter && !parameter->choices.empty() ? &parameter->choices : nullptr;
+      });
       conditions_.push_back(condition);
     }
   }

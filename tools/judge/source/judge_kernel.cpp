@@ -214,7 +214,7 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
   }
   judge_vacuity(kernel, shown, row);
   if (!kernel.is_gradient() && row.failures.empty())
-    judge_laws(candidate, kernel, profile, options, known.law_bounds, row);
+    judge_laws(candidate, kernel, profile, options, known.law_bounds, known.law_sizes, row);
   judge_again(candidate, kernel, profile, selection, asked, known, options, shown, row);
   row.reach = asked.reach();
   row.refusals = asked.refusals();

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "attest/judge/judge_cases.hpp"
-#include "attest/judge/run_law.hpp"
 
 namespace attest::judge {
 namespace {
@@ -32,7 +31,7 @@ void add(const LawRun& run, const std::string& name, Row& row) {
 }  // namespace
 
 void judge_laws(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile, const CheckOptions& options,
-                LawBounds& bounds, Row& row) {
+                LawBounds& bounds, LawSizes& sizes, Row& row) {
   const auto evaluate = evaluate_with(candidate, kernel, profile, options, bounds);
   const auto run_one = [&](laws::Law law, const LawClaim& claim, const std::string& name, int draws) {
     if (draws == 0) return;
@@ -41,7 +40,7 @@ void judge_laws(Candidate& candidate, const Kernel& kernel, const golden::Profil
       return;
     }
     add(run_law(law, claim, *kernel.spec, kernel.info.form, kernel.capabilities, profile, evaluate,
-                kernel.capabilities.deterministic(), draws, options.seed),
+                kernel.capabilities.deterministic(), draws, options.seed, &sizes),
         name, row);
   };
   for (const auto& claim : kernel.spec->laws) {

@@ -16,11 +16,10 @@
 
 #include "attest/golden/agreement.hpp"
 #include "attest/judge/process.hpp"
+#include "attest/tokens.hpp"
 
 namespace attest::judge {
 namespace {
-
-bool is_tokens(const Kernel& kernel, const std::string& size) { return kernel.spec->size(size)->tokens; }
 
 bool is_one_of(const std::vector<std::string>& sizes, const std::string& size) {
   return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
@@ -33,10 +32,9 @@ bool is_paged(const Kernel& kernel, const TensorDeclaration& tensor) {
 /// Whether the heads stand behind the tokens: in tensors [tokens, width] under bnhd and pkv, in all that begin with
 /// tokens under thd, in all that are paged.
 bool heads_behind_tokens(const Kernel& kernel, const TensorDeclaration& tensor) {
-  if (tensor.shape.empty() || !is_tokens(kernel, tensor.shape[0])) return false;
-  if (kernel.packed() || is_paged(kernel, tensor)) return true;
-  return (kernel.info.layout == "bnhd" || kernel.paged()) && !tensor.state && tensor.shape.size() == 2 &&
-         !is_tokens(kernel, tensor.shape[1]);
+  if (kernel.packed()) return begins_with_tokens(*kernel.spec, tensor);
+  if (is_paged(kernel, tensor)) return true;
+  return (kernel.info.layout == "bnhd" || kernel.paged()) && has_tokens_as_rows(*kernel.spec, tensor);
 }
 
 /// The first axis of the call's tensor that counts tokens, which ranks have parts of, and its size; a kernel of one
@@ -45,7 +43,7 @@ template <class Tensor>
 Tensor shared_out(Tensor tensor, const TensorDeclaration& declared, const Kernel& kernel) {
   if (!kernel.capabilities.collective()) return tensor;
   for (std::size_t axis = 0; axis < declared.shape.size() && tensor.token_axis < 0; ++axis)
-    if (is_tokens(kernel, declared.shape[axis])) {
+    if (counts_tokens(*kernel.spec, declared.shape[axis])) {
       const int in_front = !kernel.batched() ? 0 : heads_behind_tokens(kernel, declared) ? 1 : 2;
       tensor.token_axis = static_cast<int>(axis) + in_front;
       tensor.tokens = declared.shape[axis];

@@ -38,8 +38,9 @@ struct Range {
 /// equation's golden entries; sizes and seeds are free.
 class Problems {
 public:
-  Problems(const Spec& spec, const std::string& form, const Capabilities& capabilities, const LawClaim& claim)
-      : spec_(spec), wanted_(spec, conditions(spec, form, capabilities, claim)) {
+  Problems(const Spec& spec, const std::string& form, const Capabilities& capabilities, const LawClaim& claim,
+           LawSizes& sizes)
+      : spec_(spec), wanted_(spec, conditions(spec, form, capabilities, claim)), sizes_(sizes) {
     for (const auto& group : spec.vectors)
       for (const auto& entry : group.entries)
         if (wanted_.takes(group.with)) origins_.push_back({&group, &entry});
@@ -79,9 +80,9 @@ public:
     golden::Case c{&spec_, {}, entry->parameters, group->flag, group->exact, group->with, 1, {}};
     for (std::size_t i = 0; i < spec_.sizes.size(); ++i) c.sizes[spec_.sizes[i].name] = numbers[i + 1];
     c.seed = static_cast<std::uint64_t>(numbers.back());
-    auto adapted = wanted_.adapted(spec_, c.sizes, c.parameters, c.with);
-    if (!adapted) return std::nullopt;
-    std::tie(c.sizes, c.parameters) = std::move(*adapted);
+    const auto& moved = sizes_.of(c, wanted_);
+    if (!moved) return std::nullopt;
+    std::tie(c.sizes, c.parameters) = *moved;
     return c;
   }
 
@@ -102,6 +103,7 @@ private:
 
   const Spec& spec_;
   Capabilities wanted_;
+  LawSizes& sizes_;
   std::vector<Origin> origins_;
   std::vector<Range> ranges_;
 };
@@ -234,11 +236,22 @@ int size_of_draw(int draw, int draws, int discarded) {
 
 }  // namespace
 
+const LawSizes::Moved& LawSizes::of(const golden::Case& drawn, const Capabilities& wanted) {
+  if (std::exchange(spec_, drawn.spec) != drawn.spec) known_.clear();
+  std::vector<Index> sizes;
+  for (const auto& [_, size] : drawn.sizes) sizes.push_back(size);
+  const auto [known, is_new] =
+      known_.try_emplace({wanted.text(), std::move(sizes), drawn.parameters, drawn.with}, std::nullopt);
+  if (is_new) known->second = wanted.adapted(*drawn.spec, drawn.sizes, drawn.parameters, drawn.with);
+  return known->second;
+}
+
 LawRun run_law(laws::Law law, const LawClaim& claim, const Spec& spec, const std::string& form,
                const Capabilities& capabilities, const golden::Profile& profile, const laws::Evaluate& evaluate,
-               bool bitwise, int draws, std::uint64_t seed) {
+               bool bitwise, int draws, std::uint64_t seed, LawSizes* sizes) {
   LawRun run;
-  const Problems problems(spec, form, capabilities, claim);
+  LawSizes own;
+  const Problems problems(spec, form, capabilities, claim, sizes ? *sizes : own);
   if (problems.empty()) return run;
   const Trial trial(law, claim, capabilities, profile, evaluate, bitwise);
   rc::Random random(seed);

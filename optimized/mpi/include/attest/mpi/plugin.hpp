@@ -17,18 +17,19 @@ template <class T>
 using Head = openmp::Head<T>;
 
 template <class T>
-std::vector<Head<T>> heads_of(const attest_call& call) {
-  const DLTensor& first = call.outputs[0].tensor;
+std::vector<Head<T>> heads_of(const openmp::Batch& batch) {
   std::vector<Head<T>> heads;
-  for (Index batch = 0; batch < first.shape[0]; ++batch)
-    for (Index head = 0; head < first.shape[1]; ++head) heads.emplace_back(call, batch, head);
+  for (Index entry = 0; entry < batch.entries(); ++entry)
+    for (Index head = 0; head < batch.heads(); ++head) heads.emplace_back(batch, entry, head);
   return heads;
 }
 
 /// Runs a kernel on all heads at once, so that ranks meet once for all of them. An exception becomes the call's error.
 template <class T, class F>
 int on_all_heads(const attest_call* call, F&& kernel) try {
-  kernel(heads_of<T>(*call), World::here());
+  const openmp::Placement bhnd;
+  const openmp::Batch batch(*call, bhnd);
+  kernel(heads_of<T>(batch), World::here());
   return 0;
 } catch (const std::exception& exception) {
   std::snprintf(call->error, call->error_size, "%s", exception.what());

@@ -11,6 +11,7 @@
 #include "attest/judge/options.hpp"
 #include "attest/judge/regimes.hpp"
 #include "attest/judge/report.hpp"
+#include "attest/judge/run_law.hpp"
 #include "attest/judge/shown.hpp"
 #include "attest/judge/statistics.hpp"
 #include "attest/judge/true_values.hpp"
@@ -18,13 +19,14 @@
 
 namespace attest::judge {
 
-/// What kernels of one run share: bounds of the problems that laws draw, regimes, true values of their cases, and our
-/// own kernels.
+/// What kernels of one run share: bounds and sizes of the problems that laws draw, regimes, true values of their cases,
+/// and our own kernels.
 struct Known {
   explicit Known(const std::filesystem::path& cache_folder) : cache(cache_folder) {}
 
   Cache cache;
   LawBounds law_bounds{};
+  LawSizes law_sizes{};
   KnownRegimes regimes{&cache};
   TrueValues values{&cache};
   Witness witness{};
