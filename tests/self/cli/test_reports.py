@@ -155,7 +155,12 @@ class JUnit(unittest.TestCase):
     def test_has_a_test_of_each_kernel(self):
         _, _, report, root, _ = runs()["pass"]
         names = [(test.get("classname"), test.get("name")) for test in root.iter("testcase")]
-        forms = [f"{row['equation']}{' ' * bool(row['form'])}{row['form']}" for row in report["rows"]]
+        kernels = [(row["equation"], row["form"], row["profile"]) for row in report["rows"]]
+        of_layouts = [kernel for kernel in kernels if kernels.count(kernel) > 1]  # which one is in the name, then
+        forms = [
+            " ".join(filter(None, [row["equation"], row["form"], row["layout"] if kernel in of_layouts else ""]))
+            for kernel, row in zip(kernels, report["rows"])
+        ]
         self.assertEqual(
             names, [(row["equation"], f"{form} ({row['profile']})") for form, row in zip(forms, report["rows"])]
         )
