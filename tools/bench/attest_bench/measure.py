@@ -124,8 +124,8 @@ class Subject:
 
 def kernel_subjects(plugin, memory, case, problems):
     kernels = [kernel for kernel in plugin.kernels if kernel.answers(case)]
-    timed = {kernel.form for kernel in kernels if kernel.layout == "bhnd"}  # the same form in another layout is not
-    kernels = [kernel for kernel in kernels if kernel.layout == "bhnd" or kernel.form not in timed]
+    timed = {kernel.title() for kernel in kernels if kernel.layout == "bhnd"}  # the same in another layout is not
+    kernels = [kernel for kernel in kernels if kernel.layout == "bhnd" or kernel.title() not in timed]
     for kernel, condition in zip(kernels, unmet(kernels, case)):
         subject = Subject(kernel.title(), "kernel")
         if kernel.layout != "bhnd":
