@@ -372,7 +372,7 @@ TEST(Capabilities, AConditionThatCannotHoldIsRefused) {
   const Spec& spec = find_spec("attention.scaled_dot_product");
   const auto refusal = [&](const char* text) -> std::string {
     try {
-      Capabilities(spec, text);
+      const Capabilities accepted(spec, text);
       return "";
     } catch (const SpecError& error) {
       return error.what();
