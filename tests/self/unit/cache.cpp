@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "attest/judge/cache.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +18,8 @@
 #include "attest/golden/agreement.hpp"
 #include "attest/golden/case.hpp"
 #include "attest/golden/files.hpp"
+#include "attest/golden/store.hpp"
+#include "attest/judge/bank.hpp"
 #include "attest/judge/packed.hpp"
 #include "attest/judge/regimes.hpp"
 #include "attest/judge/true_values.hpp"
@@ -196,11 +200,62 @@ TEST_P(TrueValuesInACache, AreThoseThatWereComputed) {
 TEST_P(TrueValuesInACache, AreFoundOutWhereTheyAreWrong) {
   const TemporaryFolder folder;
   Cache cache(folder.path());
-  with(&cache);
+  const auto computed = with(&cache);
   std::string bytes = cache.find(key()).value();
-  bytes[bytes.find("hi") + 9] ^= 0x10;  // a bit of the first true value, by 2^-8 of it or more
+  const auto& values = computed->judged[0].certified.outputs.begin()->second.hi;
+  const double value = *std::find_if(values.begin(), values.end(), [](double x) { return x != 0; });
+  const auto at = bytes.find(std::string(reinterpret_cast<const char*>(&value), sizeof value));
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 6] ^= 0x10;  // of the first true value that is not 0, the last bit of the exponent
   cache.keep(key(), bytes);
   EXPECT_THROW(for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) with(&cache), std::runtime_error);
+}
+
+class FactsInACache : public testing::Test {
+protected:
+  /// What the first golden case shows of each fault, and the report on a kernel that gave its true values.
+  std::string with(Cache* cache) const {
+    Bank bank(spec_, profile_, cache);
+    std::string all;
+    for (const Fault& fault : spec_.faults) all += fmt::format("{} {}\n", fault.name, bank.shown(case_, fault));
+    Arrays got;
+    for (const auto& [name, tensor] : case_.certified.outputs) got[name] = {tensor.shape, tensor.hi};
+    Row row;
+    row.statistics = bank.statistics({{&case_, got}}, 1);
+    return all + packed(std::vector<Row>{row});
+  }
+  std::string key() const { return Bank::kept_as(case_, profile_); }
+
+  const Spec& spec_ = specs().at("attention.softmax_one");
+  const golden::Profile& profile_ = golden::profile("f32");
+  golden::GoldenCase case_ = golden::load_golden(spec_, std::string(ATTEST_PROJECT_DIR) + "/golden").front();
+};
+
+TEST_F(FactsInACache, AreThoseThatWereComputed) {
+  const TemporaryFolder folder;
+  Cache cache(folder.path());
+  const std::string computed = with(nullptr);
+  EXPECT_EQ(with(&cache), computed);
+  EXPECT_TRUE(cache.find(key()));
+  for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) EXPECT_EQ(with(&cache), computed);  // one is computed again
+}
+
+TEST_F(FactsInACache, AreFoundOutWhereTheyAreWrong) {
+  const TemporaryFolder folder;
+  Cache cache(folder.path());
+  with(&cache);
+  std::string bytes = cache.find(key()).value();
+  bytes.back() ^= 1;
+  cache.keep(key(), bytes);
+  EXPECT_THROW(for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) with(&cache), std::runtime_error);
+}
+
+TEST_F(FactsInACache, AreOfTheFileThatTheCaseIsReadFrom) {
+  const std::string before = key();
+  case_.certified.outputs.begin()->second.hi[0] += 1;
+  const std::string other_truth = key();
+  case_.problem.inputs.begin()->second.values[0] += 1;
+  EXPECT_EQ((std::set{before, other_truth, key()}).size(), 3u);
 }
 
 class RegimesInACache : public testing::Test {

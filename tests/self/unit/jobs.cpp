@@ -264,7 +264,9 @@ TEST(Packed, AReportIsTheSameAfterwards) {
     EXPECT_EQ(judge::to_json(same).dump(), judge::to_json(report).dump()) << name;
     EXPECT_EQ(judge::packed(same.rows), bytes) << name;
     EXPECT_TRUE(std::signbit(same.rows[0].errors.worst.got));
-    EXPECT_ANY_THROW(judge::unpacked_rows(bytes.substr(0, bytes.size() / 2)));
+    for (std::size_t size = 0; size < bytes.size(); size += 1 + bytes.size() / 100)
+      EXPECT_ANY_THROW(judge::unpacked_rows(bytes.substr(0, size))) << size << " of " << bytes.size() << " bytes";
+    EXPECT_ANY_THROW(judge::unpacked_rows(bytes + "x"));
   }
 }
 

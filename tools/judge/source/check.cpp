@@ -42,7 +42,7 @@ struct Stored {
 /// Golden cases by equation, and banks by equation and profile: what is loaded or computed once serves every kernel.
 class Shared {
 public:
-  explicit Shared(const CheckOptions& options) : options_(options) {}
+  Shared(const CheckOptions& options, Cache& cache) : options_(options), cache_(cache) {}
 
   const Stored& stored(const Spec& spec) {
     auto [stored, fresh] = stored_.try_emplace(spec.id);
@@ -57,12 +57,13 @@ public:
 
   Bank& bank(const Spec& spec, const golden::Profile& profile) {
     auto& bank = banks_[{spec.id, profile.name}];
-    if (!bank) bank = std::make_unique<Bank>(spec, profile);
+    if (!bank) bank = std::make_unique<Bank>(spec, profile, &cache_);
     return *bank;
   }
 
 private:
   const CheckOptions& options_;
+  Cache& cache_;
   std::map<std::string, Stored> stored_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Bank>> banks_;
 };
@@ -113,10 +114,16 @@ private:
   const CheckOptions& options_;
   const double tests_;
   Steps& steps_;
-  Shared shared_{options_};
   Known known_{options_.cache};
+  Shared shared_{options_, known_.cache};
   Row* last_ = nullptr;
 };
+
+/// What kernels [first, end) of an equation may take to judge, in operations.
+double work_of(const std::vector<const Kernel*>& kernels, const std::pair<std::size_t, std::size_t>& equation) {
+  const auto [first, end] = equation;
+  return static_cast<double>(end - first) * work_of_cases(*kernels[first]->spec);
+}
 
 /// Kernels as they follow each other, by equation: [first, end).
 std::vector<std::pair<std::size_t, std::size_t>> by_equation(const std::vector<const Kernel*>& kernels) {
@@ -129,15 +136,25 @@ std::vector<std::pair<std::size_t, std::size_t>> by_equation(const std::vector<c
   return runs;
 }
 
+/// The equations by what their cases and kernels may take, the longest first: no core waits for one that came last.
+std::vector<std::size_t> longest_first(const std::vector<const Kernel*>& kernels,
+                                       const std::vector<std::pair<std::size_t, std::size_t>>& equations) {
+  std::vector<std::pair<double, std::size_t>> by_work;
+  for (std::size_t e = 0; e < equations.size(); ++e) by_work.emplace_back(-work_of(kernels, equations[e]), e);
+  std::sort(by_work.begin(), by_work.end());
+  std::vector<std::size_t> order;
+  for (const auto& [_, e] : by_work) order.push_back(e);
+  return order;
+}
+
 /// The equations as items of a job, whose results are their rows.
 void share(jobs::Job& job, const std::vector<const Kernel*>& kernels,
            const std::vector<std::pair<std::size_t, std::size_t>>& equations, bool side_by_side,
            const Progress& progress, const std::function<Checker&(std::size_t)>& judge, std::vector<Row>& rows) {
   std::vector<jobs::Item> items;
   for (const auto& [first, end] : equations) {
-    const auto number = static_cast<double>(end - first);
-    items.push_back({fmt::format("{} from kernel {}", kernels[first]->spec->id, first),
-                     number * work_of_cases(*kernels[first]->spec)});
+    items.push_back(
+        {fmt::format("{} from kernel {}", kernels[first]->spec->id, first), work_of(kernels, {first, end})});
   }
   const auto run = [&](std::size_t e) {
     judge(e).settle();
@@ -179,7 +196,8 @@ Report check(Candidate& candidate, const CheckOptions& options, const Progress& 
     share(*options.job, kernels, equations, side_by_side, progress, judge, report.rows);
     return report;
   }
-  in_parallel(equations.size(), judge, side_by_side);
+  const auto order = longest_first(kernels, equations);
+  in_parallel(order.size(), [&](std::size_t next) { judge(order[next]); }, side_by_side);
   checkers.each([](Checker& checker) { checker.settle(); });
   steps.finish();
   return report;

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <span>
 
@@ -18,10 +20,15 @@ std::string unwritten(const Request& request, const std::vector<std::vector<std:
                       unsigned char poison) {
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const std::size_t width = size_of(request.outputs[o].dtype);
-    for (std::size_t i = 0; i + width <= outputs[o].size(); i += width) {
-      std::size_t same = 0;
-      while (same < width && outputs[o][i + same] == std::byte{poison}) ++same;
-      if (same == width) return fmt::format("{}[{}]", request.outputs[o].name, i / width);
+    const std::byte* begin = outputs[o].data();
+    for (std::size_t at = 0; at < outputs[o].size();) {
+      const void* found = std::memchr(begin + at, poison, outputs[o].size() - at);
+      if (!found) break;
+      const std::size_t element = static_cast<std::size_t>(static_cast<const std::byte*>(found) - begin) / width;
+      const std::byte* first = begin + element * width;
+      if (std::all_of(first, first + width, [poison](std::byte byte) { return byte == std::byte{poison}; }))
+        return fmt::format("{}[{}]", request.outputs[o].name, element);
+      at = (element + 1) * width;
     }
   }
   return "";
@@ -52,17 +59,19 @@ constexpr Call kLastCalls[] = {{"", Placement::end_at_guard, kPoison[0]},
 Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kernel& kernel, const Batch& batch,
                   const golden::Profile& profile, const CheckOptions& options, const golden::Case& name) {
   const Request request = assemble(batch, kernel, profile);
+  CallOptions how = call_options(batch, kernel, options, Placement::end_at_guard, kPoison[0]);
+  how.memory = name.memory;
+  how.parts = name.seed;
+  how.all_tokens_on = options.all_tokens_on;
   const bool placed = candidate.host().places_outputs();
   Answers answers;
   std::vector<std::vector<std::byte>> before;
   for (const Call& call : calls) {
     if (!placed && call.placement == Placement::start_at_guard) break;
     if (call.second_thread && !kernel.capabilities.any_thread()) break;
-    CallOptions how = call_options(batch, kernel, options, call.placement, call.poison);
+    how.placement = call.placement;
+    how.poison = call.poison;
     how.second_thread = call.second_thread;
-    how.memory = name.memory;
-    how.parts = name.seed;
-    how.all_tokens_on = options.all_tokens_on;
     const Response response = candidate.call(kernel.index, request, how);
     const auto wrong = [&](Status status, const std::string& what) {
       return Answers{status, (call.second_thread ? call.differs : "") + what, {}};
@@ -96,7 +105,13 @@ CallOptions call_options(const Batch& batch, const Kernel& kernel, const CheckOp
                          unsigned char poison) {
   constexpr double kSlowest = 1.0e5;  // operations in a millisecond
   double work = 0;
-  for (const auto& problem : batch.problems) work += work_of(*problem.spec, problem.sizes, problem.parameters);
+  const Problem* before = nullptr;  // most problems of a batch have the same sizes
+  double of_one = 0;
+  for (const auto& problem : batch.problems) {
+    if (!before || problem.sizes != before->sizes || problem.parameters != before->parameters)
+      of_one = work_of(*problem.spec, problem.sizes, problem.parameters);
+    work += of_one, before = &problem;
+  }
   const std::chrono::milliseconds more{static_cast<std::int64_t>(work / kSlowest)};
   return {placement, kernel.capabilities.alignment(), poison, options.time_limit + more};
 }

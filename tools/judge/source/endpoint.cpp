@@ -141,18 +141,20 @@ void Endpoint::write_inputs(const std::vector<Region>& regions, const std::vecto
 }
 
 /// Answers a kernel's request for a workspace: poisons one, or refuses one that is too large.
-Json Endpoint::grant_workspace(std::size_t size, const CallOptions& options, Layout& layout, Attempt& attempt) {
-  Json grant{{"refused", false}};
+WorkspaceMessage Endpoint::grant_workspace(std::size_t size, const CallOptions& options, Layout& layout,
+                                           Attempt& attempt) {
+  WorkspaceMessage grant;
   if (size > workspace_limit) {
     attempt.refusal = "the kernel asked for a workspace of " + plural(size, "byte") + "; the limit is " +
                       std::to_string(workspace_limit);
-    grant["refused"] = true;
+    grant.refused = true;
   } else if (size != 0) {
     Region region = layout.workspace(size);
     memory_.grow(layout.file_end());
     poison(region, options.poison);
     region.address = addresses_of(options).take(region.mapped);
-    grant.update(place_message(region));
+    grant.place = place_of(region);
+    grant.first = region.front;
     attempt.regions.push_back(std::move(region));
   }
   return grant;
@@ -169,8 +171,8 @@ Endpoint::Attempt Endpoint::attempt(std::size_t kernel, const Request& request, 
   write_inputs(attempt.regions, inputs, options.poison);
 
   const Deadline deadline = Clock::now() + options.time_limit;
-  const auto exchange = [&](const Json& message) {
-    attempt.transfer = protocol::send_message(child_->socket(), message, deadline);
+  const auto exchange = [&](const auto& message) {
+    attempt.transfer = protocol::send_bytes(child_->socket(), bytes_of(message), deadline);
     if (attempt.transfer == Transfer::done)
       attempt.transfer = protocol::receive_message(child_->socket(), attempt.reply, deadline);
   };

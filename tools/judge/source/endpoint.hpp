@@ -12,6 +12,7 @@
 #include "attest/judge/process.hpp"
 #include "child.hpp"
 #include "death.hpp"
+#include "messages.hpp"
 #include "protocol.hpp"
 #include "regions.hpp"
 #include "shared_memory.hpp"
@@ -63,7 +64,7 @@ private:
                     unsigned char poison_byte) const;
   Attempt attempt(std::size_t kernel, const Request& request, const std::vector<View>& inputs,
                   const CallOptions& options, Layout& layout, const std::vector<Region>& tensors);
-  Json grant_workspace(std::size_t size, const CallOptions& options, Layout& layout, Attempt& attempt);
+  WorkspaceMessage grant_workspace(std::size_t size, const CallOptions& options, Layout& layout, Attempt& attempt);
   bool read_reply(const Attempt& attempt, Response& response);
   void read_failure(const Attempt& attempt, const CallOptions& options, Response& response);
   void inspect(const std::vector<Region>& regions, const std::vector<View>& inputs, unsigned char poison_byte,

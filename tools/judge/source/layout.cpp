@@ -121,9 +121,10 @@ std::vector<Index> shape_in_call(const TensorDeclaration& tensor, const Kernel& 
   return shape;
 }
 
-/// Calls visit(problem, element within the problem's tensor, element within the call's tensor) for every element.
+/// Calls visit(problem, first element within the problem's tensor, first element within the call's tensor, elements)
+/// for every run of elements that lie together in both.
 template <class F>
-void each_element(const TensorDeclaration& tensor, const Kernel& kernel, const Batch& batch, F&& visit) {
+void each_run(const TensorDeclaration& tensor, const Kernel& kernel, const Batch& batch, F&& visit) {
   const Index heads = heads_of(tensor, batch), per_head = batch.heads / heads;
   const Pages pages = is_paged(kernel, tensor) ? pages_of(tensor.shape[0], kernel, batch) : Pages{};
   Index rows = 0;  // of the entries before, in front of the axis of heads
@@ -132,10 +133,9 @@ void each_element(const TensorDeclaration& tensor, const Kernel& kernel, const B
     const Index in_front = heads_behind_tokens(kernel, tensor) ? shape[0] : 1;
     const Index size = count(shape), behind = in_front == 0 ? 0 : size / in_front;
     for (Index h = 0; h < heads; ++h)
-      for (Index i = 0; i < size; ++i) {
-        const Index row = pages.count > 0 ? pages.slot(b, i / behind) : rows + i / behind;
-        visit(static_cast<std::size_t>(b * batch.heads + h * per_head), static_cast<std::size_t>(i),
-              static_cast<std::size_t>((row * heads + h) * behind + i % behind));
+      for (Index i = 0; i < in_front; ++i) {
+        const Index row = pages.count > 0 ? pages.slot(b, i) : rows + i;
+        visit(static_cast<std::size_t>(b * batch.heads + h * per_head), i * behind, (row * heads + h) * behind, behind);
       }
     rows += in_front;
   }
@@ -172,8 +172,9 @@ InputTensor input_tensor(const std::string& name, const TensorDeclaration& decla
                   : earlier.empty() ? 0
                                     : earlier[earlier.size() - 1 - i % earlier.size()];
   }
-  each_element(declared, kernel, batch,
-               [&](std::size_t problem, std::size_t i, std::size_t at) { values[at] = given[problem][i]; });
+  each_run(declared, kernel, batch, [&](std::size_t problem, Index from, Index to, Index elements) {
+    std::copy_n(given[problem] + from, elements, values.begin() + to);
+  });
   return shared_out(encoded(name, dtype_of(declared, profile), shape, values), declared, kernel);
 }
 
@@ -306,10 +307,13 @@ std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const 
       result.values.resize(static_cast<std::size_t>(count(result.shape)));
       of.push_back(result.values.data());
     }
-    each_element(*tensor, kernel, batch, [&](std::size_t p, std::size_t i, std::size_t at) { of[p][i] = values[at]; });
+    each_run(*tensor, kernel, batch, [&](std::size_t p, Index to, Index from, Index elements) {
+      std::copy_n(values.begin() + from, elements, of[p] + to);
+    });
     // Tensors that the heads of a group share are the same for all of them.
     const std::size_t per_head = static_cast<std::size_t>(batch.heads / heads_of(*tensor, batch));
-    for (std::size_t p = 0; p < results.size(); ++p) results[p][name] = results[p - p % per_head][name];
+    for (std::size_t p = 0; p < results.size(); ++p)
+      if (p % per_head != 0) results[p][name] = results[p - p % per_head][name];
   }
   return results;
 }

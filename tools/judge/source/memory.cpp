@@ -50,6 +50,10 @@ View laid_out(const InputTensor& tensor, std::string_view memory, std::size_t nu
   Index elements = 1;
   for (std::size_t i = rank; i-- > 0; elements *= lies[i]) view.strides[order[i]] = elements;
   view.buffer.assign(static_cast<std::size_t>(elements) * width + 2 * view.offset, filler(tensor.dtype));
+  if (is_contiguous(memory)) {
+    std::copy(tensor.bytes.begin(), tensor.bytes.end(), view.buffer.begin() + static_cast<std::ptrdiff_t>(view.offset));
+    return view;
+  }
   // Runs along the last axis lie together, unless that is not the innermost one.
   const std::size_t run = rank > 0 && view.strides.back() == 1 ? static_cast<std::size_t>(tensor.shape.back()) : 1;
   std::vector<Index> at(rank, 0);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "messages.hpp"
 
-#include <bit>
 #include <string>
-#include <utility>
 
 #include "attest/dtype.hpp"
 
@@ -11,37 +9,15 @@ namespace attest::judge {
 
 using protocol::Json;
 
-Json place_message(const Region& region) {
-  return {{"address", region.address}, {"size", region.mapped}, {"file", region.file}, {"front", region.front}};
-}
+Place place_of(const Region& region) { return {region.address, region.mapped, region.file}; }
 
-Json call_message(std::uint64_t call, std::size_t kernel, const Request& request, const std::vector<Region>& regions,
-                  bool second_thread) {
-  Json tensors = Json::array();
-  for (const Region& region : regions) {
-    Json tensor = place_message(region);
-    tensor["name"] = region.spec.name;
-    tensor["dtype"] = static_cast<int>(region.spec.dtype);
-    tensor["shape"] = region.spec.shape;
-    tensor["strides"] = region.strides;
-    tensor["data"] = region.front + region.data;
-    tensor["input"] = region.role == Role::input;
-    tensors.push_back(std::move(tensor));
-  }
-  Json parameters = Json::array();
-  for (const ParameterValue& value : request.parameters)
-    parameters.push_back({{"name", value.name},
-                          {"given", value.given},
-                          {"bits", std::bit_cast<std::uint64_t>(value.real)},  // JSON has no infinities
-                          {"integer", value.integer},
-                          {"text", value.text}});
-  return {{"call", call},
-          {"kernel", kernel},
-          {"equation", request.equation},
-          {"form", request.form},
-          {"tensors", std::move(tensors)},
-          {"parameters", std::move(parameters)},
-          {"second_thread", second_thread}};
+CallMessage call_message(std::uint64_t call, std::size_t kernel, const Request& request,
+                         const std::vector<Region>& regions, bool second_thread) {
+  CallMessage message{call, kernel, request.equation, request.form, {}, request.parameters, second_thread};
+  for (const Region& region : regions)
+    message.tensors.push_back({region.spec.name, region.spec.dtype, region.spec.shape, region.strides, place_of(region),
+                               region.front + region.data, region.role == Role::input});
+  return message;
 }
 
 std::vector<KernelInfo> kernels_of_table(const Json& table) {

@@ -1,43 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "attest/judge/packed.hpp"
 
-#include <concepts>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <tuple>
-#include <type_traits>
-
-namespace nlohmann {
-
-template <class T>
-struct adl_serializer<std::optional<T>> {
-  static void to_json(json& j, const std::optional<T>& value) {
-    j = json::array();
-    if (value) j.push_back(*value);
-  }
-  static void from_json(const json& j, std::optional<T>& value) {
-    value.reset();
-    if (!j.empty()) value = j.at(0).get<T>();
-  }
-};
-
-}  // namespace nlohmann
+#include "bytes.hpp"
 
 namespace attest::judge {
-namespace {
-
-using nlohmann::json;
-
-}  // namespace
-
-// The members of a struct, all of them: a binding of fewer or more names does not compile.
-#define ATTEST_MEMBERS(TYPE, ...)                       \
-  template <class T>                                    \
-    requires std::same_as<std::remove_const_t<T>, TYPE> \
-  auto members(T& value) {                              \
-    auto& [__VA_ARGS__] = value;                        \
-    return std::tie(__VA_ARGS__);                       \
-  }
 
 ATTEST_MEMBERS(Fit, fault, c, error, z, p, explained)
 ATTEST_MEMBERS(Histogram, bins, exact, below, above)
@@ -81,36 +47,6 @@ ATTEST_MEMBERS(Setting, level, member)
 ATTEST_MEMBERS(Combination, axes, levels)
 ATTEST_MEMBERS(Uncovered, combination, why, proven)
 ATTEST_MEMBERS(Covering, settings, combinations, uncovered, left_out)
-
-template <class T>
-concept HasMembers = requires(T& value) { members(value); };
-
-template <HasMembers T>
-void to_json(json& j, const T& value) {
-  j = json::array();
-  std::apply([&](const auto&... member) { (j.push_back(json(member)), ...); }, members(value));
-}
-
-template <HasMembers T>
-void from_json(const json& j, T& value) {
-  std::size_t at = 0;
-  std::apply([&](auto&... member) { (j.at(at++).get_to(member), ...); }, members(value));
-}
-
-namespace {
-
-template <class T>
-std::string bytes_of(const T& value) {
-  const auto bytes = json::to_msgpack(json(value));
-  return {bytes.begin(), bytes.end()};
-}
-
-template <class T>
-T value_of(const std::string& bytes) {
-  return json::from_msgpack(bytes.begin(), bytes.end()).get<T>();
-}
-
-}  // namespace
 
 std::string packed(const std::vector<Row>& rows) { return bytes_of(rows); }
 std::string packed(const MutantsReport& report) { return bytes_of(report); }

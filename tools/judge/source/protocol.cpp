@@ -29,7 +29,7 @@ bool wait_for(int fd, short events, const Deadline& deadline) {
 
 bool try_again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
-Transfer receive_bytes(int fd, char* bytes, std::size_t count, const Deadline& deadline) {
+Transfer receive_all(int fd, char* bytes, std::size_t count, const Deadline& deadline) {
   for (std::size_t got = 0; got < count;) {
     const ssize_t n = ::recv(fd, bytes + got, count - got, MSG_DONTWAIT);
     if (n > 0) {
@@ -45,13 +45,12 @@ Transfer receive_bytes(int fd, char* bytes, std::size_t count, const Deadline& d
 
 }  // namespace
 
-Transfer send_message(int fd, const Json& message, const Deadline& deadline) {
-  const std::string body = message.dump(-1, ' ', true, Json::error_handler_t::replace);
-  const auto length = static_cast<std::uint32_t>(body.size());
-  std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
-  bytes += body;
-  for (std::size_t sent = 0; sent < bytes.size();) {
-    const ssize_t n = ::send(fd, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+Transfer send_bytes(int fd, std::string_view bytes, const Deadline& deadline) {
+  const auto length = static_cast<std::uint32_t>(bytes.size());
+  std::string all(reinterpret_cast<const char*>(&length), sizeof length);
+  all += bytes;
+  for (std::size_t sent = 0; sent < all.size();) {
+    const ssize_t n = ::send(fd, all.data() + sent, all.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) {
       sent += static_cast<std::size_t>(n);
     } else if (!try_again(errno)) {
@@ -63,15 +62,23 @@ Transfer send_message(int fd, const Json& message, const Deadline& deadline) {
   return Transfer::done;
 }
 
-Transfer receive_message(int fd, Json& message, const Deadline& deadline) {
+Transfer receive_bytes(int fd, std::string& bytes, const Deadline& deadline) {
   constexpr std::uint32_t limit = std::uint32_t{64} << 20;
   std::uint32_t length = 0;
-  Transfer result = receive_bytes(fd, reinterpret_cast<char*>(&length), sizeof length, deadline);
+  const Transfer result = receive_all(fd, reinterpret_cast<char*>(&length), sizeof length, deadline);
   if (result != Transfer::done) return result;
   if (length > limit) return Transfer::malformed;
-  std::string body(length, '\0');
-  result = receive_bytes(fd, body.data(), body.size(), deadline);
-  if (result != Transfer::done) return result;
+  bytes.assign(length, '\0');
+  return receive_all(fd, bytes.data(), bytes.size(), deadline);
+}
+
+Transfer send_message(int fd, const Json& message, const Deadline& deadline) {
+  return send_bytes(fd, message.dump(-1, ' ', true, Json::error_handler_t::replace), deadline);
+}
+
+Transfer receive_message(int fd, Json& message, const Deadline& deadline) {
+  std::string body;
+  if (const Transfer result = receive_bytes(fd, body, deadline); result != Transfer::done) return result;
   // Copying, comparing and printing JSON recurse.
   constexpr int deepest = 16;
   bool deep = false;

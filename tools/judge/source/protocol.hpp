@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace attest::judge::protocol {
@@ -67,11 +69,16 @@ static_assert(std::is_standard_layout_v<Control>);
 
 enum class Transfer { done, closed, timed_out, malformed };
 
-/// Sends a message: its length as 32 bits and then that much JSON.
+/// Sends bytes: their number as 32 bits, and then them. So are the parent's messages to a worker (messages.hpp).
+Transfer send_bytes(int fd, std::string_view bytes, const Deadline& deadline = {});
+/// Receives what send_bytes sent; `malformed` where that would be more than 64 MiB.
+Transfer receive_bytes(int fd, std::string& bytes, const Deadline& deadline = {});
+
+/// Sends JSON as bytes. So are a worker's messages to the parent.
 Transfer send_message(int fd, const Json& message, const Deadline& deadline = {});
 
-/// Receives a message. The plugin shares the child's end of the socket, so nothing about the bytes is taken for
-/// granted: `malformed` is one that is too long, no JSON, not an object, or nested deeply.
+/// Receives JSON. The plugin shares the child's end of the socket, so nothing about the bytes is taken for granted:
+/// `malformed` are those that are too many, no JSON, not an object, or nested deeply.
 Transfer receive_message(int fd, Json& message, const Deadline& deadline = {});
 
 /// Hands a descriptor over to the process at the other end of the socket; false when that is closed.

@@ -6,13 +6,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <utility>
@@ -22,9 +19,13 @@
 #include "attest/judge/faults.hpp"
 #include "attest/judge/select.hpp"
 #include "attest/judge/work.hpp"
+#include "golden_members.hpp"
 #include "in_parallel.hpp"
 
 namespace attest::judge {
+
+ATTEST_MEMBERS(TrueProblem, at, rows, certified)
+
 namespace {
 
 constexpr int kDraws = 3;                    // of other seeds, where the inputs break a condition on data
@@ -174,101 +175,12 @@ void add_shared_gradients(std::vector<TrueProblem>& judged, const Spec& spec, co
   }
 }
 
-using nlohmann::json;
-
-template <class T>
-json numbers(const std::vector<T>& values) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(values.data());
-  return json::binary({bytes, bytes + values.size() * sizeof(T)});
-}
-
-template <class T>
-std::vector<T> numbers(const json& values) {
-  const auto& bytes = values.get_binary();
-  std::vector<T> read(bytes.size() / sizeof(T));
-  if (!read.empty()) std::memcpy(read.data(), bytes.data(), read.size() * sizeof(T));
-  return read;
-}
-
-/// Bounds and their like: nothing where all are 0, the upper halves where the lower ones are 0, as of bfloat16.
-json short_numbers(const std::vector<float>& values) {
-  std::vector<std::uint16_t> upper(values.size());
-  std::uint32_t any = 0, lower = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto bits = std::bit_cast<std::uint32_t>(values[i]);
-    any |= bits, lower |= bits & 0xffffu, upper[i] = static_cast<std::uint16_t>(bits >> 16);
-  }
-  return any == 0 ? json::binary({}) : lower == 0 ? numbers(upper) : numbers(values);
-}
-
-std::vector<float> short_numbers(const json& values, std::size_t count) {
-  const std::size_t size = values.get_binary().size();
-  if (size == count * sizeof(float)) return numbers<float>(values);
-  std::vector<float> read(count, 0.0F);
-  const auto upper = numbers<std::uint16_t>(values);
-  for (std::size_t i = 0; i < upper.size(); ++i) read[i] = std::bit_cast<float>(std::uint32_t{upper[i]} << 16);
-  return read;
-}
-
-json json_of(const golden::CertifiedTensors& tensors) {
-  json all = json::object();
-  for (const auto& [name, tensor] : tensors) {
-    json& one = all[name] = {{"shape", tensor.shape}, {"hi", numbers(tensor.hi)}, {"lo", short_numbers(tensor.lo)}};
-    for (const auto& channel : tensor.bound) one["bound"].push_back(short_numbers(channel));
-    for (const auto& channel : tensor.rms) one["rms"].push_back(short_numbers(channel));
-  }
-  return all;
-}
-
-golden::CertifiedTensors tensors_of(const json& all) {
-  golden::CertifiedTensors tensors;
-  for (const auto& [name, one] : all.items()) {
-    auto& tensor = tensors[name];
-    tensor.shape = one.at("shape").get<std::vector<Index>>();
-    tensor.hi = numbers<double>(one.at("hi"));
-    const std::size_t count = tensor.hi.size();
-    tensor.lo = short_numbers(one.at("lo"), count);
-    for (std::size_t channel = 0; channel < tensor.bound.size(); ++channel) {
-      tensor.bound[channel] = short_numbers(one.at("bound").at(channel), count);
-      tensor.rms[channel] = short_numbers(one.at("rms").at(channel), count);
-    }
-  }
-  return tensors;
-}
-
 /// What a cache keeps of a batch: all but the inputs, which are drawn again.
-std::string bytes_of(const TrueBatch& batch) {
-  json all = {{"seed", batch.name.seed}, {"judged", json::array()}};
-  for (const TrueProblem& one : batch.judged) {
-    json ways = json::array();
-    for (const auto& way : one.certified.alternatives) ways.push_back(json_of(way));
-    all["judged"].push_back({{"at", one.at},
-                             {"rows", one.rows},
-                             {"outputs", json_of(one.certified.outputs)},
-                             {"alternatives", ways},
-                             {"margin", numbers(one.certified.margin)},
-                             {"units", one.certified.units},
-                             {"precision", one.certified.precision_bits}});
-  }
-  const auto bytes = json::to_cbor(all);
-  return {bytes.begin(), bytes.end()};
-}
-
-/// The problems of a batch that a cache has kept.
-std::vector<TrueProblem> judged_of(const json& all) {
-  std::vector<TrueProblem> problems;
-  for (const json& one : all.at("judged")) {
-    TrueProblem& judged = problems.emplace_back();
-    judged.at = one.at("at");
-    judged.rows = one.at("rows").get<reference::WantedRows>();
-    auto& [outputs, alternatives, margin, units, precision] = judged.certified;
-    outputs = tensors_of(one.at("outputs"));
-    for (const json& way : one.at("alternatives")) alternatives.push_back(tensors_of(way));
-    margin = numbers<double>(one.at("margin"));
-    units = one.at("units"), precision = one.at("precision");
-  }
-  return problems;
-}
+struct Kept {
+  std::uint64_t seed = 0;
+  std::vector<TrueProblem> judged{};
+};
+ATTEST_MEMBERS(Kept, seed, judged)
 
 }  // namespace
 
@@ -385,10 +297,9 @@ bool are_the_same(const golden::CertifiedTensors& kept, const golden::CertifiedT
 /// What a cache keeps of a batch against what was computed; empty, and null, where there is none.
 bool are_the_same(const std::string& kept, const TrueBatch* computed, const golden::Profile& profile) {
   if (kept.empty() || !computed) return kept.empty() && !computed;
-  const json all = json::from_cbor(kept);
+  const auto [seed, judged] = value_of<Kept>(kept);
   const auto same = [&](const auto& a, const auto& b) { return are_the_same(a, b, *computed->name.spec, profile); };
-  const auto judged = judged_of(all);
-  return all.at("seed") == computed->name.seed &&
+  return seed == computed->name.seed &&
          std::equal(judged.begin(), judged.end(), computed->judged.begin(), computed->judged.end(),
                     [&](const TrueProblem& a, const TrueProblem& b) {
                       const auto &ways = a.certified.alternatives, &others = b.certified.alternatives;
@@ -415,15 +326,15 @@ struct TrueValues::Attempt {
   /// Reads what a cache keeps, and draws the inputs; false where it has no true values.
   bool restore(const Kernel& kernel) {
     if (kept->empty()) return false;
-    const json all = json::from_cbor(*kept);
-    batch.name.seed = all.at("seed");
+    auto [seed, judged] = value_of<Kept>(*kept);
+    batch.name.seed = seed;
     problems = problems_of(batch.name, kernel);
     batch.drawn = nothing_drawn();
     for (std::size_t p = 0; p < problems.size(); ++p) {
       batch.drawn.problems[p] = golden::draw(problems[p]);
       if (kernel.is_gradient()) batch.drawn.cotangents[p] = golden::draw_cotangents(problems[p]);
     }
-    batch.judged = judged_of(all);
+    batch.judged = std::move(judged);
     return true;
   }
 
@@ -562,7 +473,7 @@ void TrueValues::restore(std::vector<std::unique_ptr<Attempt>>& open, const Kern
 void TrueValues::keep(const Attempt& attempt, const TrueBatch* batch, const golden::Profile& profile) {
   if (!cache_ || !cache_->is_on()) return;
   if (!attempt.kept)
-    cache_->keep(attempt.key, batch ? bytes_of(*batch) : "");
+    cache_->keep(attempt.key, batch ? bytes_of(Kept{batch->name.seed, batch->judged}) : "");
   else if (!are_the_same(*attempt.kept, batch, profile))
     cache_->reject(attempt.key);
 }

@@ -7,12 +7,15 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attest/attest_kernel.h"
 #include "attest/judge/process.hpp"
 #include "cuda_driver.hpp"
+#include "messages.hpp"
 #include "protocol.hpp"
 #include "worker_call.hpp"
 #include "worker_memory.hpp"
@@ -72,24 +75,37 @@ struct Plugin {
   }
 };
 
+/// The next message of the parent; nothing where it has closed the socket, or a thread of the plugin has read a part.
+template <class Message>
+std::optional<Message> receive() {
+  std::string bytes;
+  if (protocol::receive_bytes(protocol::socket_fd, bytes) != Transfer::done) return std::nullopt;
+  try {
+    return value_of<Message>(bytes);
+  } catch (const std::runtime_error&) {
+    return std::nullopt;
+  }
+}
+
 /// Asks the parent for a workspace and gives it to the call; false when the parent refuses it.
-bool get_workspace(Call& call, const Json& number, std::size_t size) {
-  Json granted;
-  if (protocol::send_message(protocol::socket_fd, {{"call", number}, {"workspace", size}}) != Transfer::done ||
-      protocol::receive_message(protocol::socket_fd, granted) != Transfer::done)
+bool get_workspace(Call& call, std::uint64_t number, std::size_t size) {
+  if (protocol::send_message(protocol::socket_fd, {{"call", number}, {"workspace", size}}) != Transfer::done)
     ::_exit(exit_protocol);
-  if (granted.at("refused").get<bool>()) return false;
-  call.give_workspace(granted, size);
+  const auto granted = receive<WorkspaceMessage>();
+  if (!granted) ::_exit(exit_protocol);
+  if (granted->refused) return false;
+  call.give_workspace(*granted, size);
   return true;
 }
 
 /// Runs the kernel that a request names. Returns the reply.
-Json serve_call(const Plugin& plugin, const Json& request, char* error) {
-  const attest_kernel& kernel = plugin.kernels.at(request.at("kernel").get<std::size_t>());
-  const Json& number = request.at("call");
-  control->call.store(number.get<std::uint64_t>());
+Json serve_call(const Plugin& plugin, CallMessage message, char* error) {
+  const attest_kernel& kernel = plugin.kernels.at(message.kernel);
+  const std::uint64_t number = message.call;
+  const bool second_thread = message.second_thread;
+  control->call.store(number);
   if (kernel.device == kDLCUDA && !plugin.device) throw CudaError(plugin.no_device);
-  Call call(request, error, kernel.device == kDLCUDA ? &*plugin.device : nullptr);
+  Call call(std::move(message), error, kernel.device == kDLCUDA ? &*plugin.device : nullptr);
   Outcome outcome;
   bool refused = false;
   if (kernel.workspace != nullptr) {
@@ -97,7 +113,7 @@ Json serve_call(const Plugin& plugin, const Json& request, char* error) {
     refused = outcome.thrown.empty() && !get_workspace(call, number, outcome.size);
   }
   if (outcome.thrown.empty() && !refused)
-    in_thread(request.at("second_thread").get<bool>(), [&] {
+    in_thread(second_thread, [&] {
       outcome = guarded(Phase::run, [&](Outcome& result) {
         if (kernel.device == kDLCUDA) plugin.device->begin();  // a context is current per thread
         result.code = kernel.run(&call.call);
@@ -139,12 +155,13 @@ Json load(const char* library, const ReservedAddresses& addresses, Plugin& plugi
   Json reply = load(library, addresses, plugin);
   control->phase.store(Phase::idle);
   while (protocol::send_message(protocol::socket_fd, reply) == Transfer::done) {
-    Json request;
-    if (protocol::receive_message(protocol::socket_fd, request) != Transfer::done) break;
+    auto message = receive<CallMessage>();
+    if (!message) break;
+    const std::uint64_t number = message->call;
     try {
-      reply = serve_call(plugin, request, error);
+      reply = serve_call(plugin, std::move(*message), error);
     } catch (const CudaError& problem) {
-      reply = {{"call", request.at("call")}, {"unavailable", printable(problem.what())}};
+      reply = {{"call", number}, {"unavailable", printable(problem.what())}};
     }
     control->phase.store(Phase::idle);
   }

@@ -1,31 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "worker_call.hpp"
 
-#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "worker_table.hpp"
 
 namespace attest::judge {
 
-using protocol::Json;
-
-Call::Call(const Json& request, char* error, const CudaDriver* device) : device_(device) {
+Call::Call(CallMessage message, char* error, const CudaDriver* device) : message_(std::move(message)), device_(device) {
   if (device_) device_->begin();
-  const Json& tensors = request.at("tensors");
-  tensors_.resize(tensors.size());
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const bool input = tensors[i].at("input").get<bool>();
-    map(tensors_[i], tensors[i], input);
-    (input ? inputs_ : outputs_).push_back({tensors_[i].name.c_str(), tensors_[i].tensor});
+  tensors_.resize(message_.tensors.size());
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    TensorMessage& source = message_.tensors[i];
+    map(tensors_[i], source);
+    (source.input ? inputs_ : outputs_).push_back({source.name.c_str(), tensors_[i].tensor});
   }
-  add_parameters(request.at("parameters"));
-  equation_ = request.at("equation").get<std::string>();
-  form_ = request.at("form").get<std::string>();
+  add_parameters();
   std::memset(error, 0, protocol::error_size);
   call.struct_size = sizeof call;
-  call.equation = equation_.c_str();
-  call.form = form_.c_str();
+  call.equation = message_.equation.c_str();
+  call.form = message_.form.c_str();
   call.inputs = inputs_.data();
   call.input_count = inputs_.size();
   call.outputs = outputs_.data();
@@ -37,44 +32,38 @@ Call::Call(const Json& request, char* error, const CudaDriver* device) : device_
   call.error_size = protocol::error_size;
 }
 
-void Call::map(Tensor& tensor, const Json& source, bool input) const {
-  tensor.name = source.at("name").get<std::string>();
-  tensor.shape = source.at("shape").get<std::vector<std::int64_t>>();
-  const std::size_t rank = tensor.shape.size();
-  tensor.strides = source.at("strides").get<std::vector<std::int64_t>>();
+void Call::map(Tensor& tensor, TensorMessage& source) const {
+  const std::size_t rank = source.shape.size();
   // The extra element keeps both pointers non-NULL for rank 0.
-  tensor.strides.push_back(1);
-  tensor.shape.push_back(1);
-  tensor.mapping.map(source, input ? PROT_READ : PROT_READ | PROT_WRITE);
+  source.strides.push_back(1);
+  source.shape.push_back(1);
+  tensor.mapping.map(source.place, source.input ? PROT_READ : PROT_READ | PROT_WRITE);
   if (device_) tensor.mapping.send(*device_);
-  tensor.tensor.data = tensor.mapping.at(source.at("data").get<std::size_t>());
+  tensor.tensor.data = tensor.mapping.at(source.first);
   tensor.tensor.device = {device_ ? kDLCUDA : kDLCPU, 0};
   tensor.tensor.ndim = static_cast<int>(rank);
-  tensor.tensor.dtype = dlpack_type(static_cast<DType>(source.at("dtype").get<int>()));
-  tensor.tensor.shape = tensor.shape.data();
-  tensor.tensor.strides = tensor.strides.data();
+  tensor.tensor.dtype = dlpack_type(source.dtype);
+  tensor.tensor.shape = source.shape.data();
+  tensor.tensor.strides = source.strides.data();
 }
 
-void Call::add_parameters(const Json& parameters) {
-  texts_.reserve(2 * parameters.size());  // keep() gives out pointers into it
-  for (const Json& parameter : parameters) {
+void Call::add_parameters() {
+  for (const ParameterValue& parameter : message_.parameters) {
     attest_parameter value{};
-    value.name = keep(parameter.at("name"));
-    value.given = parameter.at("given").get<bool>() ? 1 : 0;
-    value.real = std::bit_cast<double>(parameter.at("bits").get<std::uint64_t>());
-    value.integer = parameter.at("integer").get<std::int64_t>();
-    value.text = parameter.at("text").get_ref<const std::string&>().empty() ? nullptr : keep(parameter.at("text"));
+    value.name = parameter.name.c_str();
+    value.given = parameter.given ? 1 : 0;
+    value.real = parameter.real;
+    value.integer = parameter.integer;
+    value.text = parameter.text.empty() ? nullptr : parameter.text.c_str();
     parameters_.push_back(value);
   }
 }
 
-const char* Call::keep(const Json& text) { return texts_.emplace_back(text.get<std::string>()).c_str(); }
-
-void Call::give_workspace(const Json& region, std::size_t size) {
+void Call::give_workspace(const WorkspaceMessage& granted, std::size_t size) {
   if (size == 0) return;
-  workspace_.map(region, PROT_READ | PROT_WRITE);
+  workspace_.map(granted.place, PROT_READ | PROT_WRITE);
   if (device_) workspace_.send(*device_);
-  call.workspace = workspace_.at(region.at("front").get<std::size_t>());
+  call.workspace = workspace_.at(granted.first);
   call.workspace_size = size;
 }
 
@@ -87,8 +76,17 @@ void Call::fetch() {
 }
 
 void Call::unmap() const {
-  for (const Tensor& tensor : tensors_) tensor.mapping.unmap();
-  workspace_.unmap();
+  // Their addresses follow each other, with guards between that nothing is mapped at, until the parent starts again.
+  Mapping together;
+  const auto add = [&](const Mapping& next) {
+    if (together.extend_to(next)) return;
+    together.unmap();
+    together = Mapping();
+    together.extend_to(next);
+  };
+  for (const Tensor& tensor : tensors_) add(tensor.mapping);
+  add(workspace_);
+  together.unmap();
 }
 
 }  // namespace attest::judge

@@ -35,12 +35,12 @@ char* make_error_buffer() {
   return end - protocol::error_size;
 }
 
-void Mapping::map(const protocol::Json& region, int protection) {
-  size_ = region.at("size").get<std::size_t>();
-  address_ = reinterpret_cast<char*>(region.at("address").get<std::uintptr_t>());
+void Mapping::map(const Place& region, int protection) {
+  size_ = region.size;
+  address_ = reinterpret_cast<char*>(static_cast<std::uintptr_t>(region.address));
   // Populating costs less than one fault per page, and keeps the faults out of the kernel's time.
   if (size_ != 0 && ::mmap(address_, size_, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, protocol::memory_fd,
-                           region.at("file").get<off_t>()) == MAP_FAILED)
+                           static_cast<off_t>(region.file)) == MAP_FAILED)
     give_up_on("cannot map a tensor");
 }
 
@@ -48,6 +48,14 @@ void Mapping::unmap() const {
   if (size_ != 0 &&
       ::mmap(address_, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
     give_up_on("cannot unmap a tensor");
+}
+
+bool Mapping::extend_to(const Mapping& other) {
+  if (other.size_ == 0) return true;
+  if (size_ == 0) address_ = other.address_;
+  if (other.address_ < address_ + size_) return false;
+  size_ = static_cast<std::size_t>(other.address_ - address_) + other.size_;
+  return true;
 }
 
 void Mapping::protect(int protection) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "cuda_driver.hpp"
+#include "messages.hpp"
 #include "protocol.hpp"
 
 namespace attest::judge {
@@ -29,8 +30,11 @@ char* make_error_buffer();
 class Mapping {
 public:
   /// Maps a region of a request. `protection` is mmap's.
-  void map(const protocol::Json& region, int protection);
+  void map(const Place& region, int protection);
   void unmap() const;
+  /// Extends this to the end of a mapping behind it, so that both and what lies between are unmapped at once; false
+  /// where the other does not lie behind.
+  bool extend_to(const Mapping& other);
 
   /// Puts a copy of the range on the device, at an address that is a multiple of all that the one here is a multiple
   /// of. The range here cannot be reached until fetch().

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attest/golden/store.hpp"
+#include "attest/judge/cache.hpp"
 #include "attest/judge/faults.hpp"
 #include "attest/judge/shown.hpp"
 #include "attest/judge/statistics.hpp"
@@ -20,8 +21,12 @@ struct CaseFacts;
 /// scores of correct kernels of many forms and orders are spread.
 class Bank {
 public:
-  /// Keeps references to both.
-  Bank(const Spec& spec, const golden::Profile& profile) : spec_(spec), profile_(profile) {}
+  /// Keeps references to both. The cache keeps what is known of cases from run to run; null: nothing does.
+  Bank(const Spec& spec, const golden::Profile& profile, Cache* cache = nullptr)
+      : spec_(spec), profile_(profile), cache_(cache) {}
+
+  /// By what a cache keeps a case: its name, what its file says, and how functions of the C library round here.
+  static std::string kept_as(const golden::GoldenCase& c, const golden::Profile& profile);
 
   /// The statistics of a kernel; `tests` is the number of score tests in the whole run, for the correction of p.
   Statistics statistics(const std::vector<Sample>& samples, double tests);
@@ -64,6 +69,7 @@ private:
 
   const Spec& spec_;
   const golden::Profile& profile_;
+  Cache* cache_;
   std::map<std::string, std::shared_ptr<CaseFacts>> facts_;                   // by query
   std::map<std::string, std::optional<golden::CertifiedTensors>> equations_;  // by fault and query
   std::map<std::string, Arrays> outputs_;                                     // by fault and query
