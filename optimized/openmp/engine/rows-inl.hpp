@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "attest/openmp/engine/sine_cosine.hpp"
 #include "openmp/engine/rows_leaves.hpp"
 #include "openmp/engine/scratch-inl.hpp"
 
@@ -76,8 +77,8 @@ public:
 
   void to(Real position) {
     for (Index m = 0; m < padded(pairs_); ++m) {
-      const Real angle = m < pairs_ ? position * in_.theta(m) : Real(0);
-      cosine()[m] = in_.length * std::cos(angle), sine()[m] = in_.length * std::sin(angle);
+      const auto turned = sine_cosine(m < pairs_ ? position * in_.theta(m) : Real(0));
+      cosine()[m] = in_.length * turned.cosine, sine()[m] = in_.length * turned.sine;
       cosines()[m] = static_cast<T>(cosine()[m]), sines()[m] = static_cast<T>(sine()[m]);
     }
   }

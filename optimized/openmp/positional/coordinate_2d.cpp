@@ -31,8 +31,9 @@ template <class T>
 void direct(const In<T>& in, const Out<T>& out) {
   const auto w = frequencies_of(in);
   each_entry(in, out, [&](Index t, Index p, Index m, bool is_sine) {
-    const Wide<T> step = static_cast<Wide<T>>(t) * w(m), position = static_cast<Wide<T>>(p) * w(m);
-    return is_sine ? std::sin(position) + std::sin(step) : std::cos(position) + std::cos(step);
+    const auto step = engine::sine_cosine(static_cast<Wide<T>>(t) * w(m)),
+               position = engine::sine_cosine(static_cast<Wide<T>>(p) * w(m));
+    return is_sine ? position.sine + step.sine : position.cosine + step.cosine;
   });
 }
 
@@ -44,8 +45,8 @@ RowMajor<T> table(const In<T>& in, Index first, Index count) {
   RowMajor<T> rows(count, d);
   for (Index i = 0; i < count; ++i)
     for (Index a = 0; a < d; ++a) {
-      const Wide<T> angle = static_cast<Wide<T>>(first + i) * w(a / 2);
-      rows(i, a) = static_cast<T>(a % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      const auto wave = engine::sine_cosine(static_cast<Wide<T>>(first + i) * w(a / 2));
+      rows(i, a) = static_cast<T>(a % 2 == 0 ? wave.sine : wave.cosine);
     }
   return rows;
 }
@@ -63,8 +64,9 @@ template <class T>
 void product_form(const In<T>& in, const Out<T>& out) {
   const auto w = frequencies_of(in);
   each_entry(in, out, [&](Index t, Index p, Index m, bool is_sine) {
-    const Wide<T> middle = static_cast<Wide<T>>(p + t) * w(m) / 2, apart = static_cast<Wide<T>>(p - t) * w(m) / 2;
-    return 2 * (is_sine ? std::sin(middle) : std::cos(middle)) * std::cos(apart);
+    const auto middle = engine::sine_cosine(static_cast<Wide<T>>(p + t) * w(m) / 2),
+               apart = engine::sine_cosine(static_cast<Wide<T>>(p - t) * w(m) / 2);
+    return 2 * (is_sine ? middle.sine : middle.cosine) * apart.cosine;
   });
 }
 

@@ -73,8 +73,8 @@ void each_pair(const In<T>& in, F&& rotate) {
 #pragma omp parallel for schedule(static) if (n > 64)
   for (Index i = 0; i < n; ++i)
     for (Index m = 0; m < theta.size(); ++m) {
-      const Wide<T> angle = static_cast<Wide<T>>(in.positions(i)) * theta(m);
-      rotate(i, m, static_cast<T>(length * std::cos(angle)), static_cast<T>(length * std::sin(angle)));
+      const auto turn = engine::sine_cosine(static_cast<Wide<T>>(in.positions(i)) * theta(m));
+      rotate(i, m, static_cast<T>(length * turn.cosine), static_cast<T>(length * turn.sine));
     }
 }
 

@@ -30,16 +30,20 @@ void each_wave(const In<T>& in, F&& wave) {
 
 template <class T>
 void add(const In<T>& in, const Out<T>& out, Index i, Index a, Index b, Wide<T> angle) {
-  out.y(i, a) = in.x(i, a) + static_cast<T>(std::sin(angle));
-  if (b < in.x.extent(1)) out.y(i, b) = in.x(i, b) + static_cast<T>(std::cos(angle));
+  const auto [sine, cosine] = engine::sine_cosine(angle);
+  out.y(i, a) = in.x(i, a) + static_cast<T>(sine);
+  if (b < in.x.extent(1)) out.y(i, b) = in.x(i, b) + static_cast<T>(cosine);
 }
 
 /// The position over base^(m / steps).
 template <class T>
 void direct(const In<T>& in, const Out<T>& out) {
+  const Index d = in.x.extent(1);
+  Column<Wide<T>> periods = Column<Wide<T>>::Ones(d - d / 2);
+  for (Index m = 1; m < periods.size(); ++m)
+    periods(m) = std::pow(static_cast<Wide<T>>(in.base), static_cast<Wide<T>>(m) / steps(in));
   each_wave(in, [&](Index i, Index m, Index a, Index b) {
-    const auto period = m == 0 ? 1 : std::pow(static_cast<Wide<T>>(in.base), static_cast<Wide<T>>(m) / steps(in));
-    add<T>(in, out, i, a, b, static_cast<Wide<T>>(in.start + i) / period);
+    add<T>(in, out, i, a, b, static_cast<Wide<T>>(in.start + i) / periods(m));
   });
 }
 
@@ -52,16 +56,18 @@ void exponential(const In<T>& in, const Out<T>& out) {
   });
 }
 
-/// The angles as an outer product, then two blocks of columns, strided where sines and cosines take turns.
+/// Two blocks of columns, strided where sines and cosines take turns.
 template <class T>
 void half(const In<T>& in, const Out<T>& out) {
   const Index n = in.x.extent(0), d = in.x.extent(1), sines = d - d / 2;
   const auto w = frequencies<T>(in.base, sines, steps(in));
-  RowMajor<Wide<T>> angles(n, sines);
-  for (Index i = 0; i < n; ++i) angles.row(i) = static_cast<Wide<T>>(in.start + i) * w.transpose();
   RowMajor<T> table(n, d);
-  table.leftCols(sines) = angles.array().sin().matrix().template cast<T>();
-  table.rightCols(d - sines) = angles.leftCols(d - sines).array().cos().matrix().template cast<T>();
+  for (Index i = 0; i < n; ++i)
+    for (Index m = 0; m < sines; ++m) {
+      const auto [sine, cosine] = engine::sine_cosine(static_cast<Wide<T>>(in.start + i) * w(m));
+      table(i, m) = static_cast<T>(sine);
+      if (m < d - sines) table(i, sines + m) = static_cast<T>(cosine);
+    }
   const auto x = matrix(in.x);
   auto y = matrix(out.y);
   for (Index a = 0; a < d; ++a)

@@ -26,8 +26,8 @@ RowMajor<T> encoding(const In<T>& in, Index rows) {
   const auto w = positional::frequencies<T>(10000, (d + 1) / 2, static_cast<Real>(d) / 2);
   for (Index r = 0; r < rows; ++r)
     for (Index c = 0; c < d; ++c) {
-      const Real angle = static_cast<Real>(r) * w(c / 2);
-      p(r, c) = static_cast<T>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      const auto wave = engine::sine_cosine(static_cast<Real>(r) * w(c / 2));
+      p(r, c) = static_cast<T>(c % 2 == 0 ? wave.sine : wave.cosine);
     }
   return p;
 }

@@ -242,6 +242,29 @@ attest_mutant(
   "return static_cast<int>(status) * 0;"
 )
 
+# Memory of a call, and what is kept from run to run.
+attest_mutant(
+  tensors_stay_mapped
+  tools/judge/source/worker_call.cpp
+  process/Kernel.writes_after_it_returned
+  "  add(workspace_);\n  together.unmap();\n"
+  "  add(workspace_);\n"
+)
+attest_mutant(
+  kept_facts_are_never_compared
+  tools/judge/source/bank.cpp
+  cache/FactsInACache.AreFoundOutWhereTheyAreWrong
+  "  else if (bytes != *kept)\n"
+  "  else if (false)\n"
+)
+attest_mutant(
+  facts_are_kept_by_name_alone
+  tools/judge/source/bank.cpp
+  cache/FactsInACache.AreOfTheFileThatTheCaseIsReadFrom
+  "golden::sha256(bytes_of(std::pair(c.problem.inputs, c.certified)))"
+  "std::string()"
+)
+
 # Waivers.
 attest_mutant(
   waivers_never_expire

@@ -37,6 +37,7 @@ foreach(file ${units})
   attest_unit(attest_test_${stem} ${stem})
   gtest_discover_tests(attest_test_${stem} TEST_PREFIX "${stem}/" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endforeach()
+target_include_directories(attest_unit_sine_cosine PRIVATE ${PROJECT_SOURCE_DIR}/optimized/openmp/include)
 
 # Small wrong plugins in plain C.
 file(GLOB plugins CONFIGURE_DEPENDS unit/plugins/*.c)

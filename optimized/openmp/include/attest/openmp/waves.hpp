@@ -5,6 +5,7 @@
 
 #include "attest/openmp/eigen.hpp"
 #include "attest/openmp/engine/rows.hpp"
+#include "attest/openmp/engine/sine_cosine.hpp"
 
 /// Shared by the kernels of sinusoidal and rotary encodings.
 namespace attest::openmp::positional {
