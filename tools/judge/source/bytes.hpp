@@ -8,7 +8,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -90,7 +89,7 @@ public:
 
   template <HasMembers T>
   void put(const T& value) {
-    std::apply([this](const auto&... member) { (put(member), ...); }, members(value));
+    std::apply([this](const auto&... member) { (this->put(member), ...); }, members(value));
   }
 
 private:
@@ -183,7 +182,7 @@ public:
 
   template <HasMembers T>
   void get(T& value) {
-    std::apply([this](auto&... member) { (get(member), ...); }, members(value));
+    std::apply([this](auto&... member) { (this->get(member), ...); }, members(value));
   }
 
   /// Throws where something is left.
@@ -205,7 +204,7 @@ private:
   template <class T>
   void raw(T* numbers, std::size_t count) {
     if (count > rest_.size() / sizeof(T)) fail();
-    if (count > 0) std::memcpy(numbers, rest_.data(), count * sizeof(T));
+    if (count > 0) rest_.copy(reinterpret_cast<char*>(numbers), count * sizeof(T));
     rest_.remove_prefix(count * sizeof(T));
   }
 
