@@ -14,26 +14,28 @@ Column<Wide<T>> frequencies_of(const In<T>& in) {
   return frequencies<T>(in.base, d - d / 2, static_cast<Wide<T>>(d) / 2);
 }
 
-/// y = x + entry(step, position, m, is_sine), rows in parallel.
+/// y = x + waves(step, position, m), a sine and a cosine, rows in parallel.
 template <class T, class F>
-void each_entry(const In<T>& in, const Out<T>& out, F&& entry) {
+void each_pair(const In<T>& in, const Out<T>& out, F&& waves) {
   const Index steps = in.x.extent(0), n = in.x.extent(1), d = in.x.extent(2);
 #pragma omp parallel for collapse(2) schedule(static) if (steps * n > 64)
   for (Index t = 0; t < steps; ++t)
     for (Index i = 0; i < n; ++i)
-      for (Index a = 0; a < d; ++a)
-        out.y(t, i, a) =
-            in.x(t, i, a) + static_cast<T>(entry(in.step_start + t, in.position_start + i, a / 2, a % 2 == 0));
+      for (Index a = 0; a < d; a += 2) {
+        const engine::SineCosine<Wide<T>> both = waves(in.step_start + t, in.position_start + i, a / 2);
+        out.y(t, i, a) = in.x(t, i, a) + static_cast<T>(both.sine);
+        if (a + 1 < d) out.y(t, i, a + 1) = in.x(t, i, a + 1) + static_cast<T>(both.cosine);
+      }
 }
 
 /// Both waves of every entry.
 template <class T>
 void direct(const In<T>& in, const Out<T>& out) {
   const auto w = frequencies_of(in);
-  each_entry(in, out, [&](Index t, Index p, Index m, bool is_sine) {
+  each_pair(in, out, [&](Index t, Index p, Index m) -> engine::SineCosine<Wide<T>> {
     const auto step = engine::sine_cosine(static_cast<Wide<T>>(t) * w(m)),
                position = engine::sine_cosine(static_cast<Wide<T>>(p) * w(m));
-    return is_sine ? position.sine + step.sine : position.cosine + step.cosine;
+    return {position.sine + step.sine, position.cosine + step.cosine};
   });
 }
 
@@ -44,9 +46,10 @@ RowMajor<T> table(const In<T>& in, Index first, Index count) {
   const auto w = frequencies_of(in);
   RowMajor<T> rows(count, d);
   for (Index i = 0; i < count; ++i)
-    for (Index a = 0; a < d; ++a) {
+    for (Index a = 0; a < d; a += 2) {
       const auto wave = engine::sine_cosine(static_cast<Wide<T>>(first + i) * w(a / 2));
-      rows(i, a) = static_cast<T>(a % 2 == 0 ? wave.sine : wave.cosine);
+      rows(i, a) = static_cast<T>(wave.sine);
+      if (a + 1 < d) rows(i, a + 1) = static_cast<T>(wave.cosine);
     }
   return rows;
 }
@@ -63,10 +66,10 @@ void sum_of_tables(const In<T>& in, const Out<T>& out) {
 template <class T>
 void product_form(const In<T>& in, const Out<T>& out) {
   const auto w = frequencies_of(in);
-  each_entry(in, out, [&](Index t, Index p, Index m, bool is_sine) {
+  each_pair(in, out, [&](Index t, Index p, Index m) -> engine::SineCosine<Wide<T>> {
     const auto middle = engine::sine_cosine(static_cast<Wide<T>>(p + t) * w(m) / 2),
                apart = engine::sine_cosine(static_cast<Wide<T>>(p - t) * w(m) / 2);
-    return 2 * (is_sine ? middle.sine : middle.cosine) * apart.cosine;
+    return {2 * middle.sine * apart.cosine, 2 * middle.cosine * apart.cosine};
   });
 }
 

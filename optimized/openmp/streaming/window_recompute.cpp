@@ -25,9 +25,10 @@ RowMajor<T> encoding(const In<T>& in, Index rows) {
   if (in.position == Position::none) return p;
   const auto w = positional::frequencies<T>(10000, (d + 1) / 2, static_cast<Real>(d) / 2);
   for (Index r = 0; r < rows; ++r)
-    for (Index c = 0; c < d; ++c) {
+    for (Index c = 0; c < d; c += 2) {
       const auto wave = engine::sine_cosine(static_cast<Real>(r) * w(c / 2));
-      p(r, c) = static_cast<T>(c % 2 == 0 ? wave.sine : wave.cosine);
+      p(r, c) = static_cast<T>(wave.sine);
+      if (c + 1 < d) p(r, c + 1) = static_cast<T>(wave.cosine);
     }
   return p;
 }

@@ -41,7 +41,8 @@ enum class FloatsAs : std::uint8_t { zeros, upper_halves, whole };
 
 class ByteWriter {
 public:
-  const std::string& bytes() const { return bytes_; }
+  /// All that was put; the writer is empty afterwards.
+  std::string take() { return std::exchange(bytes_, {}); }
 
   template <IsNumber T>
   void put(T number) {
@@ -231,7 +232,7 @@ template <class T>
 std::string bytes_of(const T& value) {
   ByteWriter writer;
   writer.put(value);
-  return writer.bytes();
+  return writer.take();
 }
 
 /// Throws std::runtime_error where the bytes are not those of bytes_of() of a T.

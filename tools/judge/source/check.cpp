@@ -152,10 +152,9 @@ void share(jobs::Job& job, const std::vector<const Kernel*>& kernels,
            const std::vector<std::pair<std::size_t, std::size_t>>& equations, bool side_by_side,
            const Progress& progress, const std::function<Checker&(std::size_t)>& judge, std::vector<Row>& rows) {
   std::vector<jobs::Item> items;
-  for (const auto& [first, end] : equations) {
-    items.push_back(
-        {fmt::format("{} from kernel {}", kernels[first]->spec->id, first), work_of(kernels, {first, end})});
-  }
+  for (const auto& equation : equations)
+    items.push_back({fmt::format("{} from kernel {}", kernels[equation.first]->spec->id, equation.first),
+                     work_of(kernels, equation)});
   const auto run = [&](std::size_t e) {
     judge(e).settle();
     const auto at = [&](std::size_t k) { return rows.begin() + static_cast<std::ptrdiff_t>(k); };
