@@ -576,6 +576,23 @@ std::vector<std::string> Expression::variables() const {
   return names;
 }
 
+std::vector<Expression> Expression::conjuncts() const {
+  if (tree_->nodes.back().op != Op::conjunction) return {*this};
+  std::vector<Expression> all;
+  for (const std::size_t operand : tree_->nodes.back().children) {
+    auto part = std::make_shared<Tree>(Tree{.text = tree_->text});
+    const std::function<std::size_t(std::size_t)> copy = [&](std::size_t at) {
+      Node node = tree_->nodes[at];
+      for (std::size_t& child : node.children) child = copy(child);
+      part->nodes.push_back(std::move(node));
+      return part->nodes.size() - 1;
+    };
+    copy(operand);
+    for (auto& one : Expression(std::move(part)).conjuncts()) all.push_back(std::move(one));
+  }
+  return all;
+}
+
 std::vector<Expression::Property> Expression::properties() const {
   std::vector<Property> all;
   for (const Node& node : tree_->nodes)

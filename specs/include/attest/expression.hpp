@@ -61,6 +61,10 @@ public:
     std::string text() const { return word + "(" + of + ")"; }  // what a look-up is asked for
   };
 
+  /// The operands of `and` that must all hold, each with the text of the whole; the expression itself where it has
+  /// none.
+  std::vector<Expression> conjuncts() const;
+
   /// The properties, each once, in order of appearance.
   std::vector<Property> properties() const;
 

@@ -44,8 +44,8 @@ attest_mutant(
   only_the_last_row_counts
   tools/judge/source/verdict.cpp
   verdict/Verdict.EveryWrongElementIsCountedNotOnlyTheLastColumn
-  "      std::vector<Element> elements;\n"
-  "      result.failed = 0, result.first.reset();\n      std::vector<Element> elements;\n"
+  "      elements.clear();\n"
+  "      result.failed = 0, result.first.reset();\n      elements.clear();\n"
 )
 attest_mutant(
   nan_matches_everything
@@ -69,7 +69,7 @@ attest_mutant(
   an_alternative_is_mixed_into_a_row
   tools/judge/source/verdict.cpp
   verdict/Verdict.AnAlternativeIsAcceptedByWholeRowsOnly
-  "if (all) elements = std::move(alternative);"
+  "if (all) elements.swap(alternative);"
   "for (std::size_t e = 0; e < elements.size(); ++e)
           if (within(alternative[e])) elements[e] = alternative[e];"
 )
@@ -251,10 +251,10 @@ attest_mutant(
   "  add(workspace_);\n"
 )
 attest_mutant(
-  kept_facts_are_never_compared
-  tools/judge/source/bank.cpp
+  what_is_kept_is_never_compared
+  tools/judge/source/cache.cpp
   cache/FactsInACache.AreFoundOutWhereTheyAreWrong
-  "  else if (bytes != *kept)\n"
+  "  else if (made != *kept)\n"
   "  else if (false)\n"
 )
 attest_mutant(

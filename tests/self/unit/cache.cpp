@@ -260,13 +260,11 @@ TEST_F(FactsInACache, AreOfTheFileThatTheCaseIsReadFrom) {
 
 class RegimesInACache : public testing::Test {
 protected:
-  std::string with(Cache* cache) const {
-    return packed(KnownRegimes(cache).of(kernel_, profile_, SizesJudged::small, 1, 1, {})->covering());
+  std::shared_ptr<const Regimes> made_with(Cache* cache) const {
+    return KnownRegimes(cache).of(kernel_, profile_, SizesJudged::small, 1, 1, {});
   }
-  std::string key() const {
-    return KnownRegimes::kept_as(KnownRegimes::key_of(kernel_, profile_, SizesJudged::small, 1, 1, {}), kernel_,
-                                 profile_);
-  }
+  std::string with(Cache* cache) const { return packed(made_with(cache)->covering()); }
+  std::string key() const { return Regimes::kept_as(kernel_, profile_, SizesJudged::small, 1, 1, {}); }
 
 private:
   const Spec& spec_ = specs().at("attention.softmax_one");
@@ -290,6 +288,28 @@ TEST_F(RegimesInACache, AreFoundOutWhereTheyAreWrong) {
   fewer.settings.pop_back();
   cache.keep(key(), packed(fewer));
   EXPECT_THROW(for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) with(&cache), std::runtime_error);
+}
+
+/// As does what Regimes::again() gives, which is kept apart.
+TEST_F(RegimesInACache, AreMadeAgainForOtherCombinations) {
+  const TemporaryFolder folder;
+  Cache cache(folder.path());
+  const auto all = [&](const Regimes& regimes) {
+    std::vector<Combination> unseen;
+    for (std::size_t axis = 0; axis < regimes.axes().size(); ++axis) unseen.push_back({{axis}, {0}});
+    return unseen;
+  };
+  const auto with_and_without = [&](auto combinations_of) {
+    const auto made = made_with(nullptr), found = made_with(&cache);
+    const auto combinations = combinations_of(*made);
+    for (std::uint64_t i = 0; i <= Cache::kChecked; ++i)
+      EXPECT_EQ(found->again(combinations, 1), made->again(combinations, 1));
+    return made->again(combinations, 1);
+  };
+  const auto of_all = with_and_without(all);
+  const auto of_last = with_and_without([&](const Regimes& regimes) { return std::vector{all(regimes).back()}; });
+  EXPECT_FALSE(of_all.empty());
+  EXPECT_NE(of_all, of_last);
 }
 
 /// Packed sequences differ in the lengths of queries and keys, those in pages in the lengths of keys alone.

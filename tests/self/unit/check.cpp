@@ -368,6 +368,15 @@ TEST(Capabilities, AParameterCanStayAtItsDefault) {
     EXPECT_THROW(Capabilities(spec, wrong), SpecError) << wrong;
 }
 
+TEST(Capabilities, OperandsOfAndAreMendedOneByOne) {
+  const Spec& spec = find_spec("attention.scaled_dot_product");
+  const Sizes sizes{{"n", 5}, {"s", 3}, {"d", 4}, {"m", 2}};
+  const auto adapted = Capabilities(spec, "causal and n == s").adapted(spec, sizes, {});
+  ASSERT_TRUE(adapted);
+  EXPECT_EQ(adapted->second, (Parameters{{"causal", true}}));
+  EXPECT_EQ(adapted->first.at("n"), adapted->first.at("s"));
+}
+
 TEST(Capabilities, AConditionThatCannotHoldIsRefused) {
   const Spec& spec = find_spec("attention.scaled_dot_product");
   const auto refusal = [&](const char* text) -> std::string {

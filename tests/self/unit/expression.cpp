@@ -54,6 +54,26 @@ std::string evaluation_error(const std::string& text) {
 
 bool contains(const std::string& whole, std::string_view part) { return whole.find(part) != std::string::npos; }
 
+TEST(Expression, ConjunctsAreWhatMustAllHold) {
+  const auto variables = [](std::string_view text) {
+    std::vector<std::vector<std::string>> all;
+    for (const auto& part : Expression::parse(text).conjuncts()) all.push_back(part.variables());
+    return all;
+  };
+  using Names = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(variables("n > 3"), (Names{{"n"}}));
+  EXPECT_EQ(variables("causal and n == s and (d > n and d < 9)"), (Names{{"causal"}, {"n", "s"}, {"d", "n"}, {"d"}}));
+  EXPECT_EQ(variables("(n < s or causal and d > 3) and not yes"), (Names{{"n", "s", "causal", "d"}, {"yes"}}));
+  EXPECT_EQ(variables("yes implies n < s and d > 3"), (Names{{"yes", "n", "s", "d"}}));
+  const auto parts = Expression::parse("n < s and causal and d - 2 * n == 50").conjuncts();
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_TRUE(parts[0].holds(lookup));
+  EXPECT_FALSE(parts[1].holds(lookup));
+  EXPECT_TRUE(parts[2].holds(lookup)) << "64 - 14";
+  EXPECT_TRUE(contains(message([&] { Expression::parse("n < s and unknown > 3").conjuncts()[1].holds(lookup); }),
+                       "n < s and unknown > 3"));
+}
+
 TEST(Expression, PropertiesAreAskedForByName) {
   const auto asked = [](std::string_view text) {
     const auto named = [](std::string_view name) -> std::optional<Value> {

@@ -14,6 +14,7 @@
 #include "attest/judge/faults.hpp"
 #include "case_facts.hpp"
 #include "golden_members.hpp"
+#include "kept.hpp"
 #include "scores.hpp"
 
 namespace attest::judge {
@@ -24,32 +25,6 @@ ATTEST_MEMBERS(CaseFacts, elements, direction, norm, shown, null)
 
 namespace {
 
-/// A hash of what functions of the C library give here: their last bits, and so those of facts, differ between
-/// processors.
-const std::string& last_bits() {
-  static const std::string hash = [] {
-    std::vector<double> values;
-    for (double x = 0.01; x < 30; x *= 1.03)
-      values.insert(values.end(),
-                    {std::exp(-x), std::log(x), std::pow(x, 0.7), std::sin(x), std::cos(x), std::tanh(x), std::erf(x)});
-    return golden::sha256(bytes_of(values));
-  }();
-  return hash;
-}
-
-CaseFacts facts_in(Cache& cache, const golden::GoldenCase& c, const Spec& spec, const golden::Profile& profile) {
-  const std::string key = Bank::kept_as(c, profile);
-  const auto kept = cache.find(key);
-  if (kept && !cache.is_to_be_checked()) return value_of<CaseFacts>(*kept);
-  CaseFacts facts = facts_of(c, spec, profile);
-  const std::string bytes = bytes_of(facts);
-  if (!kept)
-    cache.keep(key, bytes);
-  else if (bytes != *kept)
-    cache.reject(key);
-  return facts;
-}
-
 std::string key_of(const golden::GoldenCase& c, const Fault& fault, const golden::Profile& profile) {
   return fault.name + " " + golden::query(c.name, profile.name);
 }
@@ -57,15 +32,15 @@ std::string key_of(const golden::GoldenCase& c, const Fault& fault, const golden
 }  // namespace
 
 std::string Bank::kept_as(const golden::GoldenCase& c, const golden::Profile& profile) {
-  return fmt::format("facts of {};{};{}", golden::query(c.name, profile.name),
-                     golden::sha256(bytes_of(std::pair(c.problem.inputs, c.certified))), last_bits());
+  return fmt::format("facts of {};{}", golden::query(c.name, profile.name),
+                     golden::sha256(bytes_of(std::pair(c.problem.inputs, c.certified))));
 }
 
 const CaseFacts& Bank::facts(const golden::GoldenCase& c) {
   auto& known = facts_[golden::query(c.name, profile_.name)];
   if (!known)
-    known = std::make_shared<CaseFacts>(cache_ && cache_->is_on() ? facts_in(*cache_, c, spec_, profile_)
-                                                                  : facts_of(c, spec_, profile_));
+    known =
+        std::make_shared<CaseFacts>(kept(cache_, kept_as(c, profile_), [&] { return facts_of(c, spec_, profile_); }));
   return *known;
 }
 

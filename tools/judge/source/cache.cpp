@@ -6,6 +6,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -57,6 +58,20 @@ std::string build_id() {
   return id;
 }
 
+/// A hash of what functions of the C library and sums in 80 bits give here: their last bits differ between processors,
+/// and under valgrind.
+std::string last_bits() {
+  std::string all;
+  long double sum = 1;
+  for (double x = 0.01; x < 30; x *= 1.03) {
+    sum += static_cast<long double>(x) / 3;
+    for (const double y :
+         {std::exp(-x), std::log(x), std::pow(x, 0.7), std::sin(x), std::cos(x), std::tanh(x), std::erf(x)})
+      all += fmt::format("{:a} ", y);
+  }
+  return golden::sha256(all + fmt::format("{:a}", sum)).substr(0, 16);
+}
+
 /// Before the bytes of a file: what they must be. Of its own length, so that bytes may hold anything.
 std::string header(const std::string& key, std::string_view bytes) {
   return fmt::format("attest cache 1\n{}\n", golden::sha256(fmt::format("{}\n{}", key, bytes)));
@@ -65,8 +80,9 @@ std::string header(const std::string& key, std::string_view bytes) {
 }  // namespace
 
 Cache::Cache(fs::path folder) : folder_(std::move(folder)), asked_(std::random_device{}()) {
-  static const std::string id = build_id();
-  if (!folder_.empty() && !id.empty()) of_build_ = folder_ / id;
+  if (folder_.empty()) return;
+  static const std::string id = build_id(), bits = last_bits();
+  if (!id.empty()) of_build_ = folder_ / fmt::format("{}-{}", id, bits);
 }
 
 Cache::~Cache() {
@@ -98,6 +114,17 @@ Cache::~Cache() {
 fs::path Cache::file_of(const std::string& key) const {
   const std::string hash = golden::sha256(key);
   return of_build_ / hash.substr(0, 2) / hash.substr(2);
+}
+
+std::string Cache::find_or_make(const std::string& key, const std::function<std::string()>& make) {
+  auto kept = find(key);
+  if (kept && !is_to_be_checked()) return *std::move(kept);
+  std::string made = make();
+  if (!kept)
+    keep(key, made);
+  else if (made != *kept)
+    reject(key);
+  return made;
 }
 
 std::optional<std::string> Cache::find(const std::string& key) const {

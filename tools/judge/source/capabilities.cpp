@@ -305,10 +305,15 @@ std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& sp
   Sizes& sizes = now.sizes;
   Parameters& parameters = now.parameters;
   const auto valid = [&](const Expression* condition) { return holds_in(*condition, spec, now); };
-  std::vector<const Expression*> all;
-  for (const auto& condition : conditions_) all.push_back(&condition);
+  std::vector<Expression> parts;
+  const auto add = [&](const Expression& condition) {
+    for (auto& part : condition.conjuncts()) parts.push_back(std::move(part));
+  };
+  for (const auto& condition : conditions_) add(condition);
   for (const auto& constraint : spec.constraints)
-    if (constraint.require) all.push_back(&*constraint.require);
+    if (constraint.require) add(*constraint.require);
+  std::vector<const Expression*> all;
+  for (const auto& part : parts) all.push_back(&part);
   // Conditions mostly concern one variable each; a few rounds settle those that tie two together.
   for (int round = 0; round < 4; ++round) {
     if (std::all_of(all.begin(), all.end(), valid)) return std::pair(sizes, parameters);

@@ -2,6 +2,7 @@
 #include "attest/judge/packed.hpp"
 
 #include "bytes.hpp"
+#include "covering_members.hpp"
 
 namespace attest::judge {
 
@@ -43,10 +44,6 @@ ATTEST_MEMBERS(MutantsReport, mutants, orders, conditions)
 ATTEST_MEMBERS(Share, stand, listed, declared)
 ATTEST_MEMBERS(Coverage, id, title, status, forms, laws, faults, errata, claims, golden, gradient, kernels, open,
                declared, left_out)
-ATTEST_MEMBERS(Setting, level, member)
-ATTEST_MEMBERS(Combination, axes, levels)
-ATTEST_MEMBERS(Uncovered, combination, why, proven)
-ATTEST_MEMBERS(Covering, settings, combinations, uncovered, left_out)
 
 std::string packed(const std::vector<Row>& rows) { return bytes_of(rows); }
 std::string packed(const MutantsReport& report) { return bytes_of(report); }

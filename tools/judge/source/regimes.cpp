@@ -12,12 +12,19 @@
 #include <string_view>
 #include <utility>
 
+#include "attest/golden/files.hpp"
 #include "attest/judge/memory.hpp"
-#include "attest/judge/packed.hpp"
 #include "attest/judge/true_values.hpp"
 #include "attest/judge/work.hpp"
+#include "covering_members.hpp"
+#include "kept.hpp"
 
 namespace attest::judge {
+
+ATTEST_MEMBERS(CostOfRows, last, each)
+ATTEST_MEMBERS(Growth, from, cost, powers)
+ATTEST_MEMBERS(CostOfTruth, by_work, by_work_or_pairs, shared, growths)
+
 namespace {
 
 std::vector<std::int64_t> range(std::int64_t from, std::int64_t to) {
@@ -500,7 +507,9 @@ struct Regimes::Maker {
   void add_work() {
     const auto axes = axes_of({Kind::size, Kind::entries, Kind::heads});
     add_limit(kWorkOfCall, axes, kLittleCalled, kMostCalled, [&r = regimes](const Setting& s) { return r.work(s); });
-    const CostOfTruth cost = cost_of_truth(spec, unstable_form(kernel));
+    const std::string also = unstable_form(kernel);
+    const auto cost = kept(regimes.cache_, fmt::format("cost of truth;{};{}", spec.id, also),
+                           [&] { return cost_of_truth(spec, also); });
     const double most = kernel.info.dtype == DType::f64 ? kMostOperations / 2 : kMostOperations;
     const double little = std::min(most, kLittleCertified * cost.by_work);
     add_limit(kWorkOfCertificate, axes, little, most,
@@ -566,9 +575,29 @@ struct Regimes::Maker {
   }
 };
 
+std::string Regimes::key_of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
+                            std::uint64_t seed, std::optional<int> shapes) {
+  const auto* form = kernel.spec->form(kernel.info.form);
+  return fmt::format("regimes;{};{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(),
+                     sizes == SizesJudged::real ? name(profile.storage) : "any format", kernel.is_gradient(),
+                     kernel.capabilities.text(), form ? form->when : "", static_cast<int>(sizes), strength, seed,
+                     shapes.value_or(0));
+}
+
+std::string Regimes::kept_as(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
+                             std::uint64_t seed, std::optional<int> shapes) {
+  return fmt::format("{};{};{};{};{}", key_of(kernel, profile, sizes, strength, seed, shapes), name(kernel.info.dtype),
+                     kernel.info.form, kernel.info.layout, profile.name);
+}
+
 Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
-                 std::uint64_t seed, std::optional<int> shapes, std::optional<Covering> kept)
-    : spec_(kernel.spec), sizes_(sizes), grid_(kernel.batched()), limited_(shapes.has_value()) {
+                 std::uint64_t seed, std::optional<int> shapes, Cache* cache)
+    : spec_(kernel.spec),
+      sizes_(sizes),
+      grid_(kernel.batched()),
+      limited_(shapes.has_value()),
+      cache_(cache),
+      kept_as_(kept_as(kernel, profile, sizes, strength, seed, shapes)) {
   Maker maker{*this, kernel, profile};
   maker.make();
   std::optional<ShapeLimit> limit;
@@ -577,10 +606,8 @@ Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudg
              static_cast<std::size_t>(*shapes)};
   // At real sizes calls are few and cost seconds.
   const auto plain = sizes == SizesJudged::small ? plain_choices() : std::vector<int>{};
-  if (kept)
-    covering_ = std::move(*kept);
-  else if (strength > 0)
-    covering_ = cover(axes_, rules_, strength, seed, plain, limit);
+  if (strength > 0)
+    covering_ = kept(cache, kept_as_, [&] { return cover(axes_, rules_, strength, seed, plain, limit); });
 }
 
 std::vector<Setting> Regimes::again(const std::vector<Combination>& combinations, std::uint64_t seed) const {
@@ -598,7 +625,8 @@ std::vector<Setting> Regimes::again(const std::vector<Combination>& combinations
     if (meaning.kind == Kind::parameter && !meaning.settings[0]) plain[axis] = level_of(0);
     if (meaning.kind == Kind::input && level_of(2) >= 0) plain[axis] = level_of(1);
   }
-  return cover_plainly(axes_, rules_, combinations, plain, seed);
+  return kept(cache_, fmt::format("{};again;{};{}", kept_as_, seed, golden::sha256(judge::bytes_of(combinations))),
+              [&] { return cover_plainly(axes_, rules_, combinations, plain, seed); });
 }
 
 std::optional<std::size_t> Regimes::axis_of(std::string_view name) const {
@@ -1079,32 +1107,10 @@ std::vector<Combination> VisitedSettings::unseen() const {
   return judge::unseen(regimes_.axes(), strength_, settings_, shows_);
 }
 
-std::string KnownRegimes::key_of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
-                                 std::uint64_t seed, std::optional<int> shapes) {
-  const auto* form = kernel.spec->form(kernel.info.form);
-  return fmt::format("regimes;{};{};{};{};{};{};{};{};{};{}", kernel.spec->id, kernel.batched(),
-                     sizes == SizesJudged::real ? name(profile.storage) : "any format", kernel.is_gradient(),
-                     kernel.capabilities.text(), form ? form->when : "", static_cast<int>(sizes), strength, seed,
-                     shapes.value_or(0));
-}
-
-std::string KnownRegimes::kept_as(const std::string& key, const Kernel& kernel, const golden::Profile& profile) {
-  return fmt::format("{};{};{};{};{}", key, name(kernel.info.dtype), kernel.info.form, kernel.info.layout,
-                     profile.name);
-}
-
 std::shared_ptr<const Regimes> KnownRegimes::of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes,
                                                 int strength, std::uint64_t seed, std::optional<int> shapes) {
-  const std::string key = key_of(kernel, profile, sizes, strength, seed, shapes);
-  auto& known = known_[key];
-  if (known) return known;
-  const std::string kept_as = KnownRegimes::kept_as(key, kernel, profile);
-  const auto kept = cache_ ? cache_->find(kept_as) : std::nullopt;
-  const bool checked = kept && cache_->is_to_be_checked();
-  known = std::make_shared<const Regimes>(kernel, profile, sizes, strength, seed, shapes,
-                                          kept && !checked ? std::optional(unpacked_covering(*kept)) : std::nullopt);
-  if (checked && packed(known->covering()) != *kept) cache_->reject(kept_as);
-  if (cache_ && !kept) cache_->keep(kept_as, packed(known->covering()));
+  auto& known = known_[Regimes::key_of(kernel, profile, sizes, strength, seed, shapes)];
+  if (!known) known = std::make_shared<const Regimes>(kernel, profile, sizes, strength, seed, shapes, cache_);
   return known;
 }
 

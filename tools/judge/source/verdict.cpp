@@ -18,15 +18,24 @@ constexpr float kUnderflowsOfZero = 1024;
 // roundings of the accumulator, and its output as a value times that over that.
 constexpr double kRoundingsOfLabel = 8;
 
-Element judge(const std::string& name, const CertifiedTensor& tensor, std::size_t i, double got,
-              const reference::PerChannel& units) {
+/// Judges an element, whose result and place are not written yet: there are millions.
+Element judge(const CertifiedTensor& tensor, std::size_t i, double got, const reference::PerChannel& units) {
   Element element;
-  element.output = name;
   element.flat = static_cast<Index>(i);
   element.got = got;
   element.expected = tensor.hi[i];
   element.error = golden::error_of(tensor, i, got);
   if (std::isfinite(tensor.hi[i])) element.bound = golden::bound_of(tensor, i, units);
+  return element;
+}
+
+/// The same element with its result and place.
+Element placed(Element element, const std::string& name, const CertifiedTensor& tensor) {
+  element.output = name;
+  Index rest = element.flat;
+  element.at.assign(tensor.shape.size(), 0);
+  for (std::size_t axis = tensor.shape.size(); axis-- > 0; rest /= tensor.shape[axis])
+    element.at[axis] = rest % tensor.shape[axis];
   return element;
 }
 
@@ -42,6 +51,7 @@ Comparison compare(const Problem& problem, const golden::Certified& certified, c
   for (const auto& output : spec.outputs) names.push_back(output.name);
   for (const auto& input : spec.gradient) names.push_back(golden::gradient_of(input));
   double worst = -1;
+  std::vector<Element> elements, alternative;  // of a row
   for (const auto& name : names) {
     const auto expected = certified.outputs.find(name);
     const auto mine = got.find(name);
@@ -52,34 +62,30 @@ Comparison compare(const Problem& problem, const golden::Certified& certified, c
         tensor.shape.empty() ? 1 : static_cast<std::size_t>(std::max<Index>(tensor.shape.back(), 1));
     ErrorMap* map = maps ? &(*maps)[name] : nullptr;
     for (std::size_t row = 0; row < tensor.hi.size(); row += width) {
-      std::vector<Element> elements;
       bool all = true;
+      elements.clear();
       for (std::size_t i = row; i < row + width; ++i) {
-        elements.push_back(judge(name, tensor, i, mine->second.values[i], units));
+        elements.push_back(judge(tensor, i, mine->second.values[i], units));
         all = all && within(elements.back());
       }
       for (const auto& other : certified.alternatives) {
         if (all) break;
-        std::vector<Element> alternative;
         all = true;
+        alternative.clear();
         for (std::size_t i = row; i < row + width; ++i) {
-          alternative.push_back(judge(name, other.at(name), i, mine->second.values[i], units));
+          alternative.push_back(judge(other.at(name), i, mine->second.values[i], units));
           all = all && within(alternative.back());
         }
-        if (all) elements = std::move(alternative);
+        if (all) elements.swap(alternative);
       }
-      for (auto& element : elements) {
+      for (const auto& element : elements) {
         ++result.compared;
-        Index rest = element.flat;
-        element.at.assign(tensor.shape.size(), 0);
-        for (std::size_t axis = tensor.shape.size(); axis-- > 0; rest /= tensor.shape[axis])
-          element.at[axis] = rest % tensor.shape[axis];
         if (!within(element)) {
           ++result.failed;
-          if (!result.first) result.first = element;
+          if (!result.first) result.first = placed(element, name, tensor);
         }
         const double ratio = element.ratio();
-        if (ratio > worst) worst = ratio, result.worst = element;
+        if (ratio > worst) worst = ratio, result.worst = placed(element, name, tensor);
         if (map)
           map->add(static_cast<Index>(row / width), static_cast<Index>(static_cast<std::size_t>(element.flat) - row),
                    ratio);

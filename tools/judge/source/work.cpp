@@ -110,31 +110,33 @@ CostOfRows cost_of(const golden::Case& c, const std::string& also) {
 
 }  // namespace
 
-Growth::Growth(golden::Case from, const std::string& also) : from_(from.sizes), cost_(cost_of(from, also)) {
+Growth growth_of(golden::Case from, const std::string& also) {
   constexpr Index kManyTokens = 64, kWide = 32;  // where what grows the fastest shows
-  for (const auto& [name, size] : from_) {
-    from.sizes = from_;
+  Growth growth{from.sizes, cost_of(from, also)};
+  for (const auto& [name, size] : growth.from) {
+    from.sizes = growth.from;
     from.sizes[name] = std::max(2 * size, from.spec->size(name)->tokens ? kManyTokens : kWide);
     const double factor =
         std::log2(static_cast<double>(from.sizes[name]) / static_cast<double>(std::max<Index>(size, 1)));
     const auto power = [&](double grown, double cost) { return cost > 0 ? std::log2(grown / cost) / factor : 0; };
     try {
       const CostOfRows grown = cost_of(from, also);
-      powers_[name] = {power(grown.last, cost_.last), power(grown.each, cost_.each)};
+      growth.powers[name] = {power(grown.last, growth.cost.last), power(grown.each, growth.cost.each)};
     } catch (const SpecError&) {
-      powers_[name] = {1, 1};  // it cannot grow alone
+      growth.powers[name] = {1, 1};  // it cannot grow alone
     }
   }
+  return growth;
 }
 
 CostOfRows Growth::of(const Sizes& sizes) const {
-  CostOfRows cost = cost_;
-  for (const auto& [name, powers] : powers_) {
-    const double factor = static_cast<double>(sizes.at(name)) / static_cast<double>(std::max<Index>(from_.at(name), 1));
-    cost.last *= std::pow(factor, powers.last);
-    cost.each *= std::pow(factor, powers.each);
+  CostOfRows grown = cost;
+  for (const auto& [name, power] : powers) {
+    const double factor = static_cast<double>(sizes.at(name)) / static_cast<double>(std::max<Index>(from.at(name), 1));
+    grown.last *= std::pow(factor, power.last);
+    grown.each *= std::pow(factor, power.each);
   }
-  return cost;
+  return grown;
 }
 
 double CostOfTruth::operations(const Spec& spec, const Sizes& sizes, double work, Index rows) const {
@@ -159,7 +161,7 @@ CostOfTruth cost_of_truth(const Spec& spec, const std::string& also) {
   CostOfTruth cost;
   for (std::size_t i = 0; i < cases.size(); i += 1 + cases.size() / kCases) {
     const Problem problem = golden::draw(cases[i].second);
-    cost.growths.emplace_back(cases[i].second, also);
+    cost.growths.push_back(growth_of(cases[i].second, also));
     const double whole = operations(problem, also);
     cost.by_work = std::max(cost.by_work, whole / cases[i].first);
     cost.by_work_or_pairs = std::max(cost.by_work_or_pairs, whole / work_or_pairs(spec, problem.sizes, cases[i].first));
@@ -184,7 +186,7 @@ double ScaledCost::operations(const Sizes& sizes, std::size_t rows) const {
   auto known = known_.find(small.sizes);
   if (known == known_.end()) {
     try {
-      known = known_.emplace(small.sizes, Growth(small, also_)).first;
+      known = known_.emplace(small.sizes, growth_of(small, also_)).first;
     } catch (const SpecError&) {
       return std::numeric_limits<double>::infinity();
     }

@@ -4,15 +4,17 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace attest::judge {
 
-/// What one run computed and the next one needs again, in a file for each key. Only the program that kept it reads it:
-/// the files of another build, told apart by the linker's build id, are as if they were not there. A file that is
-/// damaged, or belongs to another key, is computed again. Threads and processes may share a folder.
+/// What one run computed and the next one needs again, in a file for each key. Only the program that kept it reads it,
+/// where functions of the C library and sums in 80 bits have the same last bits: the files of another build, told apart
+/// by the linker's build id, and of another arithmetic are as if they were not there. A file that is damaged, or
+/// belongs to another key, is computed again. Threads and processes may share a folder.
 class Cache {
 public:
   /// Keeps nothing where the folder is empty. It is made when something is kept.
@@ -24,6 +26,10 @@ public:
 
   /// False where nothing is kept.
   bool is_on() const { return !of_build_.empty(); }
+
+  /// What is kept under the key, or what `make` gives, which is then kept. Of what is kept some is made again, as
+  /// is_to_be_checked() says, and must be the same to the byte: throws as reject() does where it is not.
+  std::string find_or_make(const std::string& key, const std::function<std::string()>& make);
 
   std::optional<std::string> find(const std::string& key) const;
   /// Where a file cannot be written, as on a full disk, nothing is kept.
@@ -42,7 +48,7 @@ private:
   std::filesystem::path file_of(const std::string& key) const;
 
   std::filesystem::path folder_;    // of all builds
-  std::filesystem::path of_build_;  // empty: keeps nothing
+  std::filesystem::path of_build_;  // and of this arithmetic; empty: keeps nothing
   std::atomic<std::uint64_t> asked_;
   std::atomic<bool> has_written_ = false;
 };

@@ -74,7 +74,7 @@ public:
   bool leave_out(const Spec& spec, const Parameters& parameters, const std::vector<std::string>& given) const;
 
   /// Sizes and parameters that are allowed and keep the equation's constraints, near the given ones; nothing when none
-  /// are found. Each condition is mended by itself, the nearest larger size first.
+  /// are found. Each condition, and each operand of an `and`, is mended by itself, the nearest larger size first.
   std::optional<std::pair<Sizes, Parameters>> adapted(const Spec& spec, const Sizes& sizes,
                                                       const Parameters& parameters,
                                                       const std::vector<std::string>& given = {}) const;

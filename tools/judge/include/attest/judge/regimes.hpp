@@ -31,13 +31,20 @@ std::vector<std::string> probed_inputs(const Spec& spec);
 class Regimes {
 public:
   /// `strength` axes at a time are brought together, in calls of at most `shapes` different sizes and extents of the
-  /// batch; 0: there are no settings. `kept`: what covering() was for the same arguments. Throws SpecError where the
-  /// kernel can do no such size, or each of its calls is too large.
+  /// batch; 0: there are no settings. Settings are found in the cache where one is given, and kept there. Throws
+  /// SpecError where the kernel can do no such size, or each of its calls is too large.
   Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength, std::uint64_t seed,
-          std::optional<int> shapes = {}, std::optional<Covering> kept = {});
+          std::optional<int> shapes = {}, Cache* cache = nullptr);
 
   Regimes(const Regimes&) = delete;  // its rules refer to it
   Regimes& operator=(const Regimes&) = delete;
+
+  /// The same for kernels that share their regimes.
+  static std::string key_of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
+                            std::uint64_t seed, std::optional<int> shapes);
+  /// Of regimes that were made for this kernel, which decides how much work a call may be: key in a cache.
+  static std::string kept_as(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
+                             std::uint64_t seed, std::optional<int> shapes);
 
   const std::vector<Axis>& axes() const { return axes_; }
   const Covering& covering() const { return covering_; }
@@ -162,6 +169,8 @@ private:
   const Spec* spec_;
   SizesJudged sizes_;
   bool grid_, limited_;
+  Cache* cache_;
+  std::string kept_as_;
   std::vector<Axis> axes_;
   std::vector<Meaning> meanings_;
   std::vector<Rule> rules_;
@@ -196,17 +205,11 @@ private:
 /// Regimes by what decides them: kernels of one equation that can do the same share theirs.
 class KnownRegimes {
 public:
-  /// Settings are found in the cache where one is given, and kept there.
+  /// The cache keeps their settings from run to run; null: nothing does.
   explicit KnownRegimes(Cache* cache = nullptr) : cache_(cache) {}
 
   std::shared_ptr<const Regimes> of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes,
                                     int strength, std::uint64_t seed, std::optional<int> shapes);
-
-  /// The same for kernels that share their regimes.
-  static std::string key_of(const Kernel& kernel, const golden::Profile& profile, SizesJudged sizes, int strength,
-                            std::uint64_t seed, std::optional<int> shapes);
-  /// Of regimes that were made for this kernel, which decides how much work a call may be: key in a cache.
-  static std::string kept_as(const std::string& key, const Kernel& kernel, const golden::Profile& profile);
 
 private:
   Cache* cache_;

@@ -34,19 +34,17 @@ struct CostOfRows {
 };
 
 /// The cost of a case, and by which power it grows with each size: each was doubled once, and the cost is taken to go
-/// on growing like that. Of the forms that the error model runs, and of the form `also`.
-class Growth {
-public:
-  /// Throws SpecError where the case cannot be drawn.
-  Growth(golden::Case from, const std::string& also);
+/// on growing like that.
+struct Growth {
+  Sizes from{};
+  CostOfRows cost{};
+  std::map<std::string, CostOfRows> powers{};
 
   CostOfRows of(const Sizes& sizes) const;
-
-private:
-  Sizes from_;
-  CostOfRows cost_;
-  std::map<std::string, CostOfRows> powers_;
 };
+
+/// Of the forms that the error model runs, and of the form `also`. Throws SpecError where the case cannot be drawn.
+Growth growth_of(golden::Case from, const std::string& also);
 
 /// What the true values of one problem cost in operations. By work_of, or by the larger of that and the square of the
 /// longest sequence, whichever gives less, with the share of them that is there for any row (a state that has seen all

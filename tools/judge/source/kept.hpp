@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Values that a cache keeps. Private to the judge.
+#pragma once
+
+#include <string>
+
+#include "attest/judge/cache.hpp"
+#include "bytes.hpp"
+
+namespace attest::judge {
+
+/// The value that the cache keeps under that key, or that `make` gives; null: none is kept.
+template <class Make>
+auto kept(Cache* cache, const std::string& key, const Make& make) {
+  if (!cache || !cache->is_on()) return make();
+  return value_of<decltype(make())>(cache->find_or_make(key, [&] { return bytes_of(make()); }));
+}
+
+}  // namespace attest::judge
