@@ -129,14 +129,20 @@ void Endpoint::poison(const Region& region, unsigned char byte) const {
   std::fill(bytes, bytes + region.mapped, byte);
 }
 
-/// Writes the regions into the shared memory as the kernel is to find them.
+/// Writes the regions into the shared memory as the kernel is to find them: an input with poison around it, anything
+/// else full of it.
 void Endpoint::write_inputs(const std::vector<Region>& regions, const std::vector<View>& inputs,
                             unsigned char poison_byte) const {
   for (std::size_t i = 0; i < regions.size(); ++i) {
     const Region& region = regions[i];
-    poison(region, poison_byte);
-    if (region.role == Role::input && region.size != 0)
-      std::memcpy(memory_.at(region.file) + region.front, inputs[i].buffer.data(), region.size);
+    if (region.role != Role::input) {
+      poison(region, poison_byte);
+      continue;
+    }
+    unsigned char* bytes = memory_.at(region.file);
+    std::fill_n(bytes, region.front, poison_byte);
+    if (region.size != 0) std::memcpy(bytes + region.front, inputs[i].buffer.data(), region.size);
+    std::fill(bytes + region.front + region.size, bytes + region.mapped, poison_byte);
   }
 }
 
