@@ -258,6 +258,13 @@ attest_mutant(
   "  else if (false)\n"
 )
 attest_mutant(
+  precision_is_kept_without_the_answers
+  tools/judge/source/precision.cpp
+  precision/Precision.IsKeptForTheSameAnswersOnly
+  "      all.put(sample->got);\n"
+  ""
+)
+attest_mutant(
   facts_are_kept_by_name_alone
   tools/judge/source/bank.cpp
   cache/FactsInACache.AreOfTheFileThatTheCaseIsReadFrom

@@ -23,29 +23,12 @@
 #include "attest/judge/packed.hpp"
 #include "attest/judge/regimes.hpp"
 #include "attest/judge/true_values.hpp"
+#include "temporary_folder.hpp"
 
 namespace attest::judge {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Of its own, removed at the end.
-class TemporaryFolder {
-public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "attest-cache-XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
-    path_ = pattern;
-  }
-  ~TemporaryFolder() { fs::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
-private:
-  fs::path path_;
-};
 
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files;
@@ -125,11 +108,22 @@ TEST(Cache, NamesTheFileThatHoldsOtherValues) {
       std::runtime_error);
 }
 
-TEST(Cache, ChecksOneFindInSixtyFour) {
+TEST(Cache, ChecksOneFindInSoMany) {
   Cache cache({});
   int checked = 0;
-  for (int i = 0; i < 640; ++i) checked += cache.is_to_be_checked();
+  for (std::uint64_t i = 0; i < 10 * Cache::kChecked; ++i) checked += cache.is_to_be_checked();
   EXPECT_EQ(checked, 10);
+}
+
+/// A check that asks for conditions, then for what they cost, and so on, never checked one of the two otherwise.
+TEST(Cache, ChecksEachOfTheKindsThatAreAskedForInTurn) {
+  for (std::uint64_t kinds = 2; kinds < 20; ++kinds) {
+    Cache cache({});
+    std::set<std::uint64_t> checked;
+    for (std::uint64_t i = 0; i < kinds * Cache::kChecked; ++i)
+      if (cache.is_to_be_checked()) checked.insert(i % kinds);
+    EXPECT_EQ(checked.size(), kinds);
+  }
 }
 
 void expect_same(const Arrays& a, const Arrays& b) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "attest/judge/select.hpp"
 #include "attest/judge/stages.hpp"
 #include "attest/judge/verdict.hpp"
+#include "temporary_folder.hpp"
 
 namespace attest::judge {
 namespace {
@@ -37,7 +39,7 @@ struct Planted {
     }
   }
 
-  Precision seen() const { return precision_of(samples, profile); }
+  Precision seen(Cache* cache = nullptr) const { return precision_of(samples, profile, cache); }
 };
 
 bool has(const std::vector<StagePrecision>& all, const std::string& place, const std::string& format) {
@@ -60,6 +62,16 @@ TEST(Precision, NothingIsHeldInAKernelThatComputesInBinary32) {
   EXPECT_TRUE(std::any_of(seen.finer.begin(), seen.finer.end(), [](const StagePrecision& one) {
     return one.place == "exponentials";
   })) << seen.text();
+}
+
+TEST(Precision, IsKeptForTheSameAnswersOnly) {
+  const TemporaryFolder folder;
+  Cache cache(folder.path());
+  const Planted lower("attention.scaled_dot_product", "max_shift", "exponentials");
+  const Planted whole("attention.scaled_dot_product", "max_shift", "");
+  for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) EXPECT_EQ(lower.seen(&cache).held.size(), 1u);
+  EXPECT_TRUE(whole.seen(&cache).held.empty());
+  EXPECT_EQ(whole.seen(&cache).text(), whole.seen().text());
 }
 
 TEST(Precision, ATableOfAnglesInBfloat16IsSeen) {

@@ -225,7 +225,7 @@ Row judge_kernel(Candidate& candidate, const Kernel& kernel, const golden::Profi
   row.conclude();
   probe(candidate, kernel, profile, known, options, row);
   if (options.probes && !kernel.is_gradient() && row.status == Status::pass)
-    row.precision = precision_of(samples, profile);
+    row.precision = precision_of(samples, profile, &known.cache);
   return row;
 }
 

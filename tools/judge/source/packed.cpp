@@ -3,6 +3,7 @@
 
 #include "bytes.hpp"
 #include "covering_members.hpp"
+#include "precision_members.hpp"
 
 namespace attest::judge {
 
@@ -11,8 +12,6 @@ ATTEST_MEMBERS(Histogram, bins, exact, below, above)
 ATTEST_MEMBERS(Statistics, elements, histogram, rms, claimed_bits, bits, behaves_like, bias, bias_z, fits, joint,
                rejected)
 ATTEST_MEMBERS(Alarms, judged, raised, largest_z, first, z_squares, scores)
-ATTEST_MEMBERS(StagePrecision, place, format, alike)
-ATTEST_MEMBERS(Precision, form, held, finer, untold)
 ATTEST_MEMBERS(Reach, calls, second_thread, replayed, law_calls, never_varied, restricted)
 ATTEST_MEMBERS(Vacuity, elements, distinct, nan_share, zeros_differ, mean_differs, faults_shown, faults, hidden,
                too_little)

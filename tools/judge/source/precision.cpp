@@ -12,11 +12,15 @@
 #include <utility>
 
 #include "attest/golden/agreement.hpp"
+#include "attest/golden/files.hpp"
 #include "attest/judge/faults.hpp"
 #include "attest/judge/stages.hpp"
 #include "attest/judge/work.hpp"
 #include "case_facts.hpp"
+#include "golden_members.hpp"
 #include "in_parallel.hpp"
+#include "kept.hpp"
+#include "precision_members.hpp"
 
 namespace attest::judge {
 namespace {
@@ -59,6 +63,18 @@ public:
     }
     std::stable_sort(small.begin(), small.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     for (std::size_t i = 0; i < std::min(kMostSamples, small.size()); ++i) samples_.push_back(small[i].second);
+  }
+
+  /// Of all that decides what is found: key in a cache.
+  std::string kept_as() const {
+    ByteWriter all;
+    for (const Sample* sample : samples_) {
+      all.put(golden::query(sample->c->name, profile_.name));
+      all.put(sample->c->problem.inputs);
+      all.put(sample->c->certified);
+      all.put(sample->got);
+    }
+    return "precision;" + golden::sha256(all.take());
   }
 
   Precision run() {
@@ -229,8 +245,9 @@ std::string Precision::text() const {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-Precision precision_of(const std::vector<Sample>& samples, const golden::Profile& profile) {
-  return Measurement(samples, profile).run();
+Precision precision_of(const std::vector<Sample>& samples, const golden::Profile& profile, Cache* cache) {
+  Measurement measurement(samples, profile);
+  return kept(cache, measurement.kept_as(), [&] { return measurement.run(); });
 }
 
 }  // namespace attest::judge

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attest/golden/profile.hpp"
+#include "attest/judge/cache.hpp"
 #include "attest/judge/statistics.hpp"
 
 /// The precision in which a kernel that passes holds its intermediate results, as far as its errors show it.
@@ -31,7 +32,8 @@ struct Precision {
   std::string text() const;
 };
 
-/// The precisions that some of the samples show, of a value kernel whose answers are right.
-Precision precision_of(const std::vector<Sample>& samples, const golden::Profile& profile);
+/// The precisions that some of the samples show, of a value kernel whose answers are right. The cache keeps what the
+/// same answers to the same cases showed; null: nothing does.
+Precision precision_of(const std::vector<Sample>& samples, const golden::Profile& profile, Cache* cache = nullptr);
 
 }  // namespace attest::judge
