@@ -46,7 +46,7 @@ private:
     return hash ^ (hash >> 31);
   }
 
-  boost::random::mt19937_64 engine_;  // twice as fast as std::mt19937_64 of GCC 12, with the same numbers
+  boost::random::mt19937_64 engine_;  // gives the numbers of std::mt19937_64
 };
 
 struct Recipe {

@@ -284,7 +284,7 @@ TEST_F(RegimesInACache, AreFoundOutWhereTheyAreWrong) {
   EXPECT_THROW(for (std::uint64_t i = 0; i <= Cache::kChecked; ++i) with(&cache), std::runtime_error);
 }
 
-/// As does what Regimes::again() gives, which is kept apart.
+/// Settings that Regimes::again() makes are kept by the combinations that they are for.
 TEST_F(RegimesInACache, AreMadeAgainForOtherCombinations) {
   const TemporaryFolder folder;
   Cache cache(folder.path());

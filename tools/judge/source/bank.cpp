@@ -39,8 +39,8 @@ std::string Bank::kept_as(const golden::GoldenCase& c, const golden::Profile& pr
 const CaseFacts& Bank::facts(const golden::GoldenCase& c) {
   auto& known = facts_[golden::query(c.name, profile_.name)];
   if (!known)
-    known =
-        std::make_shared<CaseFacts>(kept(cache_, kept_as(c, profile_), [&] { return facts_of(c, spec_, profile_); }));
+    known = std::make_shared<CaseFacts>(
+        kept(cache_, [&] { return kept_as(c, profile_); }, [&] { return facts_of(c, spec_, profile_); }));
   return *known;
 }
 

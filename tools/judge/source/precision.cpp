@@ -247,7 +247,7 @@ std::string Precision::text() const {
 
 Precision precision_of(const std::vector<Sample>& samples, const golden::Profile& profile, Cache* cache) {
   Measurement measurement(samples, profile);
-  return kept(cache, measurement.kept_as(), [&] { return measurement.run(); });
+  return kept(cache, [&] { return measurement.kept_as(); }, [&] { return measurement.run(); });
 }
 
 }  // namespace attest::judge

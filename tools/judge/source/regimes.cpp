@@ -508,8 +508,9 @@ struct Regimes::Maker {
     const auto axes = axes_of({Kind::size, Kind::entries, Kind::heads});
     add_limit(kWorkOfCall, axes, kLittleCalled, kMostCalled, [&r = regimes](const Setting& s) { return r.work(s); });
     const std::string also = unstable_form(kernel);
-    const auto cost = kept(regimes.cache_, fmt::format("cost of truth;{};{}", spec.id, also),
-                           [&] { return cost_of_truth(spec, also); });
+    const auto cost = kept(
+        regimes.cache_, [&] { return fmt::format("cost of truth;{};{}", spec.id, also); },
+        [&] { return cost_of_truth(spec, also); });
     const double most = kernel.info.dtype == DType::f64 ? kMostOperations / 2 : kMostOperations;
     const double little = std::min(most, kLittleCertified * cost.by_work);
     add_limit(kWorkOfCertificate, axes, little, most,
@@ -607,7 +608,8 @@ Regimes::Regimes(const Kernel& kernel, const golden::Profile& profile, SizesJudg
   // At real sizes calls are few and cost seconds.
   const auto plain = sizes == SizesJudged::small ? plain_choices() : std::vector<int>{};
   if (strength > 0)
-    covering_ = kept(cache, kept_as_, [&] { return cover(axes_, rules_, strength, seed, plain, limit); });
+    covering_ =
+        kept(cache, [&] { return kept_as_; }, [&] { return cover(axes_, rules_, strength, seed, plain, limit); });
 }
 
 std::vector<Setting> Regimes::again(const std::vector<Combination>& combinations, std::uint64_t seed) const {
@@ -625,8 +627,10 @@ std::vector<Setting> Regimes::again(const std::vector<Combination>& combinations
     if (meaning.kind == Kind::parameter && !meaning.settings[0]) plain[axis] = level_of(0);
     if (meaning.kind == Kind::input && level_of(2) >= 0) plain[axis] = level_of(1);
   }
-  return kept(cache_, fmt::format("{};again;{};{}", kept_as_, seed, golden::sha256(judge::bytes_of(combinations))),
-              [&] { return cover_plainly(axes_, rules_, combinations, plain, seed); });
+  const auto key = [&] {
+    return fmt::format("{};again;{};{}", kept_as_, seed, golden::sha256(judge::bytes_of(combinations)));
+  };
+  return kept(cache_, key, [&] { return cover_plainly(axes_, rules_, combinations, plain, seed); });
 }
 
 std::optional<std::size_t> Regimes::axis_of(std::string_view name) const {
