@@ -304,29 +304,27 @@ std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& sp
   Situation now{from_sizes, from_parameters, given};
   Sizes& sizes = now.sizes;
   Parameters& parameters = now.parameters;
-  const auto valid = [&](const Expression* condition) { return holds_in(*condition, spec, now); };
-  std::vector<Expression> parts;
+  const auto valid = [&](const Expression& condition) { return holds_in(condition, spec, now); };
+  std::vector<Expression> all;
   const auto add = [&](const Expression& condition) {
-    for (auto& part : condition.conjuncts()) parts.push_back(std::move(part));
+    for (auto& part : condition.conjuncts()) all.push_back(std::move(part));
   };
   for (const auto& condition : conditions_) add(condition);
   for (const auto& constraint : spec.constraints)
     if (constraint.require) add(*constraint.require);
-  std::vector<const Expression*> all;
-  for (const auto& part : parts) all.push_back(&part);
   // Conditions mostly concern one variable each; a few rounds settle those that tie two together.
   for (int round = 0; round < 4; ++round) {
     if (std::all_of(all.begin(), all.end(), valid)) return std::pair(sizes, parameters);
-    for (const Expression* condition : all) {
+    for (const Expression& condition : all) {
       if (valid(condition)) continue;
       bool settled = false;
-      for (const auto& name : variables_of(*condition)) {
+      for (const auto& name : variables_of(condition)) {
         if (!spec.size(name) && !spec.parameter(name)) continue;
         if (const auto* parameter = spec.parameter(name)) {
           const auto before = parameters;
           parameters.erase(name);
           settled = valid(condition);
-          for (const auto& setting : settings_to_try(*parameter, *condition)) {
+          for (const auto& setting : settings_to_try(*parameter, condition)) {
             if (settled) break;
             parameters[name] = setting;
             settled = valid(condition);
@@ -334,8 +332,8 @@ std::optional<std::pair<Sizes, Parameters>> Capabilities::adapted(const Spec& sp
           if (!settled) parameters = before;
         } else {
           std::vector<const Expression*> of_it;
-          for (const Expression* other : all)
-            if (variables_of(*other) == std::set<std::string>{name}) of_it.push_back(other);
+          for (const Expression& other : all)
+            if (variables_of(other) == std::set<std::string>{name}) of_it.push_back(&other);
           const Index before = sizes.at(name);
           const auto fits = [&](Index size) {
             // Those of this size alone first, without a look at anything else: a search may try thousands of sizes.
