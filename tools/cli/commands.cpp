@@ -67,8 +67,8 @@ void Judging::add_options(CLI::App& command) {
                   "how many times all cases and regimes are called; a few are called once more at the end anyway")
       ->check(CLI::Range(1, 1000000));
   command.add_flag("--single-calls", options.single_calls,
-                   "regimes are called once, not three times with other bytes in the outputs and at other addresses: "
-                   "for kernels that are slow to call, as under a simulator");
+                   "regimes are called once, not twice with other bytes in the outputs or at other addresses: for "
+                   "kernels that are slow to call, as under a simulator");
   command
       .add_option("--shapes", options.shapes,
                   "at most so many different sizes and extents of batches in the regimes of a kernel, for those that "

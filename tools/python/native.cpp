@@ -67,7 +67,8 @@ nb::object array_of(DType dtype, const std::vector<Index>& shape, const void* by
 /// The same, lying in a buffer as `memory` says.
 nb::object array_of(const judge::InputTensor& tensor, const judge::CallOptions& options, std::size_t number) {
   if (options.memory.empty()) return array_of(tensor.dtype, tensor.shape, tensor.bytes.data());
-  const judge::View view = judge::laid_out(tensor, options.memory, number, options.alignment);
+  const judge::View view =
+      tensor.view ? *tensor.view : judge::laid_out(tensor, options.memory, number, options.alignment);
   return array_of(tensor.dtype, tensor.shape, view.buffer.data(), view.buffer.size(), view.offset, view.strides);
 }
 

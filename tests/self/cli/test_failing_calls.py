@@ -72,7 +72,7 @@ def complaints(command, good, good_files, end, files, function, is_survived):
             yield f"{name} is left behind"
         elif name.startswith("cache/"):
             # After a crash more batches are judged, and kept.
-            if data != good_files.get(name, data) or not data.startswith(b"attest cache 1\n"):
+            if data != good_files.get(name, data) or not data.startswith(b"attest cache 2\n"):
                 yield f"{name} is not whole"
         elif name.startswith("journal/"):
             # It holds seconds; and where it was cut is where the next run begins.

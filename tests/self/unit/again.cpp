@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "attest/judge/check.hpp"
+#include "attest/judge/contract.hpp"
 #include "attest/judge/process.hpp"
 #include "off_under.hpp"
 
@@ -108,29 +109,38 @@ TEST(Again, RareFailuresAreSeenInAsManyCallsAsTheReportSays) {
   EXPECT_LT(row_of(never, quick("correct", 10)).reach.unseen_rate(), 1.0 / 300);
 }
 
-TEST(Again, SingleCallsOfRegimesDifferAsThreeCallsOfEachDo) {
-  CheckOptions thrice = quick("correct"), once = thrice;
-  thrice.strength = once.strength = 1;
+TEST(Again, CallsOfRegimesTakeTurns) {
+  CheckOptions twice = quick("correct"), once = twice;
+  twice.strength = once.strength = 1;
   once.single_calls = true;
   const auto calls = [](const CheckOptions& options) { return row_of(never, options).reach.calls; };
   const int of_cases = row_of(never, quick("correct")).reach.calls;
   const int regimes = row_of(never, once).regimes.judged;
   ASSERT_GT(regimes, 3);
   constexpr int of_last_regimes = 4;  // two regimes in two calls each
-  EXPECT_EQ(calls(thrice), of_cases + 3 * regimes + of_last_regimes);
+  EXPECT_EQ(calls(twice), of_cases + 2 * regimes + of_last_regimes);
   EXPECT_EQ(calls(once), of_cases + regimes + of_last_regimes);
 
-  std::set<std::pair<Placement, unsigned char>> ways;
-  const std::size_t first = first_calls();
-  const Row row = row_of(
-      [&](std::size_t call, const CallOptions& how) {
-        if (call > first) ways.emplace(how.placement, how.poison);
-        return call == first + static_cast<std::size_t>(regimes);
-      },
-      once);
-  EXPECT_EQ(ways.size(), 3u);
-  EXPECT_EQ(row.status, Status::fail) << "each is judged";
-  EXPECT_EQ(row.regimes.passed, regimes - 1);
+  using Ways = std::set<std::pair<Placement, unsigned char>>;
+  for (const auto& [options, each] : {std::pair(once, 1), std::pair(twice, 2)}) {
+    const std::size_t first = first_calls(), last = first + static_cast<std::size_t>(each * regimes);
+    Ways firsts, ways;
+    const Row row = row_of(
+        [&, each = each](std::size_t call, const CallOptions& how) {
+          if (call > first && call <= last) {
+            ways.emplace(how.placement, how.poison);
+            if ((call - first) % static_cast<std::size_t>(each) == 1) firsts.emplace(how.placement, how.poison);
+          }
+          return call == last;
+        },
+        options);
+    EXPECT_EQ(ways.size(), 3u);
+    if (each == 2) {
+      EXPECT_EQ(firsts, (Ways{{Placement::end_at_guard, kPoison[0]}}));
+    }
+    EXPECT_EQ(row.status, Status::fail) << "each is judged";
+    EXPECT_EQ(row.regimes.passed, regimes - 1);
+  }
 }
 
 TEST(Again, RegimesAreCalledInEveryRound) {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -136,14 +137,52 @@ TEST(Covering, WhatShowsNothingIsVisitedAgainAtPlainLevels) {
   EXPECT_TRUE(cover_plainly(axes, {rule}, {}, {0, -1, -1, -1, -1}, 1).empty());
 }
 
-TEST(Memory, AViewHoldsEveryElementAndFillsTheRest) {
+/// A tensor of the numbers 0, 1, 2 and so on.
+InputTensor counting(DType dtype, const std::vector<Index>& shape) {
   InputTensor tensor;
-  tensor.dtype = DType::f32;
-  tensor.shape = {2, 3, 4, 5};
-  std::vector<double> values;
-  for (int i = 0; i < 120; ++i) values.push_back(i);
-  tensor.bytes.resize(120 * sizeof(float));
-  encode(DType::f32, values, tensor.bytes.data());
+  tensor.dtype = dtype;
+  tensor.shape = shape;
+  std::vector<double> values(static_cast<std::size_t>(count(shape)));
+  std::iota(values.begin(), values.end(), 0.0);
+  tensor.bytes.resize(values.size() * size_of(dtype));
+  encode(dtype, values, tensor.bytes.data());
+  return tensor;
+}
+
+TEST(Memory, AViewOfAnyShapeHoldsEveryElementAndFillsTheRest) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::i64, DType::boolean})
+    for (const std::vector<Index>& shape : std::vector<std::vector<Index>>{
+             {}, {6}, {4, 5}, {3, 4, 5}, {2, 3, 4, 5}, {4, 1}, {1, 5}, {2, 1, 5}, {3, 0}, {0, 3}})
+      for (const auto* memory : {"", "padded", "offset", "transposed", "mixed"})
+        for (std::size_t number = 0; number < 4; ++number) {
+          const InputTensor tensor = counting(dtype, shape);
+          const View view = laid_out(tensor, memory, number, 0);
+          const std::size_t width = size_of(dtype);
+          std::vector<bool> taken(view.buffer.size(), false);
+          for (std::size_t element = 0; element < static_cast<std::size_t>(count(shape)); ++element) {
+            std::size_t at = view.offset, rest = element;
+            for (std::size_t axis = shape.size(); axis-- > 0;) {
+              const auto extent = static_cast<std::size_t>(shape[axis]);
+              at += rest % extent * static_cast<std::size_t>(view.strides[axis]) * width;
+              rest /= extent;
+            }
+            ASSERT_LE(at + width, view.buffer.size());
+            EXPECT_EQ(std::memcmp(view.buffer.data() + at, tensor.bytes.data() + element * width, width), 0)
+                << memory << " element " << element;
+            for (std::size_t byte = at; byte < at + width; ++byte) {
+              EXPECT_FALSE(taken[byte]) << memory << ": two elements lie at the same place";
+              taken[byte] = true;
+            }
+          }
+          for (std::size_t byte = 0; byte < taken.size(); ++byte)
+            if (!taken[byte]) {
+              EXPECT_EQ(view.buffer[byte], dtype == DType::boolean ? std::byte{1} : std::byte{0xff}) << memory;
+            }
+        }
+}
+
+TEST(Memory, AViewHoldsEveryElementAndFillsTheRest) {
+  const InputTensor tensor = counting(DType::f32, {2, 3, 4, 5});
   const std::vector<std::pair<std::string, std::vector<Index>>> strides{{"", {60, 20, 5, 1}},
                                                                         {"padded", {96, 32, 8, 1}},
                                                                         {"offset", {60, 20, 5, 1}},

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <span>
 
+#include "attest/judge/memory.hpp"
 #include "attest/judge/work.hpp"
 
 namespace attest::judge {
@@ -60,16 +61,21 @@ constexpr Call kCalls[] = {{"", Placement::end_at_guard, kPoison[0]},
                            {"repeated: ", Placement::end_at_guard, kPoison[1]},
                            {"at addresses that earlier calls had: ", Placement::start_at_guard, kPoison[0]}};
 
+/// Of a regime: the first, and one of the two others, with other bytes in the outputs.
+constexpr Call kRegimeCalls[][2] = {{kCalls[0], kCalls[1]},
+                                    {kCalls[0], {kCalls[2].differs, kCalls[2].placement, kPoison[1]}}};
+
 constexpr Call kLastCalls[] = {{"", Placement::end_at_guard, kPoison[0]},
                                {kFromSecondThread, Placement::end_at_guard, kPoison[1], true}};
 
 Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kernel& kernel, const Batch& batch,
                   const golden::Profile& profile, const CheckOptions& options, const golden::Case& name) {
-  const Request request = assemble(batch, kernel, profile);
+  Request request = assemble(batch, kernel, profile);
   CallOptions how = call_options(batch, kernel, options, Placement::end_at_guard, kPoison[0]);
   how.memory = name.memory;
   how.parts = name.seed;
   how.all_tokens_on = options.all_tokens_on;
+  if (!request.collective) lay_out(request, how);  // ranks have parts of their own
   const bool placed = candidate.host().places_outputs();
   Answers answers;
   std::vector<std::vector<std::byte>> before;
@@ -130,11 +136,14 @@ Source calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profil
 
 Source regime_calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                        const CheckOptions& options) {
-  if (!options.single_calls) return calls_of(candidate, kernel, profile, options);
   return {[&candidate, &kernel, &profile, options](const Batch& batch, const golden::GoldenCase& first) {
-    Call one = kCalls[candidate.host().places_outputs() ? first.name.seed % std::size(kCalls) : 0];
+    // Every other seed has inputs of another format.
+    const std::size_t turn = candidate.host().places_outputs() ? first.name.seed / 2 : 0;
+    Call one = kCalls[turn % std::size(kCalls)];
     one.differs = "";
-    return call_each({&one, 1}, candidate, kernel, batch, profile, options, first.name);
+    const auto calls = options.single_calls ? std::span<const Call>(&one, 1)
+                                            : std::span<const Call>(kRegimeCalls[turn % std::size(kRegimeCalls)]);
+    return call_each(calls, candidate, kernel, batch, profile, options, first.name);
   }};
 }
 

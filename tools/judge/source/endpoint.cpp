@@ -131,7 +131,7 @@ void Endpoint::poison(const Region& region, unsigned char byte) const {
 
 /// Writes the regions into the shared memory as the kernel is to find them: an input with poison around it, anything
 /// else full of it.
-void Endpoint::write_inputs(const std::vector<Region>& regions, const std::vector<View>& inputs,
+void Endpoint::write_inputs(const std::vector<Region>& regions, const std::vector<const View*>& inputs,
                             unsigned char poison_byte) const {
   for (std::size_t i = 0; i < regions.size(); ++i) {
     const Region& region = regions[i];
@@ -141,7 +141,7 @@ void Endpoint::write_inputs(const std::vector<Region>& regions, const std::vecto
     }
     unsigned char* bytes = memory_.at(region.file);
     std::fill_n(bytes, region.front, poison_byte);
-    if (region.size != 0) std::memcpy(bytes + region.front, inputs[i].buffer.data(), region.size);
+    if (region.size != 0) std::memcpy(bytes + region.front, inputs[i]->buffer.data(), region.size);
     std::fill(bytes + region.front + region.size, bytes + region.mapped, poison_byte);
   }
 }
@@ -167,7 +167,7 @@ WorkspaceMessage Endpoint::grant_workspace(std::size_t size, const CallOptions& 
 }
 
 /// Sends the call and receives the reply, granting a workspace in between when the kernel asks for one.
-Endpoint::Attempt Endpoint::attempt(std::size_t kernel, const Request& request, const std::vector<View>& inputs,
+Endpoint::Attempt Endpoint::attempt(std::size_t kernel, const Request& request, const std::vector<const View*>& inputs,
                                     const CallOptions& options, Layout& layout, const std::vector<Region>& tensors) {
   ++calls_;
   reused_.used = 0;
@@ -247,8 +247,8 @@ void Endpoint::read_failure(const Attempt& attempt, const CallOptions& options, 
 
 /// Copies the outputs out of the shared memory, and adds a violation for each change of memory that is not the
 /// kernel's own.
-void Endpoint::inspect(const std::vector<Region>& regions, const std::vector<View>& inputs, unsigned char poison_byte,
-                       Response& response) const {
+void Endpoint::inspect(const std::vector<Region>& regions, const std::vector<const View*>& inputs,
+                       unsigned char poison_byte, Response& response) const {
   for (std::size_t i = 0; i < regions.size(); ++i) {
     const Region& region = regions[i];
     const unsigned char* bytes = memory_.at(region.file);
@@ -256,7 +256,7 @@ void Endpoint::inspect(const std::vector<Region>& regions, const std::vector<Vie
     if (region.role == Role::output && response.end == Response::End::finished)
       response.outputs.emplace_back(first, first + region.size);
     // The page protection already keeps a kernel from this, unless it changes the protection.
-    if (region.role == Role::input && region.size > 0 && std::memcmp(first, inputs[i].buffer.data(), region.size) != 0)
+    if (region.role == Role::input && region.size > 0 && std::memcmp(first, inputs[i]->buffer.data(), region.size) != 0)
       response.violations.push_back("changed " + region.text());
     check_slack(region, bytes, poison_byte, response.violations);
   }
@@ -277,10 +277,14 @@ Response Endpoint::call(std::size_t kernel, const Request& request, const CallOp
   const std::size_t slack = kernels[kernel].device == "cpu" ? 0 : device_slack;
   Layout layout(options, slack);
   std::vector<Region> tensors;
-  std::vector<View> inputs;
+  std::vector<View> own;
+  own.reserve(request.inputs.size());  // they stay where they are
+  std::vector<const View*> inputs;
   for (const InputTensor& tensor : request.inputs) {
-    inputs.push_back(laid_out(tensor, options.memory, inputs.size(), options.alignment));
-    tensors.push_back(layout.input(tensor, inputs.back()));
+    inputs.push_back(tensor.view
+                         ? &*tensor.view
+                         : &own.emplace_back(laid_out(tensor, options.memory, inputs.size(), options.alignment)));
+    tensors.push_back(layout.input(tensor, *inputs.back()));
   }
   for (const TensorSpec& tensor : request.outputs) tensors.push_back(layout.output(tensor));
   memory_.grow(layout.file_end());

@@ -60,14 +60,14 @@ private:
   Circumstances circumstances(const std::vector<Region>& regions) const;
   AddressRange& addresses_of(const CallOptions& options);
   void poison(const Region& region, unsigned char byte) const;
-  void write_inputs(const std::vector<Region>& regions, const std::vector<View>& inputs,
+  void write_inputs(const std::vector<Region>& regions, const std::vector<const View*>& inputs,
                     unsigned char poison_byte) const;
-  Attempt attempt(std::size_t kernel, const Request& request, const std::vector<View>& inputs,
+  Attempt attempt(std::size_t kernel, const Request& request, const std::vector<const View*>& inputs,
                   const CallOptions& options, Layout& layout, const std::vector<Region>& tensors);
   WorkspaceMessage grant_workspace(std::size_t size, const CallOptions& options, Layout& layout, Attempt& attempt);
   bool read_reply(const Attempt& attempt, Response& response);
   void read_failure(const Attempt& attempt, const CallOptions& options, Response& response);
-  void inspect(const std::vector<Region>& regions, const std::vector<View>& inputs, unsigned char poison_byte,
+  void inspect(const std::vector<Region>& regions, const std::vector<const View*>& inputs, unsigned char poison_byte,
                Response& response) const;
 
   std::string library_;

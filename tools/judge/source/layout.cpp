@@ -141,18 +141,19 @@ void each_run(const TensorDeclaration& tensor, const Kernel& kernel, const Batch
   }
 }
 
-InputTensor encoded(const std::string& name, DType dtype, std::vector<Index> shape, const std::vector<double>& values) {
+/// Its bytes are 0.
+InputTensor zeros(const std::string& name, DType dtype, std::vector<Index> shape) {
   InputTensor tensor;
   tensor.name = name;
   tensor.dtype = dtype;
+  tensor.bytes.resize(static_cast<std::size_t>(count(shape)) * size_of(dtype));
   tensor.shape = std::move(shape);
-  tensor.bytes.resize(values.size() * size_of(dtype));
-  encode(dtype, values, tensor.bytes.data());
   return tensor;
 }
 
 InputTensor table(const std::string& name, std::vector<Index> shape, const std::vector<double>& entries) {
-  InputTensor tensor = encoded(name, DType::i64, std::move(shape), entries);
+  InputTensor tensor = zeros(name, DType::i64, std::move(shape));
+  encode(tensor.dtype, entries, tensor.bytes.data());
   tensor.is_table = true;
   return tensor;
 }
@@ -160,22 +161,25 @@ InputTensor table(const std::string& name, std::vector<Index> shape, const std::
 InputTensor input_tensor(const std::string& name, const TensorDeclaration& declared, const Kernel& kernel,
                          const Batch& batch, const golden::Profile& profile,
                          const std::function<const Array&(std::size_t)>& of) {
-  const auto shape = shape_in_call(declared, kernel, batch);
-  std::vector<double> values(static_cast<std::size_t>(count(shape)));
+  InputTensor tensor = zeros(name, dtype_of(declared, profile), shape_in_call(declared, kernel, batch));
+  const std::size_t width = size_of(tensor.dtype);
   std::vector<const double*> given;
   for (std::size_t p = 0; p < batch.problems.size(); ++p) given.push_back(of(p).values.data());
   if (is_paged(kernel, declared)) {  // slots that belong to no sequence keep rows of earlier ones
     const auto& earlier = of(0).values;
+    std::vector<double> values(tensor.bytes.size() / width);
     const bool hidden_nan = kernel.capabilities.hidden_nan().value_or(false);
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = hidden_nan        ? std::numeric_limits<double>::quiet_NaN()
                   : earlier.empty() ? 0
                                     : earlier[earlier.size() - 1 - i % earlier.size()];
+    encode(tensor.dtype, values, tensor.bytes.data());
   }
   each_run(declared, kernel, batch, [&](std::size_t problem, Index from, Index to, Index elements) {
-    std::copy_n(given[problem] + from, elements, values.begin() + to);
+    encode(tensor.dtype, {given[problem] + from, static_cast<std::size_t>(elements)},
+           tensor.bytes.data() + static_cast<std::size_t>(to) * width);
   });
-  return shared_out(encoded(name, dtype_of(declared, profile), shape, values), declared, kernel);
+  return shared_out(std::move(tensor), declared, kernel);
 }
 
 /// Name in the call, and the declaration it is shaped by.

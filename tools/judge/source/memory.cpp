@@ -22,6 +22,26 @@ std::size_t aligned(std::size_t elements, std::size_t width, std::size_t alignme
 
 std::byte filler(DType dtype) { return dtype == DType::boolean ? std::byte{1} : std::byte{0xff}; }
 
+/// Elements of `Width` bytes that follow each other, to places that are `step` bytes apart.
+template <std::size_t Width>
+void spread(const std::byte* from, std::size_t elements, std::byte* to, std::size_t step) {
+  for (std::size_t i = 0; i < elements; ++i) std::memcpy(to + i * step, from + i * Width, Width);
+}
+
+/// The same of elements of `width` bytes.
+void spread(std::size_t width, const std::byte* from, std::size_t elements, std::byte* to, std::size_t step) {
+  if (step == width) {
+    std::memcpy(to, from, elements * width);
+    return;
+  }
+  switch (width) {
+    case 1: return spread<1>(from, elements, to, step);
+    case 2: return spread<2>(from, elements, to, step);
+    case 4: return spread<4>(from, elements, to, step);
+    default: return spread<8>(from, elements, to, step);
+  }
+}
+
 }  // namespace
 
 bool is_contiguous(std::string_view memory) { return memory.empty() || memory == "offset"; }
@@ -31,6 +51,7 @@ View laid_out(const InputTensor& tensor, std::string_view memory, std::size_t nu
   if (tensor.is_table) memory = "";
   if (memory == "mixed") memory = kInTurn[number % std::size(kInTurn)];
   const std::size_t width = size_of(tensor.dtype), rank = tensor.shape.size();
+  if (rank == 0 && !is_contiguous(memory)) memory = "";
   std::vector<Index> lies = tensor.shape;  // extents in memory, outermost first
   std::vector<std::size_t> order(rank);    // axis of each
   for (std::size_t axis = 0; axis < rank; ++axis) order[axis] = axis;
@@ -41,7 +62,7 @@ View laid_out(const InputTensor& tensor, std::string_view memory, std::size_t nu
   if (memory == "transposed" && rank >= 2) {
     std::swap(lies[one], lies[one + 1]);
     std::swap(order[one], order[one + 1]);
-  } else if (memory == "padded" && rank >= 1) {
+  } else if (memory == "padded") {
     lies.back() = static_cast<Index>(aligned(static_cast<std::size_t>(lies.back()) + kApart, width, alignment));
   } else if (memory == "offset") {
     view.offset = aligned(kBefore, width, alignment) * width;
@@ -49,27 +70,35 @@ View laid_out(const InputTensor& tensor, std::string_view memory, std::size_t nu
   view.strides.assign(rank, 1);
   Index elements = 1;
   for (std::size_t i = rank; i-- > 0; elements *= lies[i]) view.strides[order[i]] = elements;
-  view.buffer.assign(static_cast<std::size_t>(elements) * width + 2 * view.offset, filler(tensor.dtype));
   if (is_contiguous(memory)) {
-    std::copy(tensor.bytes.begin(), tensor.bytes.end(), view.buffer.begin() + static_cast<std::ptrdiff_t>(view.offset));
+    view.buffer.reserve(tensor.bytes.size() + 2 * view.offset);
+    view.buffer.assign(view.offset, filler(tensor.dtype));
+    view.buffer.insert(view.buffer.end(), tensor.bytes.begin(), tensor.bytes.end());
+    view.buffer.insert(view.buffer.end(), view.offset, filler(tensor.dtype));
     return view;
   }
-  // Runs along the last axis lie together, unless that is not the innermost one.
-  const std::size_t run = rank > 0 && view.strides.back() == 1 ? static_cast<std::size_t>(tensor.shape.back()) : 1;
-  std::vector<Index> at(rank, 0);
-  for (std::size_t from = 0; from < tensor.bytes.size(); from += run * width) {
-    std::size_t to = view.offset;
-    for (std::size_t axis = 0; axis < rank; ++axis)
-      to += static_cast<std::size_t>(at[axis] * view.strides[axis]) * width;
-    std::memcpy(view.buffer.data() + to, tensor.bytes.data() + from, run * width);
-    std::size_t axis = rank;
-    for (std::size_t step = run; axis-- > 0; step = 1) {
-      at[axis] += static_cast<Index>(step);
-      if (at[axis] < tensor.shape[axis]) break;
+  view.buffer.assign(static_cast<std::size_t>(elements) * width, filler(tensor.dtype));
+  // Along the last axis, which not always is the innermost one.
+  const auto row = static_cast<std::size_t>(tensor.shape.back()),
+             step = static_cast<std::size_t>(view.strides.back()) * width;
+  std::vector<Index> at(rank - 1, 0);
+  std::size_t to = 0;
+  for (std::size_t from = 0; from < tensor.bytes.size(); from += row * width) {
+    spread(width, tensor.bytes.data() + from, row, view.buffer.data() + to, step);
+    for (std::size_t axis = rank - 1; axis-- > 0;) {
+      const std::size_t stride = static_cast<std::size_t>(view.strides[axis]) * width;
+      to += stride;
+      if (++at[axis] < tensor.shape[axis]) break;
+      to -= static_cast<std::size_t>(tensor.shape[axis]) * stride;
       at[axis] = 0;
     }
   }
   return view;
+}
+
+void lay_out(Request& request, const CallOptions& options) {
+  for (std::size_t i = 0; i < request.inputs.size(); ++i)
+    request.inputs[i].view = laid_out(request.inputs[i], options.memory, i, options.alignment);
 }
 
 }  // namespace attest::judge

@@ -41,7 +41,7 @@ public:
   /// Throws std::runtime_error: what was found under the key is not what was computed.
   [[noreturn]] void reject(const std::string& key) const;
 
-  static constexpr std::uint64_t kChecked = 61;  // a prime: of kinds that are asked for in turn, each has its turn
+  static constexpr std::uint64_t kChecked = 251;  // a prime: of kinds that are asked for in turn, each has its turn
   static constexpr std::uintmax_t kMostBytes = std::uintmax_t{4} << 30;
 
 private:

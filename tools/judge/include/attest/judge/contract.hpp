@@ -39,7 +39,8 @@ struct Source {
 Source calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                 const CheckOptions& options);
 
-/// The calls of a regime: the same, or with `options.single_calls` one of the three, which the case's seed says.
+/// The calls of a regime: the first and one of the two others, which the case's seed says; with `options.single_calls`
+/// one of the three.
 Source regime_calls_of(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,
                        const CheckOptions& options);
 

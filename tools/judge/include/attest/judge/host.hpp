@@ -35,9 +35,18 @@ struct TensorSpec {
   std::string tokens{};  // the equation's size along that axis
 };
 
+/// A tensor as it lies in a buffer. What is no part of it holds NaN, -1 or true, so that a kernel shows that it reads
+/// the buffer without the strides.
+struct View {
+  std::vector<std::byte> buffer;
+  std::size_t offset = 0;      // of the first element, in bytes
+  std::vector<Index> strides;  // in elements
+};
+
 struct InputTensor : TensorSpec {
   std::vector<std::byte> bytes;  // row-major, size_of(dtype) per element
   bool is_table = false;         // of a layout, not of the equation: offsets, pages, lengths; always dense
+  std::optional<View> view{};    // as the options of its calls ask for; without one each call makes its own
 };
 
 struct ParameterValue {

@@ -40,7 +40,7 @@ struct CheckOptions {
   std::optional<int> shapes;           // at most so many shapes in the regimes of one kernel
   std::optional<Index> all_tokens_on;  // of ranks the one that has all tokens; by default they are divided
   int repeat = 1;                      // how many times all cases and regimes are called
-  bool single_calls = false;           // regimes are called once, not three times (contract.hpp)
+  bool single_calls = false;           // regimes are called once, not twice (contract.hpp)
   bool probes = true;      // whether the weights of a kernel that failed are read, and the precision of one that passed
   std::uint64_t seed = 1;  // of the problems of laws and of the cases that are in no file
   std::chrono::milliseconds time_limit{20000};               // of one call of a kernel with little to do
