@@ -179,6 +179,20 @@ attest_mutant(
   "!= known->second.bits && false)"
 )
 attest_mutant(
+  regimes_have_no_address_twice
+  tools/judge/source/contract.cpp
+  again/Again.WhatIsWrongInOneWayOfCallingRegimesAloneIsWrong
+  "{kCalls[2].differs, kCalls[2].placement, kPoison[1]}"
+  "{kCalls[2].differs, kCalls[0].placement, kPoison[1]}"
+)
+attest_mutant(
+  rows_are_laid_out_densely
+  tools/judge/source/memory.cpp
+  regimes/Memory.AViewOfAnyShapeHoldsEveryElementAndFillsTheRest
+  "  if (step == width) {\n"
+  "  if (step >= width) {\n"
+)
+attest_mutant(
   the_second_thread_is_the_first
   tools/judge/source/contract.cpp
   again/Again.AKernelThatIsWrongOffItsThreadIsWrong

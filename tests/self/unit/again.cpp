@@ -143,6 +143,25 @@ TEST(Again, CallsOfRegimesTakeTurns) {
   }
 }
 
+TEST(Again, WhatIsWrongInOneWayOfCallingRegimesAloneIsWrong) {
+  CheckOptions options = quick("correct");
+  options.strength = 1;
+  const std::size_t first = first_calls();
+  const auto calls_of_regimes = [&](Placement placement, unsigned char poison) {
+    return [=](std::size_t call, const CallOptions& how) {
+      return call > first && how.placement == placement && how.poison == poison;
+    };
+  };
+  const Row cached = row_of(calls_of_regimes(Placement::start_at_guard, kPoison[1]), options);
+  EXPECT_EQ(cached.status, Status::fail);
+  EXPECT_NE(first_message(cached).find("at addresses that earlier calls had: "), std::string::npos)
+      << first_message(cached);
+  constexpr bool by_a_bit = true;
+  const Row other = row_of(calls_of_regimes(Placement::end_at_guard, kPoison[1]), options, by_a_bit);
+  EXPECT_EQ(other.status, Status::fail);
+  EXPECT_EQ(first_message(other), "the same call gave two different answers");
+}
+
 TEST(Again, RegimesAreCalledInEveryRound) {
   CheckOptions options = quick("correct");
   options.strength = 1;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <optional>
 #include <stdexcept>
@@ -41,29 +40,6 @@ struct Placement {
   int heads_axis(const Tokens* behind) const { return !behind ? 1 : layout == Layout::thd ? 1 : 2; }
 };
 
-/// Entries of a call by name. They are asked for in about the order in which they stand: the search goes on behind the
-/// one that was found last.
-template <class Entry>
-class Named {
-public:
-  Named(const Entry* entries, std::size_t count) : entries_(entries), count_(count) {}
-
-  /// Null where the call has none of that name.
-  const Entry* find(std::string_view name) {
-    for (std::size_t tried = 0; tried < count_; ++tried, ++next_) {
-      if (next_ >= count_) next_ = 0;
-      const Entry& entry = entries_[next_];
-      if (std::strncmp(entry.name, name.data(), name.size()) == 0 && entry.name[name.size()] == '\0')
-        return &entries_[next_++];
-    }
-    return nullptr;
-  }
-
-private:
-  const Entry* entries_;
-  std::size_t count_, next_ = 0;
-};
-
 /// A call and how its tensors lie.
 class Batch {
 public:
@@ -81,34 +57,39 @@ public:
   Index heads() const { return heads_; }
   const attest_call& call() const { return call_; }
 
-  /// The part of one entry of the batch and one head. Absent where the call does not give the tensor (null).
   template <class U, int Rank>
-  View<U, Rank> input(const attest_tensor* tensor, std::string_view name, Index entry, Index head) const {
-    return of<U, Rank>(tensor, placement_.heads_behind(placement_.inputs, name), entry, head);
+  View<U, Rank> input(std::string_view name, Index entry, Index head) const {
+    return of<U, Rank>(find(call_.inputs, call_.input_count, name), placement_.heads_behind(placement_.inputs, name),
+                       entry, head);
   }
   template <class U, int Rank>
-  View<U, Rank> output(const attest_tensor* tensor, std::string_view name, Index entry, Index head) const {
-    return of<U, Rank>(tensor, placement_.heads_behind(placement_.outputs, name), entry, head);
+  View<U, Rank> output(std::string_view name, Index entry, Index head) const {
+    return of<U, Rank>(find(call_.outputs, call_.output_count, name), placement_.heads_behind(placement_.outputs, name),
+                       entry, head);
   }
 
 private:
+  static const DLTensor* find(const attest_tensor* tensors, std::size_t count, std::string_view name) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (tensors[i].name == name) return &tensors[i].tensor;
+    return nullptr;
+  }
   template <class U>
   static U* data(const DLTensor& tensor) {
     return reinterpret_cast<U*>(static_cast<char*>(tensor.data) + tensor.byte_offset);
   }
   /// Where the sequences begin along a size of tokens, and where the last one ends.
   const DLTensor& offsets(std::string_view size) const {
-    const std::string name = "offsets." + std::string(size);
-    const attest_tensor* found = Named(call_.inputs, call_.input_count).find(name);
-    if (!found) throw std::invalid_argument("the call has no '" + name + "'");
-    return found->tensor;
+    const DLTensor* found = find(call_.inputs, call_.input_count, "offsets." + std::string(size));
+    if (!found) throw std::invalid_argument("the call has no offsets of '" + std::string(size) + "'");
+    return *found;
   }
 
-  /// A tensor may be shared: by the heads of a group, or by all.
+  /// The part of one entry of the batch and one head, whose tensor may be shared: by its group, or by all. Absent where
+  /// the call does not give the tensor.
   template <class U, int Rank>
-  View<U, Rank> of(const attest_tensor* named, const Tokens* behind, Index entry, Index head) const {
-    if (!named) return {};
-    const DLTensor* tensor = &named->tensor;
+  View<U, Rank> of(const DLTensor* tensor, const Tokens* behind, Index entry, Index head) const {
+    if (!tensor) return {};
     const bool packed = behind && placement_.layout == Layout::thd;
     if (tensor->ndim != Rank + (packed ? 1 : 2)) throw std::invalid_argument("a tensor of the call has the wrong rank");
     const int heads_axis = placement_.heads_axis(behind);
@@ -136,34 +117,27 @@ private:
   Index entries_ = 0, heads_ = 0;
 };
 
-/// One head of a call, with tensors and parameters by name, as a contract's read() and write() want it; one thread at a
-/// time may ask.
+/// One head of a call, with tensors and parameters by name, as a contract's read() and write() want it.
 template <class T>
 class Head {
 public:
-  Head(const Batch& batch, Index entry, Index head)
-      : batch_(batch),
-        inputs_(batch.call().inputs, batch.call().input_count),
-        outputs_(batch.call().outputs, batch.call().output_count),
-        parameters_(batch.call().parameters, batch.call().parameter_count),
-        entry_(entry),
-        head_(head) {}
+  Head(const Batch& batch, Index entry, Index head) : batch_(batch), entry_(entry), head_(head) {}
 
   template <class, int Rank>
   View<const T, Rank> input(std::string_view name) const {
-    return batch_.input<const T, Rank>(inputs_.find(name), name, entry_, head_);
+    return batch_.input<const T, Rank>(name, entry_, head_);
   }
   template <int Rank>
   View<const bool, Rank> boolean_input(std::string_view name) const {
-    return batch_.input<const bool, Rank>(inputs_.find(name), name, entry_, head_);
+    return batch_.input<const bool, Rank>(name, entry_, head_);
   }
   template <int Rank>
   View<const std::int64_t, Rank> integer_input(std::string_view name) const {
-    return batch_.input<const std::int64_t, Rank>(inputs_.find(name), name, entry_, head_);
+    return batch_.input<const std::int64_t, Rank>(name, entry_, head_);
   }
   template <class, int Rank>
   View<T, Rank> output(std::string_view name) const {
-    return batch_.output<T, Rank>(outputs_.find(name), name, entry_, head_);
+    return batch_.output<T, Rank>(name, entry_, head_);
   }
   bool boolean_parameter(std::string_view name) const { return parameter(name).integer != 0; }
   Index integer_parameter(std::string_view name) const { return parameter(name).integer; }
@@ -184,14 +158,13 @@ public:
 
 private:
   const attest_parameter& parameter(std::string_view name) const {
-    const attest_parameter* found = parameters_.find(name);
-    if (!found) throw std::invalid_argument("the call has no parameter '" + std::string(name) + "'");
-    return *found;
+    const attest_call& call = batch_.call();
+    for (std::size_t i = 0; i < call.parameter_count; ++i)
+      if (call.parameters[i].name == name) return call.parameters[i];
+    throw std::invalid_argument("the call has no parameter '" + std::string(name) + "'");
   }
 
   const Batch& batch_;
-  mutable Named<attest_tensor> inputs_, outputs_;
-  mutable Named<attest_parameter> parameters_;
   Index entry_, head_;
 };
 
