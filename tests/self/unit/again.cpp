@@ -122,14 +122,15 @@ TEST(Again, CallsOfRegimesTakeTurns) {
   EXPECT_EQ(calls(once), of_cases + regimes + of_last_regimes);
 
   using Ways = std::set<std::pair<Placement, unsigned char>>;
-  for (const auto& [options, each] : {std::pair(once, 1), std::pair(twice, 2)}) {
-    const std::size_t first = first_calls(), last = first + static_cast<std::size_t>(each * regimes);
+  for (const auto& [options, number] : {std::pair(once, 1), std::pair(twice, 2)}) {
+    const auto each = static_cast<std::size_t>(number);
+    const std::size_t first = first_calls(), last = first + each * static_cast<std::size_t>(regimes);
     Ways firsts, ways;
     const Row row = row_of(
-        [&, each = each](std::size_t call, const CallOptions& how) {
+        [&](std::size_t call, const CallOptions& how) {
           if (call > first && call <= last) {
             ways.emplace(how.placement, how.poison);
-            if ((call - first) % static_cast<std::size_t>(each) == 1) firsts.emplace(how.placement, how.poison);
+            if ((call - first) % each == 1) firsts.emplace(how.placement, how.poison);
           }
           return call == last;
         },
