@@ -32,7 +32,10 @@ public:
 
   Response call(std::size_t, const Request& request, const CallOptions& options) override {
     Request changed = request;
-    if (change_) change_(changed);
+    if (change_) {
+      change_(changed);
+      for (auto& tensor : changed.inputs) tensor.view.reset();  // holds the bytes of before
+    }
     return Wrapped::call(number(), changed, options);
   }
 
