@@ -47,6 +47,7 @@ inline Finding state_split(const Context& c) {
   }
   if (!carried) return Finding::not_applicable();
   const Outcome tail = c.evaluate(rest);
+  const Arrays allowances = carrying_allowances(c);
   for (const auto& output : c.problem.spec->outputs) {
     if (!whole.values.count(output.name)) continue;
     Array joined = tail.values.at(output.name), bound = tail.bounds().at(output.name);
@@ -57,7 +58,7 @@ inline Finding state_split(const Context& c) {
     }
     // The second call's own bound starts from the state it was given; the whole run's bound covers that state's error.
     Array wide = whole.bounds().at(output.name);
-    const Array carrying = carrying_allowance(c, output.name);
+    const Array& carrying = allowances.at(output.name);
     for (std::size_t i = 0; i < wide.values.size(); ++i) wide.values[i] = 2 * wide.values[i] + carrying.values[i];
     const auto finding = same(c, output.name, joined, bound, whole.values.at(output.name), wide,
                               "split after " + std::to_string(split) + " " + c.claim.along);

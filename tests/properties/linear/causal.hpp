@@ -51,9 +51,10 @@ inline Finding any_split_into_calls(const Context& c) {
   }
   joined.shape[0] = n;
   // Each call rounds the states that it hands on: at most four more roundings on the way of every term.
+  const Arrays allowances = laws::carrying_allowances(c);
   const auto allowed = [&](const std::string& output) {
     Array wide = whole.bounds().at(output);
-    const Array carrying = laws::carrying_allowance(c, output);
+    const Array& carrying = allowances.at(output);
     for (std::size_t i = 0; i < wide.values.size(); ++i) wide.values[i] = 4 * wide.values[i] + carrying.values[i];
     return wide;
   };
@@ -144,7 +145,7 @@ inline Finding equals_folded_steps(const Context& c) {
     for (const char* state : {"S", "Z"}) step.inputs[state] = enclosure.middle.at(state);
   }
   Array allowed = whole.bounds().at("o");
-  const Array carrying = laws::carrying_allowance(c, "o");
+  const Array carrying = laws::carrying_allowances(c).at("o");
   for (std::size_t i = 0; i < allowed.values.size(); ++i) allowed.values[i] += carrying.values[i];
   return laws::same(c, "o", whole.values.at("o"), allowed, o, bound, "folded steps");
 }

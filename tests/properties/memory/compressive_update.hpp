@@ -83,9 +83,10 @@ inline Finding two_segments(const Context& c) {
     const Outcome whole = c.evaluate(c.problem), before = c.evaluate(head);
     for (const char* state : {"memory", "compressed"}) tail.inputs[state] = before.values.at(state);
     const Outcome after = c.evaluate(tail);
+    const Arrays allowances = laws::carrying_allowances(c);
     for (const char* state : {"memory", "compressed"}) {
       Array bound = whole.bounds().at(state);
-      const Array carrying = laws::carrying_allowance(c, state);
+      const Array& carrying = allowances.at(state);
       for (std::size_t i = 0; i < bound.values.size(); ++i) bound.values[i] = 2 * bound.values[i] + carrying.values[i];
       const auto finding = laws::same(c, state, after.values.at(state), after.bounds().at(state),
                                       whole.values.at(state), bound, "two segments in place of one");

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iterator>
 #include <span>
+#include <utility>
 
 #include "attest/judge/memory.hpp"
 #include "attest/judge/work.hpp"
@@ -85,7 +86,7 @@ Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kerne
     how.placement = call.placement;
     how.poison = call.poison;
     how.second_thread = call.second_thread;
-    const Response response = candidate.call(kernel.index, request, how);
+    Response response = candidate.call(kernel.index, request, how);
     const auto wrong = [&](Status status, const std::string& what) {
       return Answers{status, (call.second_thread ? call.differs : "") + what, {}};
     };
@@ -100,7 +101,7 @@ Answers call_each(std::span<const Call> calls, Candidate& candidate, const Kerne
       return {Status::fail, "the same call gave two different answers", {}};
     if (!are_the_same(before, response.outputs))
       answers.answers.push_back({call.differs, disassemble(batch, kernel, request, response.outputs)});
-    before = response.outputs;
+    before = std::move(response.outputs);
   }
   return answers;
 }

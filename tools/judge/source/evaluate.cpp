@@ -1,47 +1,44 @@
 // SPDX-License-Identifier: MIT
 #include "attest/judge/evaluate.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <memory>
 #include <stdexcept>
 #include <utility>
 #include <variant>
 
 #include "attest/golden/agreement.hpp"
-#include "attest/golden/files.hpp"
 #include "attest/judge/contract.hpp"
 #include "attest/judge/layout.hpp"
+#include "golden_members.hpp"
 
 namespace attest::judge {
 namespace {
 
-/// The same for the same problem and profile only, but for collisions of SHA-256.
-std::string fingerprint(const Problem& problem, const golden::Profile& profile) {
-  std::string content = profile.name;
-  for (const auto& [name, size] : problem.sizes) content += fmt::format(";{}={}", name, size);
+/// The same for the same problem of an equation and profile only.
+std::string key_of(const Problem& problem, const golden::Profile& profile) {
+  ByteWriter key;
+  key.put(profile.name);
+  key.put(problem.sizes);
+  key.put(problem.parameters.size());
   for (const auto& [name, setting] : problem.parameters) {
-    content += fmt::format(";{}=", name);
-    std::visit([&](const auto& value) { content += fmt::format("{}", value); }, setting);
+    key.put(name);
+    key.put(setting.index());
+    std::visit([&](const auto& value) { key.put(value); }, setting);
   }
-  for (const auto& [name, array] : problem.inputs) {
-    content += fmt::format(";{} {}:", name, fmt::join(array.shape, " "));
-    content.append(reinterpret_cast<const char*>(array.values.data()), array.values.size() * sizeof(double));
-  }
-  return golden::sha256(content);
+  key.put(problem.inputs);
+  return key.take();
 }
 
 }  // namespace
 
 const Arrays& LawBounds::of(const Problem& problem, const golden::Profile& profile) {
   if (std::exchange(spec_, problem.spec) != problem.spec) known_.clear();
-  const std::string key = fingerprint(problem, profile);
+  std::string key = key_of(problem, profile);
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   Arrays bounds;
   for (const auto& [name, tensor] : golden::error_model(problem, {}, profile.units))
     bounds[name] = golden::bounds_of(tensor, profile.units_of(golden::declaration_of(*problem.spec, name)));
-  return known_.emplace(key, std::move(bounds)).first->second;
+  return known_.emplace(std::move(key), std::move(bounds)).first->second;
 }
 
 laws::Evaluate evaluate_with(Candidate& candidate, const Kernel& kernel, const golden::Profile& profile,

@@ -162,12 +162,14 @@ Index choose(const Context& context, std::uint64_t salt, Index n) {
   return static_cast<Index>(engine() % static_cast<std::uint64_t>(n));
 }
 
-Array carrying_allowance(const Context& context, const std::string& output) {
+Arrays carrying_allowances(const Context& context) {
   const auto& units = golden::profile("f64").units;
-  const auto model = golden::error_model(context.problem, {}, units);
-  Array allowance = golden::bounds_of(model.at(output), units);
-  for (double& x : allowance.values) x *= 4;
-  return allowance;
+  Arrays allowances;
+  for (const auto& [output, tensor] : golden::error_model(context.problem, {}, units)) {
+    Array& allowance = allowances[output] = golden::bounds_of(tensor, units);
+    for (double& x : allowance.values) x *= 4;
+  }
+  return allowances;
 }
 
 Finding same(const Context&, const std::string& output, const Array& a, const Array& a_bound, const Array& b,

@@ -302,8 +302,8 @@ std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const 
   for (std::size_t o = 0; o < declared.size(); ++o) {
     const std::string& name = declared[o].first;
     const TensorDeclaration* tensor = declared[o].second;
-    std::vector<double> values(static_cast<std::size_t>(count(request.outputs[o].shape)));
-    decode(request.outputs[o].dtype, outputs[o].data(), values);
+    const DType dtype = request.outputs[o].dtype;
+    const std::size_t width = size_of(dtype);
     std::vector<double*> of;
     for (std::size_t p = 0; p < results.size(); ++p) {
       Array& result = results[p][name];
@@ -312,7 +312,8 @@ std::vector<Arrays> disassemble(const Batch& batch, const Kernel& kernel, const 
       of.push_back(result.values.data());
     }
     each_run(*tensor, kernel, batch, [&](std::size_t p, Index to, Index from, Index elements) {
-      std::copy_n(values.begin() + from, elements, of[p] + to);
+      decode(dtype, outputs[o].data() + static_cast<std::size_t>(from) * width,
+             {of[p] + to, static_cast<std::size_t>(elements)});
     });
     // Tensors that the heads of a group share are the same for all of them.
     const std::size_t per_head = static_cast<std::size_t>(batch.heads / heads_of(*tensor, batch));

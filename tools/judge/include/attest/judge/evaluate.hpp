@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <map>
 #include <string>
+#include <unordered_map>
 
 #include "attest/judge/candidate.hpp"
 #include "attest/judge/laws.hpp"
@@ -19,7 +19,7 @@ public:
 
 private:
   const Spec* spec_ = nullptr;
-  std::map<std::string, Arrays> known_;  // by the profile and the problem's sizes, parameters and inputs
+  std::unordered_map<std::string, Arrays> known_;  // by the profile and the problem's sizes, parameters and inputs
 };
 
 /// Evaluates problems with a kernel, for laws on it. Keeps references to all that it is given but options. The

@@ -122,9 +122,9 @@ private:
   bool promised_;
 };
 
-/// The error that carrying a state from call to call in binary64 may add to an output: four times the error model's
-/// bound there.
-Array carrying_allowance(const Context& context, const std::string& output);
+/// The errors that carrying a state from call to call in binary64 may add to the outputs: four times the error model's
+/// bounds there.
+Arrays carrying_allowances(const Context& context);
 
 /// Compares outputs of one name element by element: the same bits, or within the sum of both bounds. `transform`
 /// maps an element of `b` (value, bound) before it is compared.
