@@ -8,8 +8,10 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <span>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "attest/golden/case.hpp"
@@ -271,37 +273,70 @@ Array draw_array(const std::string& text, std::vector<Index> shape, DType exact,
   return array;
 }
 
-Problem draw(const Case& c) {
+namespace {
+
+std::uint64_t seed_of(const Case& c, const std::string& input) {
+  const auto seed = c.seeds.find(input);
+  return seed == c.seeds.end() ? c.seed : seed->second;
+}
+
+/// Whether they draw the same from the same seed.
+bool differ_by_seeds_alone(const Case& a, const Case& b) {
+  return a.spec == b.spec && a.sizes == b.sizes && a.parameters == b.parameters && a.flag == b.flag &&
+         a.exact == b.exact && a.with == b.with && a.magnitudes == b.magnitudes && a.recipes == b.recipes;
+}
+
+Array draw_input(const Case& c, const TensorDeclaration& input) {
   const Spec& spec = *c.spec;
-  const auto* group = spec.group(c.flag);
-  Problem problem{&spec, c.sizes, c.parameters, {}};
-  for (const auto& input : spec.inputs) {
-    if (input.optional && std::find(c.with.begin(), c.with.end(), input.name) == c.with.end()) continue;
-    std::string recipe = draw_of(input, spec, c.sizes, c.parameters);
-    if (group)
-      if (const auto at = group->fill.find(input.name); at != group->fill.end()) recipe = at->second;
-    if (const auto at = c.recipes.find(input.name); at != c.recipes.end()) recipe = at->second;
-    const auto seed = c.seeds.find(input.name);
-    const DType exact = input.element == Element::real ? dtype_from(c.exact) : DType::f64;
-    Array& array = problem.inputs[input.name];
-    array =
-        draw_array(recipe, shape_of(input, c.sizes), exact, seed == c.seeds.end() ? c.seed : seed->second, input.name);
-    if (const auto size = bounded(recipe).size; !size.empty()) {
-      if (input.element != Element::integer || !c.sizes.count(size)) {
-        std::vector<std::string> names;
-        for (const auto& [name, _] : c.sizes) names.push_back(name);
-        throw SpecError(
-            fmt::format("{}: recipe '{}' of input '{}': 'below' is for integers and names a size; sizes: {}", spec.id,
-                        recipe, input.name, fmt::join(names, ", ")));
-      }
-      reduce(array, c.sizes.at(size));
+  std::string recipe = draw_of(input, spec, c.sizes, c.parameters);
+  if (const auto* group = spec.group(c.flag))
+    if (const auto at = group->fill.find(input.name); at != group->fill.end()) recipe = at->second;
+  if (const auto at = c.recipes.find(input.name); at != c.recipes.end()) recipe = at->second;
+  const DType exact = input.element == Element::real ? dtype_from(c.exact) : DType::f64;
+  Array array = draw_array(recipe, shape_of(input, c.sizes), exact, seed_of(c, input.name), input.name);
+  if (const auto size = bounded(recipe).size; !size.empty()) {
+    if (input.element != Element::integer || !c.sizes.count(size)) {
+      std::vector<std::string> names;
+      for (const auto& [name, _] : c.sizes) names.push_back(name);
+      throw SpecError(fmt::format("{}: recipe '{}' of input '{}': 'below' is for integers and names a size; sizes: {}",
+                                  spec.id, recipe, input.name, fmt::join(names, ", ")));
     }
-    if (const auto factor = c.magnitudes.find(input.name); factor != c.magnitudes.end())
-      for (double& x : array.values)
-        if (std::isfinite(x)) x = factor->second == 0 ? 0.0 : x * factor->second;
+    reduce(array, c.sizes.at(size));
   }
+  if (const auto factor = c.magnitudes.find(input.name); factor != c.magnitudes.end())
+    for (double& x : array.values)
+      if (std::isfinite(x)) x = factor->second == 0 ? 0.0 : x * factor->second;
+  return array;
+}
+
+/// The problem of a case with `of(input)` for each that it gives.
+template <class Of>
+Problem problem_of(const Case& c, const Of& of) {
+  Problem problem{c.spec, c.sizes, c.parameters, {}};
+  for (const auto& input : c.spec->inputs)
+    if (!input.optional || std::find(c.with.begin(), c.with.end(), input.name) != c.with.end())
+      problem.inputs[input.name] = of(input);
   check(problem);
   return problem;
+}
+
+}  // namespace
+
+Problem draw(const Case& c) {
+  return problem_of(c, [&](const TensorDeclaration& input) { return draw_input(c, input); });
+}
+
+std::vector<Problem> draw_each(const std::vector<Case>& cases) {
+  std::map<std::pair<std::string, std::uint64_t>, std::size_t> first;  // that draws an input of that name and seed
+  std::vector<Problem> problems;
+  problems.reserve(cases.size());
+  for (const Case& c : cases)
+    problems.push_back(problem_of(c, [&](const TensorDeclaration& input) {
+      const auto [known, is_new] = first.try_emplace({input.name, seed_of(c, input.name)}, problems.size());
+      return is_new || !differ_by_seeds_alone(c, cases[known->second]) ? draw_input(c, input)
+                                                                       : problems[known->second].inputs.at(input.name);
+    }));
+  return problems;
 }
 
 Arrays draw_cotangents(const Case& c) {

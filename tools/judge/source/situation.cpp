@@ -17,11 +17,8 @@ std::map<std::string, bool> properties_of_case(const golden::Case& name) {
   if (std::none_of(inputs.begin(), inputs.end(),
                    [](const TensorDeclaration& input) { return input.element == attest::Element::integer; }))
     return {};
-  std::vector<Problem> problems;
-  if (!name.grid) problems.push_back(golden::draw(name));
-  for (const auto& problem : name.grid ? golden::problems_of(name) : std::vector<golden::Case>{})
-    problems.push_back(golden::draw(problem));
-  return properties_of(*name.spec, problems);
+  return properties_of(*name.spec,
+                       golden::draw_each(name.grid ? golden::problems_of(name) : std::vector<golden::Case>{name}));
 }
 
 }  // namespace

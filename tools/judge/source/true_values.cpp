@@ -334,10 +334,9 @@ struct TrueValues::Attempt {
       batch.drawn = same_inputs->drawn;
     } else {
       batch.drawn = nothing_drawn();
-      for (std::size_t p = 0; p < problems.size(); ++p) {
-        batch.drawn.problems[p] = golden::draw(problems[p]);
-        if (kernel.is_gradient()) batch.drawn.cotangents[p] = golden::draw_cotangents(problems[p]);
-      }
+      batch.drawn.problems = golden::draw_each(problems);
+      for (std::size_t p = 0; kernel.is_gradient() && p < problems.size(); ++p)
+        batch.drawn.cotangents[p] = golden::draw_cotangents(problems[p]);
     }
     batch.judged = std::move(judged);
     return true;

@@ -60,6 +60,9 @@ std::vector<Case> problems_of(const Case& c);
 /// The case's inputs, drawn with integer arithmetic on std::mt19937_64; no standard distribution.
 Problem draw(const Case& c);
 
+/// draw() of each. What problems of a batch share, a tensor of a group or of an entry, is drawn once.
+std::vector<Problem> draw_each(const std::vector<Case>& cases);
+
 /// One array by recipe ("normal", "winner -1 8", ...); throws SpecError on an unknown recipe.
 Array draw_array(const std::string& recipe, std::vector<Index> shape, DType exact, std::uint64_t seed,
                  std::string_view stream);
