@@ -46,7 +46,7 @@ struct View {
 struct InputTensor : TensorSpec {
   std::vector<std::byte> bytes;  // row-major, size_of(dtype) per element
   bool is_table = false;         // of a layout, not of the equation: offsets, pages, lengths; always dense
-  std::optional<View> view{};    // as the options of its calls ask for; without one each call makes its own
+  std::optional<View> view{};    // of `bytes`, as its calls' options ask for; without one each call makes its own
 };
 
 struct ParameterValue {
