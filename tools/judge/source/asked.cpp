@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -25,22 +24,16 @@ constexpr auto kRanksOfCall = "ranks", kGiven = "given", kNeverGiven = "never gi
 
 /// The same for the same numbers only, but for one in 2^64; NaN is one number.
 std::uint64_t bits_of(const std::vector<Arrays>& outputs) {
-  constexpr std::size_t kLanes = 4;  // so many at a time: each number waits for the one before in its lane
-  constexpr auto add = [](std::uint64_t& hash, std::uint64_t word) {
-    hash = (hash ^ word) * 1099511628211U;  // FNV-1a, by words
+  std::uint64_t hash = 14695981039346656037U;  // FNV-1a, by words
+  const auto add = [&](std::uint64_t word) {
+    hash = (hash ^ word) * 1099511628211U;
     hash ^= hash >> 32;
   };
-  std::array<std::uint64_t, kLanes> hashes;
-  hashes.fill(14695981039346656037U);
   for (const Arrays& problem : outputs)
     for (const auto& [_, array] : problem)
-      for (std::size_t i = 0; i < array.values.size(); ++i) {
-        const double x = array.values[i];
-        add(hashes[i % kLanes],
-            std::bit_cast<std::uint64_t>(std::isnan(x) ? std::numeric_limits<double>::quiet_NaN() : x));
-      }
-  for (std::size_t lane = 1; lane < kLanes; ++lane) add(hashes[0], hashes[lane]);
-  return hashes[0];
+      for (const double x : array.values)
+        add(std::bit_cast<std::uint64_t>(std::isnan(x) ? std::numeric_limits<double>::quiet_NaN() : x));
+  return hash;
 }
 
 std::string text_of(const std::optional<ParameterSetting>& setting) {
