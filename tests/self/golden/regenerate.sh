@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # regenerate.sh BUILD: certifying everything again gives the committed bytes, whatever the number of threads. With
 # "clang" as second argument, so does a program that clang++ built (warnings as errors), from sources alone and without
-# optimisation; the kernels are built with it as well. With --part K/N behind, one number of threads, or clang's in the
-# first part alone, a skip (77) in the others: its build is what costs.
+# optimisation; the kernels are built with it as well, and some that run tasks of LLVM's OpenMP are judged. With
+# --part K/N behind, one number of threads, or clang's in the first part alone, a skip (77) in the others: its build is
+# what costs.
 set -euo pipefail
 root=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../../..
 build=$1
@@ -49,6 +50,7 @@ elif [[ $compiler ]]; then
   cmake --build "$build/clang" --target attest_certify attest_openmp
   "$build/clang/tests/self/attest_certify" "$root" "$scratch/clang"
   same_bytes "$scratch/clang"
+  ATTEST_PLUGIN_DIR=$build/clang/plugins "$build/tools/attest-cli" check openmp --only 'linear.feature_map.*'
 else
   counts=(1 2)
   ((parts == 1)) || counts=($((number % 2 + 1)))

@@ -236,6 +236,19 @@ TEST(Process, gives_a_workspace) {
   }
 }
 
+TEST(Process, the_second_thread_is_always_the_same) {
+  PluginProcess process(plugin("counts_per_thread"));
+  CallOptions second_thread;
+  second_thread.second_thread = true;
+  const auto calls_from_its_thread = [&](const CallOptions& options) {
+    return from_bytes<float>(process.call(0, copy_request({1}), options).outputs.at(0)).at(0);
+  };
+  for (const float before : numbers(3)) {
+    EXPECT_EQ(calls_from_its_thread(second_thread), before + 1);
+    EXPECT_EQ(calls_from_its_thread({}), before + 1);
+  }
+}
+
 TEST(Process, rejects_wrong_use) {
   PluginProcess process(plugin("good"));
   EXPECT_THROW(process.call(4, copy_request({8})), std::out_of_range);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -85,8 +86,43 @@ void use_handler_stack() {
   ::sigaltstack(&stack, nullptr);
 }
 
-void in_thread(bool second, const std::function<void()>& function) {
-  if (!second) return function();
+namespace {
+
+/// A thread that runs one function after the other and never ends: under libomp 14, a process in which threads that
+/// ran OpenMP tasks have ended dies in a later task.
+class SecondThread {
+public:
+  SecondThread();
+
+  void run(const std::function<void()>& function) {
+    next_ = &function;
+    ::sem_post(&asked_);
+    wait(done_);
+  }
+
+private:
+  static void wait(sem_t& semaphore) {
+    while (::sem_wait(&semaphore) != 0) {  // a signal came
+    }
+  }
+
+  [[noreturn]] void serve() {
+    use_handler_stack();  // the first thread, whose stack it is too, runs nothing of the plugin meanwhile
+    for (;;) {
+      wait(asked_);
+      (*next_)();
+      ::sem_post(&done_);
+    }
+  }
+
+  // Nothing of it is destroyed where a plugin calls exit(), which would wait for the thread.
+  sem_t asked_{}, done_{};
+  const std::function<void()>* next_ = nullptr;
+};
+
+SecondThread::SecondThread() {
+  ::sem_init(&asked_, 0, 0);
+  ::sem_init(&done_, 0, 0);
   // As large a stack as the first thread has: what fits there must fit here.
   constexpr std::size_t least = std::size_t{8} << 20, unlimited = std::size_t{64} << 20;
   rlimit stack{};
@@ -96,16 +132,19 @@ void in_thread(bool second, const std::function<void()>& function) {
   ::pthread_attr_setstacksize(&attributes, stack.rlim_cur == RLIM_INFINITY
                                                ? unlimited
                                                : std::max(least, static_cast<std::size_t>(stack.rlim_cur)));
-  const auto run = [](void* argument) -> void* {
-    use_handler_stack();  // the first thread, whose stack it is too, does nothing meanwhile
-    (*static_cast<const std::function<void()>*>(argument))();
-    return nullptr;
-  };
+  const auto serve = [](void* thread) -> void* { static_cast<SecondThread*>(thread)->serve(); };
   pthread_t thread{};
-  errno = ::pthread_create(&thread, &attributes, run, const_cast<std::function<void()>*>(&function));
+  errno = ::pthread_create(&thread, &attributes, serve, this);
   if (errno != 0) give_up_on("cannot start a thread");
-  ::pthread_join(thread, nullptr);
   ::pthread_attr_destroy(&attributes);
+}
+
+}  // namespace
+
+void in_thread(bool second, const std::function<void()>& function) {
+  if (!second) return function();
+  static SecondThread thread;
+  thread.run(function);
 }
 
 void install_handlers() {

@@ -32,7 +32,7 @@ std::string printable(const char* text, std::size_t limit = 4096);
 /// Gives the signal handler a stack of its own: on the thread's stack it could not report that this stack is full.
 void use_handler_stack();
 
-/// Runs the function, in a thread of its own where `second` is true, and waits for it.
+/// Runs the function, in a second thread where `second` is true, always the same, and waits for it.
 void in_thread(bool second, const std::function<void()>& function);
 
 /// Makes signals of a crash record their circumstances in the control page and end the process. Done again before every

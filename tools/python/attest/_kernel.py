@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import collections
 import contextvars
+import functools
 import hashlib
 import inspect
+import os
+import queue
 import random
 import threading
 import time
 import traceback
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 import ml_dtypes  # noqa: F401  (registers bfloat16 with NumPy)
@@ -120,24 +124,42 @@ class Sample:
         return next((name for name, x, before, _ in self.kept if digest(x) != before), "")
 
 
-def in_a_thread(function: Callable, context: Callable) -> Any:
-    """What the function returns or raises in a thread of its own, inside the context manager that `context` makes."""
-    result: list[Any] = []
-    error: list[BaseException] = []
+@functools.cache
+def second_thread() -> queue.SimpleQueue:
+    """The calls of a thread that never ends: under libomp 14, a process in which threads that ran OpenMP tasks have
+    ended dies in a later task."""
+    calls: queue.SimpleQueue = queue.SimpleQueue()
 
-    def run() -> None:
-        try:
-            with context():
-                result.append(function())
-        except BaseException as raised:  # noqa: BLE001  (it is raised again where it belongs)
-            error.append(raised)
+    def serve() -> None:
+        while True:
+            answer, function = calls.get()
+            try:
+                answer.set_result(function())
+            except BaseException as raised:  # noqa: BLE001  (it is raised again where it belongs)
+                answer.set_exception(raised)
+            del answer, function  # not kept until the next call
 
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True)
-    thread.start()
-    thread.join()
-    if error:
-        raise error[0]
-    return result[0]
+    threading.Thread(target=serve, daemon=True).start()
+    return calls
+
+
+os.register_at_fork(after_in_child=second_thread.cache_clear)  # a forked process has no such thread
+
+
+def in_second_thread(function: Callable, context: Callable) -> Any:
+    """What the function returns or raises in the second thread, inside the context manager that `context` makes."""
+
+    def run() -> Any:
+        with context():
+            return function()
+
+    answer: Future = Future()
+    second_thread().put((answer, functools.partial(contextvars.copy_context().run, run)))
+    try:
+        return answer.result()
+    except KeyboardInterrupt:
+        second_thread.cache_clear()  # it may be in this call for ever
+        raise
 
 
 class Kernel:
@@ -188,7 +210,7 @@ class Kernel:
         given = {name: self.framework.give(array, dtype) for name, (dtype, array) in inputs.items()}
         before = {} if self.framework.immutable else {name: array.tobytes() for name, (_, array) in inputs.items()}
         if second_thread:
-            answer = in_a_thread(
+            answer = in_second_thread(
                 lambda: self._run(reading, given, parameters, outputs), self.framework.thread_settings()
             )
         else:

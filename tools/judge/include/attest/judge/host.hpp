@@ -79,7 +79,7 @@ struct CallOptions {
   unsigned char poison =
       0xff;  // every byte of outputs, workspace and slack before the call (0xff.. is NaN in all float types)
   std::chrono::milliseconds time_limit{20000};
-  bool second_thread = false;            // called from another thread than those without, one that is new each time
+  bool second_thread = false;            // called from another thread than those without, always the same
   std::string memory{};                  // how inputs lie, as in golden::Case
   std::uint64_t parts = 0;               // of a collective call: seed of how tokens are divided over the ranks
   std::optional<Index> all_tokens_on{};  // the rank that has all of them
