@@ -139,6 +139,7 @@ def second_thread() -> queue.SimpleQueue:
                 answer.set_exception(raised)
             del answer, function  # not kept until the next call
 
+    # Not a pool of concurrent.futures: at its end the interpreter waits for those, and a kernel may hang.
     threading.Thread(target=serve, daemon=True).start()
     return calls
 
