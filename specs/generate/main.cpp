@@ -290,9 +290,9 @@ std::string openmp_unit(const Spec& spec) {
       tokens_of(spec, spec.inputs), tokens_of(spec, spec.outputs));
   for (const auto& form : kernel_forms(spec))
     text += fmt::format(
-        "\ntemplate <class T, Layout layout>\nint run_{0}(const attest_call* call) {{\n  return over_heads<T>(call, "
-        "placement<layout>, [](auto& head) {{\n"
-        "    {0}<T>(contract::read<T>(head), contract::write<T>(head));\n  }});\n}}\n",
+        "\ntemplate <class T>\nvoid {0}_of(const Head& head) {{\n  {0}<T>(contract::read<T>(head), "
+        "contract::write<T>(head));\n}}\ntemplate <class T, Layout layout>\nint run_{0}(const attest_call* call) {{\n"
+        "  return over_heads(call, placement<layout>, {0}_of<T>);\n}}\n",
         form);
   text += fmt::format(
       "\n}}  // namespace\n}}  // namespace {1}::{2}\n\nextern const std::vector<attest_kernel> kernels_{0};\nconst "

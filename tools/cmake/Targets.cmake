@@ -24,13 +24,17 @@ endif()
 set(false_warnings -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
 set(ATTEST_NO_FALSE_WARNINGS "$<$<CXX_COMPILER_ID:GNU>:${false_warnings}>")
 
-# attest_join_units(target): compiles eight of its sources at a time, in the order of their list. Units of equations are
-# small beside the headers that each reads: together they take half the time or less. Whoever works on one may compile
-# each alone: cmake --preset ci -DATTEST_JOIN_UNITS=OFF
-set(ATTEST_JOIN_UNITS ON CACHE BOOL "Compile eight of the equations' units at a time")
+# attest_join_units(target [number]): compiles that many of its sources at a time, eight if not said, in the order of
+# their list. Units of equations are small beside the headers that each reads: together they take half the time or less.
+# Whoever works on one may compile each alone: cmake --preset ci -DATTEST_JOIN_UNITS=OFF
+set(ATTEST_JOIN_UNITS ON CACHE BOOL "Compile several of the equations' units at a time")
 set(joined_units 8)
 function(attest_join_units target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTEST_JOIN_UNITS} UNITY_BUILD_BATCH_SIZE ${joined_units})
+  set(number ${joined_units})
+  if(ARGC GREATER 1)
+    set(number ${ARGV1})
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTEST_JOIN_UNITS} UNITY_BUILD_BATCH_SIZE ${number})
 endfunction()
 
 # attest_library(name SOURCES ... LINK ... INCLUDE dir): a static room with its own include root.

@@ -11,7 +11,7 @@ namespace contract = attest::spec::attention::scaled_dot_product;
 /// Keys and values go round; what each rank's queries make of those that are there is merged by its log-sum-exp.
 template <class T>
 int online_blocked(const attest_call* call) {
-  return on_all_heads<T>(call, [&](const std::vector<Head<T>>& heads, const World& world) {
+  return on_all_heads(call, [&](const std::vector<Head>& heads, const World& world) {
     const Parts n(*call, "n", world.size), s(*call, "s", world.size);
     const auto first = contract::read<T>(heads[0]);
     const Index d = first.k.extent(1), m = first.v.extent(1);

@@ -49,7 +49,7 @@ void clear(View<T, 2> x) {
 /// each rank adds what its queries give.
 template <class T>
 int recompute(const attest_call* call) {
-  return on_all_heads<T>(call, [&](const std::vector<Head<T>>& heads, const World& world) {
+  return on_all_heads(call, [&](const std::vector<Head>& heads, const World& world) {
     const Parts n(*call, "n", world.size), s(*call, "s", world.size);
     const auto first = contract::read<T>(heads[0]);
     const Index d = first.k.extent(1), m = first.v.extent(1);

@@ -11,8 +11,8 @@ namespace contract = attest::spec::infini::memory_update_delta;
 /// All ranks have the memory that is carried: what each rank's tokens add to it is a sum, as are those of all ranks.
 template <class T>
 int matrix(const attest_call* call) {
-  const auto read = [](const Head<T>& head) { return contract::read<T>(head); };
-  const auto write = [](const Head<T>& head) { return contract::write<T>(head); };
+  const auto read = [](const Head& head) { return contract::read<T>(head); };
+  const auto write = [](const Head& head) { return contract::write<T>(head); };
   return update_memory<T>(call, read, write, [](const contract::In<T>& in, View<T, 2> state) {
     const Index d = in.k.extent(1), m = in.v.extent(1);
     const auto old = openmp::infini::carried(in.memory, in.z, d, m);

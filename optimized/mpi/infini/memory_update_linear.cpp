@@ -11,8 +11,8 @@ namespace engine = openmp::engine;
 
 template <class T>
 int scan(const attest_call* call) {
-  const auto read = [](const Head<T>& head) { return contract::read<T>(head); };
-  const auto write = [](const Head<T>& head) { return contract::write<T>(head); };
+  const auto read = [](const Head& head) { return contract::read<T>(head); };
+  const auto write = [](const Head& head) { return contract::write<T>(head); };
   return update_memory<T>(call, read, write, [](const contract::In<T>& in, View<T, 2> state) {
     const Index m = in.v.extent(1);
     engine::Recurrence<T> own{.map = engine::map_of<T>(in.feature_map)};

@@ -123,7 +123,7 @@ void add_sums(const contract::In<T>& in, Index first, Index count, View<T, 2> st
 
 /// Keys and values [k | v] of the tokens of each rank's first segment that lie on ranks before it, head behind head.
 template <class T>
-std::vector<T> begun_before(const std::vector<Head<T>>& heads, const World& world, const Parts& parts,
+std::vector<T> begun_before(const std::vector<Head>& heads, const World& world, const Parts& parts,
                             const Segments& segments) {
   const auto first = contract::read<T>(heads[0]);
   const Index d = first.k.extent(1), columns = d + first.v.extent(1);
@@ -142,7 +142,7 @@ std::vector<T> begun_before(const std::vector<Head<T>>& heads, const World& worl
     const auto r = static_cast<std::size_t>(rank);
     const auto [low, end] = needed(world.rank, rank);
     send_at[r] = static_cast<int>(out.size());
-    for (const Head<T>& head : heads) {
+    for (const Head& head : heads) {
       const auto in = contract::read<T>(head);
       for (Index t = low; t < end; ++t) {
         const Index row = t - begin(world.rank);
@@ -217,7 +217,7 @@ void add_maps(const contract::In<T>& in, View<const T, 2> before, Column<T> z, c
 /// Each rank reads the memory as it was before its first segment, which may have begun on ranks before it.
 template <class T, contract::Update update>
 int segments_of_ranks(const attest_call* call) {
-  return on_all_heads<T>(call, [&](const std::vector<Head<T>>& heads, const World& world) {
+  return on_all_heads(call, [&](const std::vector<Head>& heads, const World& world) {
     const Parts parts(*call, "n", world.size);
     const auto first = contract::read<T>(heads[0]);
     const Index d = first.k.extent(1), m = first.v.extent(1), n = first.k.extent(0);

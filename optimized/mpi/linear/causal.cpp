@@ -13,7 +13,7 @@ namespace engine = openmp::engine;
 /// The total of the rank's tokens, the sum of those before it, then the rank's tokens on their own.
 template <class T>
 int two_level(const attest_call* call) {
-  return on_all_heads<T>(call, [](const std::vector<Head<T>>& heads, const World& world) {
+  return on_all_heads(call, [](const std::vector<Head>& heads, const World& world) {
     const auto first = contract::read<T>(heads[0]);
     const Index c = first.phi_k.extent(1), m = first.v.extent(1);
     States<T> states(heads.size(), c, m + 1);  // [S | z]

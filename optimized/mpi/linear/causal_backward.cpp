@@ -96,7 +96,7 @@ private:
 
 template <class T>
 int augmented(const attest_call* call) {
-  return on_all_heads<T>(call, [](const std::vector<Head<T>>& heads, const World& world) {
+  return on_all_heads(call, [](const std::vector<Head>& heads, const World& world) {
     const auto first = contract::read<T>(heads[0]);
     const Index c = first.phi_k.extent(1), m = first.v.extent(1);
     std::vector<Part<T>> parts;

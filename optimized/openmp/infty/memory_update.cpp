@@ -67,14 +67,14 @@ template <class T>
 void direct(const In<T>& in, const Out<T>& out) {
   const RowMajor<T> psi = fitted_basis(in);
   const RowMajor<T> projections = psi * joined(in);
-  matrix(out.coefficients) = factored_gram(psi, static_cast<T>(in.penalty)).solve(projections).transpose();
+  matrix(out.coefficients) = ridge_solution<T>(psi, static_cast<T>(in.penalty), projections).transpose();
 }
 
 /// (psi psi^T + lambda I)^-1 psi, which depends on positions alone.
 template <class T>
 RowMajor<T> operator_of(const In<T>& in) {
   const RowMajor<T> psi = fitted_basis(in);
-  return factored_gram(psi, static_cast<T>(in.penalty)).solve(psi);
+  return ridge_solution<T>(psi, static_cast<T>(in.penalty), psi);
 }
 
 template <class T>

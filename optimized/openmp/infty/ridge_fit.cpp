@@ -23,14 +23,14 @@ void write(const In<T>& in, const Out<T>& out, const RowMajor<T>& transposed) {
 template <class T>
 void primal_cholesky(const In<T>& in, const Out<T>& out) {
   const auto psi = matrix(in.psi);
-  write<T>(in, out, factored_gram<T>(psi, penalty(in)).solve(psi * matrix(in.x)));
+  write<T>(in, out, ridge_solution<T>(psi, penalty(in), psi * matrix(in.x)));
 }
 
 /// As many unknowns as tokens.
 template <class T>
 void dual(const In<T>& in, const Out<T>& out) {
   const auto psi = matrix(in.psi);
-  const RowMajor<T> residuals = factored_gram<T>(psi.transpose(), penalty(in)).solve(matrix(in.x));
+  const RowMajor<T> residuals = ridge_solution<T>(psi.transpose(), penalty(in), matrix(in.x));
   write<T>(in, out, psi * residuals);
 }
 
@@ -38,7 +38,7 @@ void dual(const In<T>& in, const Out<T>& out) {
 template <class T>
 void fit_operator(const In<T>& in, const Out<T>& out) {
   const auto psi = matrix(in.psi);
-  const RowMajor<T> g = factored_gram<T>(psi, penalty(in)).solve(psi);
+  const RowMajor<T> g = ridge_solution<T>(psi, penalty(in), psi);
   write<T>(in, out, g * matrix(in.x));
 }
 
@@ -51,17 +51,16 @@ void augmented_qr(const In<T>& in, const Out<T>& out) {
   a.topRows(b) = std::sqrt(penalty(in)) * RowMajor<T>::Identity(b, b);
   a.bottomRows(l) = matrix(in.psi).transpose();
   x.bottomRows(l) = matrix(in.x);
-  write<T>(in, out, a.householderQr().solve(x));
+  write<T>(in, out, least_squares(a, x));
 }
 
 template <class T>
 void svd(const In<T>& in, const Out<T>& out) {
   const RowMajor<T> points = matrix(in.psi).transpose();
-  const Eigen::JacobiSVD<RowMajor<T>> of(points, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  const auto s = of.singularValues().array();
-  const Column<T> filter = s / (s * s + penalty(in));
-  const RowMajor<T> projections = of.matrixU().transpose() * matrix(in.x);
-  write<T>(in, out, of.matrixV() * (filter.asDiagonal() * projections));
+  const auto [u, v, s] = singular_values(points);
+  const Column<T> filter = s.array() / (s.array().square() + penalty(in));
+  const RowMajor<T> projections = u.transpose() * matrix(in.x);
+  write<T>(in, out, v * (filter.asDiagonal() * projections));
 }
 
 template void primal_cholesky(const In<float>&, const Out<float>&);

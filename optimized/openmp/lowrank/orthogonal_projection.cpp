@@ -35,9 +35,9 @@ void run(const In<T>& in, const Out<T>& out, F&& orthogonal) {
 template <class T>
 void householder(const In<T>& in, const Out<T>& out) {
   run(in, out, [](const RowMajor<T>& g, Column<T>& diagonal) {
-    const Eigen::HouseholderQR<RowMajor<T>> of(g);
-    diagonal = of.matrixQR().diagonal();
-    return RowMajor<T>(of.householderQ());
+    auto [q, triangle] = reflections(g);
+    diagonal = triangle;
+    return q;
   });
 }
 

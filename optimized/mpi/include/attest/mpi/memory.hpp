@@ -13,7 +13,7 @@ namespace attest::mpi {
 /// rank's. `read` and `write` are those of the equation's contract.
 template <class T, class Read, class Write, class Add>
 int update_memory(const attest_call* call, const Read& read, const Write& write, const Add& add) {
-  return on_all_heads<T>(call, [&](const std::vector<Head<T>>& heads, const World& world) {
+  return on_all_heads(call, [&](const std::vector<Head>& heads, const World& world) {
     const auto first = read(heads[0]);
     const Index d = first.k.extent(1), m = first.v.extent(1);
     States<T> sums(heads.size(), d, m + 1);

@@ -13,23 +13,21 @@
 namespace attest::mpi {
 
 /// One head of a call on this rank.
-template <class T>
-using Head = openmp::Head<T>;
+using Head = openmp::Head;
 
-template <class T>
-std::vector<Head<T>> heads_of(const openmp::Batch& batch) {
-  std::vector<Head<T>> heads;
+inline std::vector<Head> heads_of(const openmp::Batch& batch) {
+  std::vector<Head> heads;
   for (Index entry = 0; entry < batch.entries(); ++entry)
     for (Index head = 0; head < batch.heads(); ++head) heads.emplace_back(batch, entry, head);
   return heads;
 }
 
 /// Runs a kernel on all heads at once, so that ranks meet once for all of them. An exception becomes the call's error.
-template <class T, class F>
+template <class F>
 int on_all_heads(const attest_call* call, F&& kernel) try {
   const openmp::Placement bhnd;
   const openmp::Batch batch(*call, bhnd);
-  kernel(heads_of<T>(batch), World::here());
+  kernel(heads_of(batch), World::here());
   return 0;
 } catch (const std::exception& exception) {
   std::snprintf(call->error, call->error_size, "%s", exception.what());

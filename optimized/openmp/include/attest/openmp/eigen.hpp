@@ -59,7 +59,11 @@ template <class X>
 concept AnyColumn =
     std::is_base_of_v<Eigen::MatrixBase<X>, X> && X::RowsAtCompileTime == Eigen::Dynamic && X::ColsAtCompileTime == 1;
 
-/// Kernels say x * y: of two matrices, or a matrix and a column, these are meant.
+template <class X>
+concept AnyRow =
+    std::is_base_of_v<Eigen::MatrixBase<X>, X> && X::RowsAtCompileTime == 1 && X::ColsAtCompileTime == Eigen::Dynamic;
+
+/// Kernels say x * y: of two matrices, or a matrix and a column or row, these are meant.
 template <AnyMatrix X, AnyMatrix Y>
 RowMajor<typename X::Scalar> operator*(const X& x, const Y& y) {
   return product<typename X::Scalar>(Evaluated<X>(x).matrix(), Evaluated<Y>(y).matrix());
@@ -68,6 +72,34 @@ template <AnyMatrix X, AnyColumn Y>
 Column<typename X::Scalar> operator*(const X& x, const Y& y) {
   return product<typename X::Scalar>(Evaluated<X>(x).matrix(), Evaluated<Y>(y).column());
 }
+template <AnyRow X, AnyMatrix Y>
+Eigen::RowVectorX<typename X::Scalar> operator*(const X& x, const Y& y) {
+  return (y.transpose() * x.transpose()).transpose();
+}
+
+/// Factorizations, compiled once for each type (openmp/factorizations.cpp): x of (psi psi^T + lambda I) x = y, by
+/// Cholesky.
+template <class T>
+RowMajor<T> ridge_solution(const RowMajor<T>& psi, T lambda, RowMajor<T> y);
+template <class T>
+struct Reflections {
+  RowMajor<T> q;
+  Column<T> diagonal;  // of the triangle
+};
+/// a = q times a triangle, by Householder reflections; a is square.
+template <class T>
+Reflections<T> reflections(const RowMajor<T>& a);
+/// The x of least |a x - y|, by Householder reflections.
+template <class T>
+RowMajor<T> least_squares(const RowMajor<T>& a, const RowMajor<T>& y);
+template <class T>
+struct SingularValues {
+  RowMajor<T> u, v;
+  Column<T> s;
+};
+/// a = u diag(s) v^T, u and v as narrow as can be.
+template <class T>
+SingularValues<T> singular_values(const RowMajor<T>& a);
 
 /// A matrix, or some rows or columns of one, as a view.
 template <class M>

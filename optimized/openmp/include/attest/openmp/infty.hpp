@@ -39,14 +39,6 @@ struct BasisFunction {
   T centre, width;
 };
 
-/// psi psi^T + lambda I = L L^T, to solve with.
-template <class T, class M>
-Eigen::LLT<RowMajor<T>> factored_gram(const M& psi, T lambda) {
-  RowMajor<T> a = psi * psi.transpose();
-  a.diagonal().array() += lambda;
-  return a.llt();
-}
-
 /// The share of N(m, v) that lies in [0, 1].
 template <class T>
 T share_inside(T m, T v) {
