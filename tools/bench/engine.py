@@ -23,7 +23,14 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+def processor_name():
+    cpus = pathlib.Path("/proc/cpuinfo")
+    model = re.search(r"model name\s*: (.*)", cpus.read_text()) if cpus.exists() else None
+    return model[1] if model else platform.machine()
+
+
 def processor_seconds(command, cwd):
+    """(seconds of processors, seconds by the clock, output) of a command that uses no compiler cache."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=os.environ | {"CCACHE_DISABLE": "1"})
@@ -67,13 +74,8 @@ def main():
     commit = subprocess.run(
         ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
     ).stdout.strip()
-    model = (
-        re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
-        if pathlib.Path("/proc/cpuinfo").exists()
-        else None
-    )
-    processor = model[1] if model else platform.machine()
-    line(f"{time.strftime('%Y-%m-%d')}, commit {commit or 'unknown'}, {processor}, {os.cpu_count()} processors\n")
+    where = f"{processor_name()}, {os.cpu_count()} processors"
+    line(f"{time.strftime('%Y-%m-%d')}, commit {commit or 'unknown'}, {where}\n")
     line("| what | figure |\n| --- | ---: |")
     for folder, what in (("reference", "all references"), ("faults", "all faults")):
         total, units, (slowest, name) = compiled(build, folder)

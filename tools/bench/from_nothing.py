@@ -10,42 +10,31 @@ files that took longest.
 """
 
 import argparse
-import os
 import pathlib
-import re
-import resource
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
+
+from engine import processor_name, processor_seconds
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def run(command, environment=None):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))} ended with status {done.returncode}:\n{done.stdout[-4000:]}")
-
-
 def built(checkout, target, jobs):
     """(seconds by the clock, seconds of processors, [(seconds, object)], the dearest first)."""
-    environment = os.environ | {"CCACHE_DISABLE": "1"}
     with tempfile.TemporaryDirectory(prefix="attest-from-nothing-") as folder:
         languages = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=" for language in ("C", "CXX")]
         no_cuda = "-DCMAKE_CUDA_COMPILER=NOTFOUND"
         release = "-DCMAKE_BUILD_TYPE=Release"
-        run(["cmake", "-S", checkout, "-B", folder, "-G", "Ninja", release, no_cuda, *languages], environment)
-        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        run(["ninja", "-C", folder, f"-j{jobs}", target], environment)
-        clock, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+        configure = ["cmake", "-S", str(checkout), "-B", folder, "-G", "Ninja", release, no_cuda, *languages]
+        processor_seconds(configure, checkout)
+        processors, clock, _ = processor_seconds(["ninja", "-C", folder, f"-j{jobs}", target], checkout)
         objects = []
         for line in (pathlib.Path(folder) / ".ninja_log").read_text().splitlines()[1:]:
             begin, end, _, output, _ = line.split("\t")
             if output.endswith((".o", ".gch")):
                 objects.append(((int(end) - int(begin)) / 1000, output))
-    processors = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return clock, processors, sorted(objects, reverse=True)
 
 
@@ -67,9 +56,7 @@ def main():
     for checkout in options.checkouts:
         if not (checkout / "CMakeLists.txt").exists():
             parser.error(f"{checkout} is no checkout of the project: it has no CMakeLists.txt")
-    cpu = pathlib.Path("/proc/cpuinfo")
-    model = re.search(r"model name\s*: (.*)", cpu.read_text()) if cpu.exists() else None
-    print(f"{time.strftime('%Y-%m-%d %H:%M')}, {model[1] if model else 'unknown processor'}, {options.jobs} jobs\n")
+    print(f"{time.strftime('%Y-%m-%d %H:%M')}, {processor_name()}, {options.jobs} jobs\n")
     print("| commit | s by the clock | s of processors | files |\n| --- | ---: | ---: | ---: |", flush=True)
     clocks, objects = [[] for _ in options.checkouts], {}
     for _ in range(options.rounds):
