@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Runs in one part of the long tests: 1
+# Runs in one part of the long tests: 2
 """`attest bench`: a right kernel is timed beside its peers, a wrong one gets no time, and every mistake has its exit
 status."""
 
