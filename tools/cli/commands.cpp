@@ -78,7 +78,8 @@ void Judging::add_options(CLI::App& command) {
   command.add_option("--laws", options.law_draws, "cases drawn per law; 0 skips the laws")
       ->check(CLI::Range(0, 100000));
   add_ranks(command, ranks);
-  command.add_option("--time-limit", seconds, "seconds per call")->check(CLI::Range(0.01, 3600.0));
+  command.add_option("--time-limit", seconds, "seconds per call, more where the machine has too much else to do")
+      ->check(CLI::Range(0.01, 3600.0));
 }
 
 judge::CheckOptions Judging::chosen() const {

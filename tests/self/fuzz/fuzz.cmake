@@ -26,6 +26,7 @@ if(ATTEST_FUZZ)
     ${judge}/source/candidate.cpp
     ${judge}/source/capabilities.cpp
     ${judge}/source/child.cpp
+    ${judge}/source/deadline.cpp
     ${judge}/source/death.cpp
     ${judge}/source/element.cpp
     ${judge}/source/endpoint.cpp

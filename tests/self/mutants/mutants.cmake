@@ -249,6 +249,13 @@ attest_mutant(
   "? 0 : 0 * device_slack;"
 )
 attest_mutant(
+  a_busy_machine_makes_kernels_hang
+  tools/judge/source/deadline.cpp
+  process/Kernel.gets_longer_where_it_waits_for_a_processor
+  "  return again;"
+  "  return 0 * again;"
+)
+attest_mutant(
   every_exit_status_is_0
   tools/judge/source/report.cpp
   check/Check.OnlyAPassHasExitStatusZero

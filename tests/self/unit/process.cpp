@@ -4,6 +4,8 @@
 
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -482,6 +485,58 @@ TEST(Kernel, hangs) {
   EXPECT_LT(took, 5s);
   EXPECT_EQ(children(), 0);
   EXPECT_EQ(call_with(process, 1).end, End::finished);
+}
+
+/// Other threads, on the only processor where this thread and the processes that it starts may run.
+class Crowd {
+public:
+  explicit Crowd(int threads) {
+    ::sched_getaffinity(0, sizeof allowed_, &allowed_);
+    cpu_set_t one{};
+    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu)
+      if (CPU_ISSET(cpu, &allowed_)) CPU_SET(cpu, &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+    for (int i = 0; i < threads; ++i)
+      threads_.emplace_back([](const std::stop_token& stop) {
+        while (!stop.stop_requested()) continue;
+      });
+  }
+  ~Crowd() { ::sched_setaffinity(0, sizeof allowed_, &allowed_); }
+  Crowd(const Crowd&) = delete;
+  Crowd& operator=(const Crowd&) = delete;
+
+private:
+  cpu_set_t allowed_{};
+  std::vector<std::jthread> threads_;
+};
+
+TEST(Kernel, gets_longer_where_it_waits_for_a_processor) {
+  const Crowd crowd(4);
+  PluginProcess process(plugin("computes"));
+  const auto begin = std::chrono::steady_clock::now();
+  const Response response = call_with(process, 0.8F, 1000ms);
+  EXPECT_EQ(response.end, End::finished) << response.message;
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, 1000ms);
+}
+
+TEST(Kernel, that_waits_for_ever_gets_no_longer) {
+  PluginProcess process(plugin("computes"));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(call_with(process, -1, 1000ms).end, End::hung);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+}
+
+TEST(Kernel, that_loops_for_ever_gets_no_more_of_a_processor) {
+  const auto used_by_children = [] {
+    rusage all{};
+    ::getrusage(RUSAGE_CHILDREN, &all);
+    return std::chrono::seconds(all.ru_utime.tv_sec) + std::chrono::microseconds(all.ru_utime.tv_usec);
+  };
+  PluginProcess process(plugin("hangs"));
+  const auto before = used_by_children();
+  EXPECT_EQ(call_with(process, -1, 1000ms).end, End::hung);
+  EXPECT_EQ(children(), 0);
+  EXPECT_LT(used_by_children() - before, 3s);
 }
 
 TEST(Kernel, crashes_and_is_loaded_again) {

@@ -25,6 +25,7 @@ public:
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
+  pid_t process() const { return pid_; }
   int socket() const { return socket_.get(); }
 
   /// True when the other end of the socket is closed, or sends something although nothing was asked.

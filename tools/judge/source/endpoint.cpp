@@ -75,7 +75,8 @@ void Endpoint::start() {
 /// The first message of a child: the plugin's table and the addresses that tensors can have.
 Json Endpoint::receive_table() {
   Json table;
-  const Transfer transfer = protocol::receive_message(child_->socket(), table, Clock::now() + protocol::load_limit);
+  const Transfer transfer =
+      protocol::receive_message(child_->socket(), table, Deadline(child_->process(), protocol::load_limit));
   if (transfer == Transfer::timed_out) {
     child_->kill();
     reject("loading it took longer than " + std::to_string(protocol::load_limit.count()) + " s");
@@ -176,7 +177,7 @@ Endpoint::Attempt Endpoint::attempt(std::size_t kernel, const Request& request, 
   for (Region& region : attempt.regions) region.address = addresses_of(options).take(region.mapped);
   write_inputs(attempt.regions, inputs, options.poison);
 
-  const Deadline deadline = Clock::now() + options.time_limit;
+  const Deadline deadline(child_->process(), options.time_limit);
   const auto exchange = [&](const auto& message) {
     attempt.transfer = protocol::send_bytes(child_->socket(), bytes_of(message), deadline);
     if (attempt.transfer == Transfer::done)

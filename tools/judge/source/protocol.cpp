@@ -7,7 +7,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <string>
 
 namespace attest::judge::protocol {
@@ -16,14 +15,10 @@ namespace {
 /// Waits until the socket is ready for `events` or closed. False when the deadline passed.
 bool wait_for(int fd, short events, const Deadline& deadline) {
   for (;;) {
-    int timeout = -1;
-    if (deadline) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - Clock::now()).count();
-      if (left <= 0) return false;
-      timeout = left < std::numeric_limits<int>::max() ? static_cast<int>(left) : std::numeric_limits<int>::max();
-    }
+    const int left = deadline.left();
+    if (left == 0) return false;
     pollfd entry{fd, events, 0};
-    if (::poll(&entry, 1, timeout) > 0) return true;
+    if (::poll(&entry, 1, left) > 0) return true;
   }
 }
 

@@ -7,16 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "deadline.hpp"
+
 namespace attest::judge::protocol {
 
 using Json = nlohmann::json;
-using Clock = std::chrono::steady_clock;
-using Deadline = std::optional<Clock::time_point>;
 
 /// argv of the child: program, worker_argument, process id of the parent, absolute path of the library.
 inline constexpr const char* worker_argument = "--attest-worker";
@@ -29,7 +28,7 @@ inline constexpr int rank_argument_count = 5;
 /// argv of what becomes the launcher of ranks: program, launch_argument, process id of the parent, command...
 inline constexpr const char* launch_argument = "--attest-launch";
 
-/// How long a library may take to load.
+/// How long a library may take to load, as Deadline counts it.
 inline constexpr std::chrono::seconds load_limit{10};
 
 /// The only descriptors of the child besides 0, 1 and 2.
