@@ -12,21 +12,15 @@ import argparse
 import json
 import os
 import pathlib
-import platform
-import re
 import resource
 import shlex
 import subprocess
 import sys
 import time
 
+from machine import heading
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def processor_name():
-    cpus = pathlib.Path("/proc/cpuinfo")
-    model = re.search(r"model name\s*: (.*)", cpus.read_text()) if cpus.exists() else None
-    return model[1] if model else platform.machine()
 
 
 def processor_seconds(command, cwd):
@@ -71,11 +65,7 @@ def main():
         print(text, flush=True)
         lines.append(text)
 
-    commit = subprocess.run(
-        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
-    ).stdout.strip()
-    where = f"{processor_name()}, {os.cpu_count()} processors"
-    line(f"{time.strftime('%Y-%m-%d')}, commit {commit or 'unknown'}, {where}\n")
+    line(f"{heading()}\n")
     line("| what | figure |\n| --- | ---: |")
     for folder, what in (("reference", "all references"), ("faults", "all faults")):
         total, units, (slowest, name) = compiled(build, folder)

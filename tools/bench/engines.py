@@ -26,12 +26,12 @@ import statistics
 import subprocess
 import sys
 import time
-from datetime import date
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/bench"))
 
 import engine_works  # noqa: E402
+from machine import heading  # noqa: E402
 
 
 class Work:
@@ -408,14 +408,6 @@ def table(work, seconds, absent, tops):
     return "\n".join(lines) + "\n"
 
 
-def machine():
-    model = "processor"
-    with contextlib.suppress(OSError, StopIteration), open("/proc/cpuinfo") as lines:
-        model = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
-    return f"{date.today()}, commit {commit.strip() or 'unknown'}, {model}, {os.cpu_count()} processors"
-
-
 def versions():
     from importlib import metadata
 
@@ -451,7 +443,7 @@ def main():
         print(parts[-1], flush=True)
     ceilings.end()
     head = (
-        f"{machine()}; {options.threads} threads, medians of {options.rounds} rounds; load when it began {load:.2f}; "
+        f"{heading()}; {options.threads} threads, medians of {options.rounds} rounds; load when it began {load:.2f}; "
         f"{sum(options.disturbed)} of {len(options.disturbed)} calls disturbed\n\n{versions()}\n"
     )
     print(head)

@@ -12,11 +12,11 @@ files that took longest.
 import argparse
 import pathlib
 import statistics
-import subprocess
 import tempfile
 import time
 
-from engine import processor_name, processor_seconds
+from engine import processor_seconds
+from machine import commit_of, processor_name
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -38,11 +38,6 @@ def built(checkout, target, jobs):
     return clock, processors, sorted(objects, reverse=True)
 
 
-def commit_of(checkout):
-    found = ["git", "-C", checkout, "describe", "--always", "--dirty", "--exclude", "*"]
-    return subprocess.run(found, capture_output=True, text=True).stdout.strip() or str(checkout)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", metavar="CHECKOUT", nargs="*", type=pathlib.Path, default=[ROOT])
@@ -58,22 +53,21 @@ def main():
             parser.error(f"{checkout} is no checkout of the project: it has no CMakeLists.txt")
     print(f"{time.strftime('%Y-%m-%d %H:%M')}, {processor_name()}, {options.jobs} jobs\n")
     print("| commit | s by the clock | s of processors | files |\n| --- | ---: | ---: | ---: |", flush=True)
+    names = [commit_of(checkout, otherwise=str(checkout)) for checkout in options.checkouts]
     clocks, objects = [[] for _ in options.checkouts], {}
     for _ in range(options.rounds):
         for index, checkout in enumerate(options.checkouts):
             clock, processors, objects[index] = built(checkout.resolve(), options.target, options.jobs)
             clocks[index].append(clock)
-            print(f"| {commit_of(checkout)} | {clock:.0f} | {processors:.0f} | {len(objects[index])} |", flush=True)
+            print(f"| {names[index]} | {clock:.0f} | {processors:.0f} | {len(objects[index])} |", flush=True)
     medians = [statistics.median(seconds) for seconds in clocks]
-    for checkout, median in zip(options.checkouts[1:], medians[1:], strict=True):
-        print(
-            f"\n{commit_of(checkout)} takes {median / medians[0]:.2f} of the time of {commit_of(options.checkouts[0])}."
-        )
-    for index, checkout in enumerate(options.checkouts):
+    for name, median in zip(names[1:], medians[1:], strict=True):
+        print(f"\n{name} takes {median / medians[0]:.2f} of the time of {names[0]}.")
+    for index, name in enumerate(names):
         if options.dearest:
-            print(f"\nThe files of {commit_of(checkout)} that took longest:\n")
-        for seconds, name in objects[index][: options.dearest]:
-            print(f"{seconds:8.1f} s  {name.replace('CMakeFiles/', '')}")
+            print(f"\nThe files of {name} that took longest:\n")
+        for seconds, file in objects[index][: options.dearest]:
+            print(f"{seconds:8.1f} s  {file.replace('CMakeFiles/', '')}")
 
 
 if __name__ == "__main__":

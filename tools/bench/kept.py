@@ -5,7 +5,6 @@ values, and of the same check again. The arguments are those of `attest check` (
 (build/release) must be up to date; nothing else should run."""
 
 import argparse
-import datetime
 import os
 import pathlib
 import resource
@@ -13,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from machine import heading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -40,10 +41,8 @@ def main():
         folder = pathlib.Path(name)
         first, again = check(command, folder), check(command, folder)
         files = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     lines = [
-        f"{datetime.date.today()}, commit {commit.stdout.strip()}, {os.cpu_count()} processors: "
-        f"attest check {' '.join(arguments)}",
+        f"{heading()}: attest check {' '.join(arguments)}",
         "",
         "| run | seconds | of processors |",
         "| --- | ---: | ---: |",
