@@ -12,26 +12,12 @@ import argparse
 import json
 import os
 import pathlib
-import resource
 import shlex
-import subprocess
 import sys
-import time
 
-from machine import heading
+from machine import heading, processor_seconds
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def processor_seconds(command, cwd):
-    """(seconds of processors, seconds by the clock, output) of a command that uses no compiler cache."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    start = time.monotonic()
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=os.environ | {"CCACHE_DISABLE": "1"})
-    if done.returncode:
-        sys.exit(f"{shlex.join(map(str, command))} ended with status {done.returncode}:\n{done.stderr or done.stdout}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.monotonic() - start, done.stdout
 
 
 def compiled(build, folder):

@@ -15,8 +15,7 @@ import statistics
 import tempfile
 import time
 
-from engine import processor_seconds
-from machine import commit_of, processor_name
+from machine import commit_of, processor_name, processor_seconds
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

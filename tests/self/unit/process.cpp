@@ -493,8 +493,7 @@ public:
   explicit Crowd(int threads) {
     ::sched_getaffinity(0, sizeof allowed_, &allowed_);
     cpu_set_t one{};
-    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu)
-      if (CPU_ISSET(cpu, &allowed_)) CPU_SET(cpu, &one);
+    CPU_SET(::sched_getcpu(), &one);
     ::sched_setaffinity(0, sizeof one, &one);
     for (int i = 0; i < threads; ++i)
       threads_.emplace_back([](const std::stop_token& stop) {

@@ -11,11 +11,9 @@
 namespace attest::judge::protocol {
 namespace {
 
-using std::chrono::milliseconds;
-
 /// As poll() takes them; 0 where it has passed.
 int until(Clock::time_point end) {
-  const auto left = std::chrono::ceil<milliseconds>(end - Clock::now()).count();
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
   constexpr int most = std::numeric_limits<int>::max();
   return left <= 0 ? 0 : left < most ? static_cast<int>(left) : most;
 }

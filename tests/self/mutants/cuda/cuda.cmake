@@ -54,11 +54,16 @@ target_include_directories(attest_cuda_mutants BEFORE PRIVATE ${schemata}/includ
 target_compile_options(attest_cuda_mutants PRIVATE -O1 -w) # -w: a mutant may leave something unused
 set_target_properties(attest_cuda_mutants PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/plugins)
 
-attest_builds(cuda_mutants/build 1 attest_cuda_mutants)
+set(turn 1)
+attest_builds(cuda_mutants/build ${turn} attest_cuda_mutants)
 
 # attest_cuda_mutant_test(name command...)
 function(attest_cuda_mutant_test name)
-  add_test(NAME cuda_mutants/${name} COMMAND ${rotating} 1 ${Python3_EXECUTABLE} ${ARGN} WORKING_DIRECTORY ${here})
+  add_test(
+    NAME cuda_mutants/${name}
+    COMMAND ${rotating} ${turn} ${Python3_EXECUTABLE} ${ARGN}
+    WORKING_DIRECTORY ${here}
+  )
   set(
     environment
     ATTEST_CLI=$<TARGET_FILE:attest-cli>
